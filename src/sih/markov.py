@@ -1,0 +1,265 @@
+"""Transition matrices: checking them, their stationary law, random draws, files.
+
+A transition matrix `P` is a row-stochastic float64 tensor; `P[i, j]` is the probability of going from i to j.
+The paper (Sec. 4) asks for irreducible and aperiodic chains; everything here keeps to that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+ROW_SUM_TOLERANCE = 1e-6
+
+
+def as_transition_matrix(
+    value: Tensor | np.ndarray | Sequence[Sequence[float]],
+) -> Float[Tensor, "state state"]:
+    """`value` as a float64 transition matrix, or a ValueError that says what is wrong with it.
+
+    Square, finite, non-negative, rows summing to 1 within 1e-6 (they are then divided by their sum, so that they
+    do so to the last digit), irreducible and aperiodic.
+
+    >>> as_transition_matrix([[0.5, 0.5], [1.0, 0.0]])
+    tensor([[0.5000, 0.5000],
+            [1.0000, 0.0000]], dtype=torch.float64)
+    """
+    try:
+        P = torch.as_tensor(value).detach().to(torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"a transition matrix is a square table of numbers, e.g. [[0.5, 0.5], [1.0, 0.0]]; got {_short(value)}"
+        ) from error
+    if P.ndim != 2 or P.shape[0] != P.shape[1] or P.shape[0] < 2:
+        raise ValueError(
+            "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "
+            f"got shape {tuple(P.shape)}"
+        )
+    if not torch.isfinite(P).all():
+        i, j = (~torch.isfinite(P)).nonzero()[0].tolist()
+        raise ValueError(f"a transition matrix holds finite numbers; entry ({i}, {j}) is {P[i, j].item()}")
+    if (P < 0).any():
+        i, j = (P < 0).nonzero()[0].tolist()
+        raise ValueError(f"probabilities are not negative; entry ({i}, {j}) is {P[i, j].item():g}")
+    sums = P.sum(dim=1, keepdim=True)
+    worst = int((sums - 1).abs().argmax())
+    if abs(sums[worst].item() - 1) > ROW_SUM_TOLERANCE:
+        raise ValueError(
+            f"every row of a transition matrix sums to 1; row {worst} sums to {sums[worst].item():.9g}"
+        )
+    check_ergodic(P)
+    return P / sums
+
+
+def check_ergodic(P: Float[Tensor, "state state"]) -> None:
+    """Raise ValueError, naming the states at fault, unless the chain is irreducible and aperiodic."""
+    edges = P > 0
+    steps = _steps_from_first(edges)
+    if (steps < 0).any():
+        raise ValueError(
+            f"the chain must be irreducible: state 0 never reaches {_states(steps < 0)}; "
+            "give every state a path to every other"
+        )
+    back = _steps_from_first(edges.T)
+    if (back < 0).any():
+        raise ValueError(
+            f"the chain must be irreducible: state 0 is never reached from {_states(back < 0)}; "
+            "give every state a path to every other"
+        )
+    # Every cycle's length is a multiple of the period, and so is steps[i] + 1 - steps[j] along every edge i -> j;
+    # their greatest common divisor is the period.
+    source, target = edges.nonzero(as_tuple=True)
+    period = math.gcd(*(steps[source] + 1 - steps[target]).unique().tolist())
+    if period != 1:
+        classes = ", then ".join(_states(steps % period == c) for c in range(period))
+        raise ValueError(
+            f"the chain must be aperiodic: it has period {period}, going round {classes}; "
+            "a self-loop, say, would break the cycle"
+        )
+
+
+def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix state"]:
+    r"""$\pi$ with $\pi^\top P = \pi^\top$, $\sum_s \pi_s = 1$, in float64; one for each matrix of a batch.
+
+    Grassmann-Taksar-Heyman elimination: Gaussian elimination on the off-diagonal entries that never subtracts, so
+    that every entry of pi is right to nearly the last digit however slowly the chain mixes.
+    """
+    A = P.to(torch.float64).clone()
+    size = A.shape[-1]
+    # Censor the chain: remove state n by sending what enters it straight to where it goes next.
+    for n in range(size - 1, 0, -1):
+        A[..., :n, n] /= A[..., n, :n].sum(dim=-1, keepdim=True)
+        A[..., :n, :n] += A[..., :n, n, None] * A[..., n, None, :n]
+    pi = torch.ones(A.shape[:-1], dtype=torch.float64, device=A.device)
+    for n in range(1, size):
+        pi[..., n] = (pi[..., :n] * A[..., :n, n]).sum(dim=-1)
+        if n % 16 == 0:  # unnormalised weights of a lopsided chain can overflow; only ratios matter
+            pi[..., : n + 1] /= pi[..., : n + 1].sum(dim=-1, keepdim=True)
+    return pi / pi.sum(dim=-1, keepdim=True)
+
+
+def random_transition_matrix(
+    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
+    """Rows drawn from a symmetric Dirichlet law; 1.0 is uniform on the simplex, smaller is nearer deterministic."""
+    _check_size(num_states)
+    _check_positive("concentration", concentration)
+    draw = _numpy_rng(rng)
+    for _ in range(100):
+        P = torch.softmax(_log_gamma_draws((num_states, num_states), concentration, draw), dim=-1)
+        if _is_ergodic(P):  # fails only where a tiny concentration makes entries underflow to 0
+            return P
+    raise ValueError(
+        f"concentration={concentration:g} is too small for {num_states} states: 100 draws in a row were reducible or "
+        "periodic in float64; try 0.05 or more"
+    )
+
+
+def random_doubly_stochastic(
+    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
+    """Rows and columns sum to 1 (the stationary law is uniform): Gamma entries balanced by Sinkhorn's iteration."""
+    _check_size(num_states)
+    _check_positive("concentration", concentration)
+    log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
+    for _ in range(100_000):
+        log_P = log_P - log_P.logsumexp(dim=0, keepdim=True)
+        row_sums = log_P.logsumexp(dim=1, keepdim=True)
+        log_P = log_P - row_sums
+        if row_sums.abs().max() < 1e-14:
+            break
+    else:
+        raise ValueError(
+            f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more"
+        )
+    return as_transition_matrix(log_P.exp())
+
+
+def random_sparse(
+    num_states: int, *, rng: torch.Generator, nonzero: int = 2, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
+    """`nonzero` possible successors a state (one more where a self-loop is needed), Dirichlet among them.
+
+    A random cycle through all states makes the chain irreducible, a self-loop at one state aperiodic.
+    """
+    _check_size(num_states)
+    _check_positive("concentration", concentration)
+    if not 1 <= nonzero <= num_states:
+        raise ValueError(f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
+    draw = _numpy_rng(rng)
+    support = np.zeros((num_states, num_states), dtype=bool)
+    cycle = draw.permutation(num_states)
+    support[cycle, np.roll(cycle, -1)] = True
+    support[cycle[0], cycle[0]] = True
+    for row in support:
+        free = np.flatnonzero(~row)
+        row[draw.permutation(free)[: max(0, nonzero - int(row.sum()))]] = True
+    logits = _log_gamma_draws(support.shape, concentration, draw)
+    # A floor keeps a tiny concentration from turning a possible successor into an impossible one.
+    P = torch.softmax(logits.masked_fill(~torch.from_numpy(support), -math.inf), dim=-1)
+    P = torch.where(torch.from_numpy(support), P.clamp_min(1e-300), 0.0)
+    return as_transition_matrix(P)
+
+
+def random_near_periodic(
+    num_states: int, *, rng: torch.Generator, period: int = 2, noise: float = 0.05, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
+    """Goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row instead."""
+    _check_size(num_states)
+    _check_positive("concentration", concentration)
+    if not 2 <= period <= num_states:
+        raise ValueError(f"period is the number of groups of states, 2 to {num_states}; got {period}")
+    if not 0 < noise <= 1:
+        raise ValueError(f"noise is the probability of leaving the cycle, in (0, 1]; got {noise:g}")
+    group = torch.arange(num_states) % period
+    onward = group[None, :] == (group[:, None] + 1) % period
+    logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
+    cyclic = torch.softmax(logits.masked_fill(~onward, -math.inf), dim=-1)
+    return as_transition_matrix(
+        (1 - noise) * cyclic
+        + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
+    )
+
+
+def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
+    """A transition matrix from a `.npy` file or from a `.csv` file (a row a line, commas between)."""
+    path = Path(path)
+    readers = {
+        ".npy": lambda: np.load(path, allow_pickle=False),
+        ".csv": lambda: np.loadtxt(path, delimiter=",", ndmin=2),
+    }
+    if path.suffix not in readers:
+        raise ValueError(f"a transition matrix is read from a .npy or .csv file; got {path}")
+    try:
+        value = readers[path.suffix]()
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} holds no table of numbers: {str(error).splitlines()[0]}") from error
+    try:
+        return as_transition_matrix(value)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
+    """Fewest steps from state 0 to each state; -1 where there is no path."""
+    steps = torch.full((edges.shape[0],), -1)
+    frontier = torch.zeros(edges.shape[0], dtype=torch.bool)
+    frontier[0] = True
+    step = 0
+    while frontier.any():
+        steps[frontier] = step
+        frontier = edges[frontier].any(dim=0) & (steps < 0)
+        step += 1
+    return steps
+
+
+def _is_ergodic(P: Float[Tensor, "state state"]) -> bool:
+    try:
+        check_ergodic(P)
+    except ValueError:
+        return False
+    return True
+
+
+def _numpy_rng(rng: torch.Generator) -> np.random.Generator:
+    """NumPy has a public Gamma sampler that takes a generator, torch does not: seed one from the other."""
+    return np.random.default_rng(torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist())
+
+
+def _log_gamma_draws(
+    shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator
+) -> Float[Tensor, "..."]:
+    """log of Gamma(a, 1) draws. log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
+    boosted = np.log(draw.standard_gamma(shape_parameter + 1, shape))
+    return torch.from_numpy(boosted + np.log1p(-draw.random(shape)) / shape_parameter)
+
+
+def _states(which: Bool[Tensor, " state"]) -> str:
+    indices = which.nonzero().flatten().tolist()
+    named = ", ".join(map(str, indices[:10])) + (
+        f", ... ({len(indices)} in all)" if len(indices) > 10 else ""
+    )
+    return ("state " if len(indices) == 1 else "states ") + named
+
+
+def _check_size(num_states: int) -> None:
+    if num_states < 2:
+        raise ValueError(f"a chain has at least 2 states; got num_states={num_states}")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name} is a positive number, e.g. 1.0; got {value}")
+
+
+def _short(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

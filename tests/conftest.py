@@ -1,0 +1,26 @@
+"""Every shape and type annotated in `sih` is checked while the tests run."""
+
+from jaxtyping import install_import_hook
+
+with install_import_hook("sih", "beartype.beartype"):
+    import sih  # noqa: F401  (imported here so that the hook sees it first)
+
+import pytest
+import torch
+from hypothesis import settings
+
+import sih
+
+torch.set_num_threads(1)  # the suite runs a process a core
+settings.register_profile("sih", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("sih")
+
+
+@pytest.fixture
+def rng() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def task(rng: torch.Generator) -> "sih.Task":
+    return sih.Task(sih.random_transition_matrix(5, rng=rng), lags=(1, 2, 3), length=32)
