@@ -1,1 +1,97 @@
+"""The command line: the only place that parses arguments, prints and sets exit codes.
 
+Exit codes: 0 done, 1 a check said no, 2 bad input (one line on standard error), 130 interrupted and resumable.
+A command is a function `command(...) -> int | None` in a module of its own, loaded only when it is asked for; its
+signature is the flags (tyro), its docstring the help. Bad input is a ValueError, wherever it is found.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "sample": ("sih.cli.sample:sample", "draw sequences from interleaved Markov chains"),
+    "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
+    "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
+}
+"""name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help"):
+        print(_overview())
+        return 0
+    if words[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"sih {version('selective-induction-heads')}")
+        return 0
+    name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
+    try:
+        if name not in COMMANDS:
+            raise ValueError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
+        module, function = COMMANDS[name][0].split(":")
+        command = getattr(importlib.import_module(module), function)
+        return _parse(command, name, words[len(name.split()) :])() or 0
+    except ValueError as error:
+        print(f"sih: {_one_line(str(error))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as error:
+        print(f"sih: interrupted{': ' + str(error) if str(error) else ''}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of a pipe, `head` say, has seen enough
+        sys.stderr.close()
+        return 0
+
+
+def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> Callable[[], int | None]:
+    """The command with its arguments filled in; tyro's boxed complaints become a ValueError of one line."""
+    import tyro
+
+    @functools.wraps(command)
+    def bind(*args: object, **kwargs: object) -> Callable[[], int | None]:
+        return functools.partial(command, *args, **kwargs)
+
+    complaint = io.StringIO()
+    try:
+        with redirect_stderr(complaint):
+            return tyro.cli(bind, args=words, prog=f"sih {name}")
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            return lambda: 0  # --help
+        raise ValueError(_unbox(complaint.getvalue()) or f"could not read the arguments {words}") from None
+
+
+def _unbox(box: str) -> str:
+    """The paragraphs of a box drawn on a terminal, one after the other in one line."""
+    body = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]
+    paragraphs = " ".join("; " if line.startswith("──") else line for line in body).split("; ")
+    return "; ".join(_one_line(paragraph).rstrip(".") for paragraph in paragraphs if paragraph.strip())
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: sih COMMAND [options]",
+            "",
+            "Selective induction heads: how transformers select causal structures in context.",
+            "",
+            *lines,
+            "",
+            "Each command explains itself, with an example: sih sample --help",
+        ]
+    )
