@@ -8,6 +8,7 @@ from sih.markov import random_sparse as random_sparse
 from sih.markov import random_transition_matrix as random_transition_matrix
 from sih.markov import stationary_distribution as stationary_distribution
 from sih.models.disentangled import DisentangledTransformer as DisentangledTransformer
+from sih.models.standard import Transformer as Transformer
 from sih.task import Batch as Batch
 from sih.task import Task as Task
 from sih.task import sample as sample

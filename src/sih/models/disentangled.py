@@ -26,7 +26,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-
 from sih.models.checks import (
     DTYPES,
     READOUTS,
