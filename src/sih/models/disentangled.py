@@ -26,6 +26,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from sih.models import structured
 from sih.models.checks import (
     DTYPES,
     READOUTS,
@@ -134,7 +135,11 @@ class DisentangledTransformer(nn.Module):
         """
         check_choice("path", path, PATHS)
         check_tokens(tokens, self.config.num_states, self.config.length)
-        return self._dense(tokens, UNOBSERVED)
+        if path == "dense":
+            return self._dense(tokens, UNOBSERVED)
+        return structured.forward(
+            tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature
+        )
 
     def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
         """The law of the next token at every position."""
