@@ -75,6 +75,8 @@ class DisentangledTransformer(nn.Module):
     none), or "zeros", to be filled in by name.
     """
 
+    default_path = "structured"
+
     def __init__(
         self,
         num_states: int,

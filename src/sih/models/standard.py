@@ -88,6 +88,8 @@ class Transformer(nn.Module):
     weights to come.
     """
 
+    default_path = "fused"
+
     def __init__(
         self,
         num_states: int,

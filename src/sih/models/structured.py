@@ -24,11 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.models.bilinear import attend, reordered
-from sih.models.causal import row_blocks
-
-RUN = 32
-"""Positions in a run, about: shorter runs waste less, longer ones multiply faster."""
-
+from sih.models.causal import RUN, row_blocks
 
 class Order:
     """How the coordinates of the stream of `paths` ways through heads are ordered here, for sequences of `time` tokens.
