@@ -54,11 +54,11 @@ class _CausalAttention(torch.autograd.Function):
         attention = []
         for start, end in row_blocks(qkv.shape[1], blocks):
             mask = late_keys(start, end, qkv)
-            total = qkv.new_zeros(qkv.shape[0], end - start, values)
             for h in range(heads):
                 scores = torch.baddbmm(mask, q[h][:, start:end], k[h][:, :end].mT)
-                attention.append(torch.softmax(scores, dim=-1))
-                total.baddbmm_(attention[-1], v[h][:, :end])
+                p = torch.softmax(scores, dim=-1)
+                attention.append(p)
+                total = torch.bmm(p, v[h][:, :end]) if h == 0 else total.baddbmm_(p, v[h][:, :end])
             output[:, start:end] = total
         ctx.save_for_backward(qkv, *attention)
         ctx.heads, ctx.sizes, ctx.blocks = heads, sizes, blocks
@@ -69,17 +69,24 @@ class _CausalAttention(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         qkv, *attention = ctx.saved_tensors
         heads = ctx.heads
-        parts, grad_qkv = qkv.split(ctx.sizes, dim=-1), torch.zeros_like(qkv)
+        parts, grad_qkv = qkv.split(ctx.sizes, dim=-1), torch.empty_like(qkv)
         q, k, v = parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
         grads = grad_qkv.split(ctx.sizes, dim=-1)
         grad_q, grad_k, grad_v = grads[:heads], grads[heads : 2 * heads], grads[2 * heads :]
-        for n, (start, end) in enumerate(row_blocks(qkv.shape[1], ctx.blocks)):
+        rows = row_blocks(qkv.shape[1], ctx.blocks)
+        for n in reversed(range(len(rows))):  # the last block sees all keys: it writes, the others add
+            start, end = rows[n]
             above = grad[:, start:end]
             for h in range(heads):
                 p = attention[n * heads + h]
                 # ds = p (dp - sum p dp), torch's own kernel for the gradient of a softmax
                 ds = torch._softmax_backward_data(torch.bmm(above, v[h][:, :end].mT), p, -1, p.dtype)
                 grad_q[h][:, start:end] = torch.bmm(ds, k[h][:, :end])
-                grad_k[h][:, :end] += torch.bmm(ds.mT, q[h][:, start:end])
-                grad_v[h][:, :end] += torch.bmm(p.mT, above)
+                to_k, to_v = torch.bmm(ds.mT, q[h][:, start:end]), torch.bmm(p.mT, above)
+                if n == len(rows) - 1:
+                    grad_k[h].copy_(to_k)
+                    grad_v[h].copy_(to_v)
+                else:
+                    grad_k[h][:, :end] += to_k
+                    grad_v[h][:, :end] += to_v
         return grad_qkv, None, None, None
