@@ -1,11 +1,12 @@
-r"""Attention of a packed stream to itself, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, with its gradient written out.
+r"""Attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, with its gradient written out.
 
-The rows of h are held as `sih.models.structured` packs them: z for the coordinates that rows hold, and the one-hot
-position e_i, which they do not. With W cut accordingly, row i's score of key j is
+The rows of h are held as `sih.models.structured` packs them: z for the coordinates that rows hold, and the
+one-hot position e_i, which they do not. With W cut accordingly, row i's score of key j is
 
     (z_i W_zz + W_ez[i]) . z_j + (z_i W_ze)[j] + W_ee[i, j].
 
-Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its corner.
+Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its
+corner.
 """
 
 from __future__ import annotations

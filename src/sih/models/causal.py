@@ -1,7 +1,8 @@
 """Causal attention summed over heads, with its gradient written out.
 
-Rows are taken in blocks; a block sees only the keys up to its end, so that most of what the mask would remove is never
-computed. Everything is a batched product of views: no head is ever copied out of the packed queries, keys and values.
+Rows are taken in blocks; a block sees only the keys up to its end, so that most of what the mask would remove
+is never computed. Everything is a batched product of views: no head is copied out of the packed queries,
+keys, values.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ RUN = 32
 def causal_attention(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int | None = None
 ) -> Float[Tensor, "batch time values"]:
-    r"""$\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$ for `qkv` = [q_1 .. q_H | k_1 .. k_H | v_1 .. v_H]."""
+    r"""$\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$; `qkv` is [q_1 .. q_H | k_1 .. | v_1 .. v_H]."""
     output: Tensor = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // RUN))
     return output
 
@@ -48,12 +49,13 @@ class _CausalAttention(torch.autograd.Function):
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
         values = qkv.shape[-1] // heads - 2 * qk_dim
         sizes = [qk_dim] * (2 * heads) + [values] * heads
-        parts = qkv.split(sizes, dim=-1)
+        parts = torch.split(qkv, sizes, dim=-1)
         q, k, v = parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
         output = qkv.new_empty(*qkv.shape[:2], values)
         attention = []
         for start, end in row_blocks(qkv.shape[1], blocks):
             mask = late_keys(start, end, qkv)
+            total = qkv.new_empty(0)
             for h in range(heads):
                 scores = torch.baddbmm(mask, q[h][:, start:end], k[h][:, :end].mT)
                 p = torch.softmax(scores, dim=-1)
@@ -69,9 +71,9 @@ class _CausalAttention(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         qkv, *attention = ctx.saved_tensors
         heads = ctx.heads
-        parts, grad_qkv = qkv.split(ctx.sizes, dim=-1), torch.empty_like(qkv)
+        parts, grad_qkv = torch.split(qkv, ctx.sizes, dim=-1), torch.empty_like(qkv)
         q, k, v = parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
-        grads = grad_qkv.split(ctx.sizes, dim=-1)
+        grads = torch.split(grad_qkv, ctx.sizes, dim=-1)
         grad_q, grad_k, grad_v = grads[:heads], grads[heads : 2 * heads], grads[2 * heads :]
         rows = row_blocks(qkv.shape[1], ctx.blocks)
         for n in reversed(range(len(rows))):  # the last block sees all keys: it writes, the others add

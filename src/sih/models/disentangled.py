@@ -1,18 +1,18 @@
-r"""The disentangled transformer (paper, Sec. 3): nothing is ever added up, so every part of the stream keeps its meaning.
+r"""The disentangled transformer (paper, Sec. 3): nothing is added up, so every part keeps its meaning.
 
     h^(0)_i   = [e_{s_i}, e_i]                                 one-hot token, one-hot position
     hhat^(l,h) = Softmax(M(h A^(l,h) h^T); alpha) h             h = h^(l-1), a row for each position
     h^(l)      = [h^(l-1), hhat^(l,1), ..., hhat^(l,H_l)]
     output     = h^(L) W_O^T
 
-with M the causal mask and alpha the temperature. `A^(l,h)[r, c]` weighs coordinate r of the query against coordinate c
-of the key. Weights are read and written by the names of the blocks (see `sih.models.stream`):
+with M the causal mask and alpha the temperature. `A^(l,h)[r, c]` weighs coordinate r of the query against
+coordinate c of the key. Weights are read and written by the names of the blocks (see `sih.models.stream`):
 
     model.block("1.1", "token", "token").copy_(log_P.T)         a part of A^(1,1), query block then key block
     model.readout_block("3.1/token").copy_(P.T)                 a part of W_O, one row a state
 
-Weights must be finite: 0 times infinity is no number, and the dense equations multiply by many zeros. For log 0 write a
-finite number so negative that its exponential is 0 (-1e4 is, in float32 and in float64).
+Weights must be finite: 0 times infinity is no number, and the dense equations multiply by many zeros. For log
+0 write a finite number so negative that its exponential is 0 (-1e4 is, in float32 and in float64).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -37,6 +36,7 @@ from sih.models.checks import (
     check_tokens,
     dtype_name,
 )
+from sih.models.derived import DerivedValues
 from sih.models.stream import Stream, parse_head, stream_after
 from sih.models.trace import UNOBSERVED, Recorder, Replacement, Site, Trace
 
@@ -70,9 +70,9 @@ class DisentangledTransformer(nn.Module):
     """The paper's disentangled transformer, any number of layers and heads.
 
     `temperature` is alpha: sqrt(32) by default, as in the paper's training; hand-made weights use 1.
-    `readout` says what the output is: "logit" (a softmax makes it a law) or "probability" (it is the law already).
-    `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a generator seeded with 0 if there is
-    none), or "zeros", to be filled in by name.
+    `readout` says what the output is: "logit" (a softmax makes it a law) or "probability" (it is the law
+    already). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a generator seeded with
+    0 if there is none), or "zeros", to be filled in by name.
     """
 
     default_path = "structured"
@@ -110,7 +110,7 @@ class DisentangledTransformer(nn.Module):
                     )
 
     def stream(self, layer: int) -> Stream:
-        """The names of the stream after so many layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
+        """The names after so many layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
         return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
@@ -122,7 +122,8 @@ class DisentangledTransformer(nn.Module):
         """
         layer, index = parse_head(head, self.config.heads)
         stream = self.stream(layer)
-        return self.A[layer].detach()[index, stream[query], stream[key]]
+        A: Tensor = self.A[layer].detach()[index]
+        return A[stream[query], stream[key]]
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
         """The part of W_O that reads one block of the last stream; write in it to set it."""
@@ -139,23 +140,31 @@ class DisentangledTransformer(nn.Module):
         check_tokens(tokens, self.config.num_states, self.config.length)
         if path == "dense":
             return self._dense(tokens, UNOBSERVED)
-        return structured.forward(
-            tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature
-        )
+        return self._structured(tokens)
 
     def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
         """The law of the next token at every position."""
         output = self(tokens)
         return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
 
-    def trace(self, tokens: Int[Tensor, "batch time"]) -> Trace:
-        """A pass with everything it computed, by name (see `sih.models.trace`)."""
-        return self.run(tokens)
+    def trace(self, tokens: Int[Tensor, "batch time"], path: str = "structured") -> Trace:
+        """A pass with everything it computed, by name (see `sih.models.trace`).
+
+        The structured path keeps the attention and makes the rest of it when asked for.
+        """
+        check_choice("path", path, PATHS)
+        if path == "dense":
+            return self.run(tokens)
+        check_tokens(tokens, self.config.num_states, self.config.length)
+        runs: list[list[list[Tensor]]] = []
+        output = self._structured(tokens, runs)
+        attention = [[structured.whole(head) for head in heads] for heads in runs]
+        return Trace(tokens, DerivedValues(self, tokens, attention, output), self.config.heads)
 
     def run(
         self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None
     ) -> Trace:
-        """A pass in which some values are replaced, by another or by a function of them, and all that follows is redone.
+        """A pass with some values replaced, by others or by a function of them, and what follows redone.
 
         `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
         """
@@ -163,6 +172,12 @@ class DisentangledTransformer(nn.Module):
         recorder = Recorder(dict(replace or {}))
         self._dense(tokens, recorder)
         return recorder.trace(tokens, self.config.heads)
+
+    def _structured(
+        self, tokens: Int[Tensor, "batch time"], attention: list[list[list[Tensor]]] | None = None
+    ) -> Float[Tensor, "batch time state"]:
+        length, temperature = self.config.length, self.config.temperature
+        return structured.forward(tokens, tuple(self.A), self.readout, length, temperature, attention)
 
     def _dense(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
@@ -187,6 +202,3 @@ class DisentangledTransformer(nn.Module):
 
     def extra_repr(self) -> str:
         return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())
-
-    def config_dict(self) -> dict[str, Any]:
-        return asdict(self.config)

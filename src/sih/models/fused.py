@@ -1,9 +1,11 @@
 """The standard transformer for training: the same numbers as the plain equations, with less work.
 
-- One product a layer makes the queries, keys and values of all heads; the temperature goes into the weights of Q.
-- The first layer reads E[s] + F[i], so that its products are those of the S rows of E and the T rows of F, looked up.
-- The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide, not d.
-- Attention is causal: rows go in two halves, and the first never sees the second's keys (`sih.models.causal`).
+- One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
+- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked
+  up.
+- The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide,
+  not d.
+- Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.causal`).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def forward(model: Transformer, tokens: Int[Tensor, "batch time"]) -> Float[Tens
     position = model.position[: tokens.shape[1]]
     fold = config.mlp_dim is None
     h = token @ model.token + position
-    for number, layer in enumerate(model.layers, 1):
+    for number, layer in enumerate(model.each_layer(), 1):
         last = fold and number == len(config.heads)
         V = layer.V @ model.readout.T if last else layer.V
         W = _side_by_side(layer.Q / config.temperature, layer.K, V)

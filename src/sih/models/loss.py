@@ -1,8 +1,8 @@
 """The training loss, a few sequences at a time.
 
-A batch's activations are larger than any cache, and memory that large is asked of the system anew at every step. So the
-gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that stays warm; the sums
-are the same. It also bounds the memory of a step, whatever the batch.
+A batch's activations are larger than any cache, and memory that large is asked of the system anew at every
+step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
+stays warm; the sums are the same. It also bounds the memory of a step, whatever the batch.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from torch.autograd.function import once_differentiable
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.standard import Transformer
 
+Model = Transformer | DisentangledTransformer
 ROWS = 32
 """Sequences at a time; 16 to 64 are equally fast at the paper's sizes."""
 
 
 def next_token_loss(
-    model: Transformer | DisentangledTransformer,
+    model: Model,
     tokens: Int[Tensor, "batch time"],
     path: str | None = None,
     rows: int = ROWS,
@@ -35,12 +36,14 @@ def next_token_loss(
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
     path = path or model.default_path
     if not torch.is_grad_enabled():
-        return torch.stack([_summed(model, part, path) for part in tokens.split(rows)]).sum() / _terms(tokens)
+        return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(
+            tokens
+        )
     loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())
     return loss
 
 
-def _summed(model: nn.Module, tokens: Tensor, path: str) -> Tensor:
+def _summed(model: Model, tokens: Tensor, path: str) -> Tensor:
     output = model(tokens, path=path)[:, :-1].flatten(0, 1)
     target = tokens[:, 1:].flatten()
     if model.config.readout == "probability":
@@ -54,13 +57,11 @@ def _terms(tokens: Tensor) -> int:
 
 class _NextTokenLoss(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, model: nn.Module, tokens: Tensor, path: str, rows: int, *parameters: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *parameters: Tensor) -> Tensor:
         wanted = [parameter for parameter in parameters if parameter.requires_grad]
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = parameters[0].new_zeros(())
-        for part in tokens.split(rows):
+        for part in torch.split(tokens, rows):
             with torch.enable_grad():
                 summed = _summed(model, part, path)
             loss += summed.detach()
@@ -71,7 +72,8 @@ class _NextTokenLoss(torch.autograd.Function):
         rest = iter(totals)
         ctx.terms = _terms(tokens)
         ctx.grads = [next(rest) if parameter.requires_grad else None for parameter in parameters]
-        return loss / ctx.terms
+        mean: Tensor = loss / ctx.terms
+        return mean
 
     @staticmethod
     @once_differentiable

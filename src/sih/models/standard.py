@@ -1,8 +1,8 @@
-r"""The standard transformer (paper, Sec. 3): attention, a residual sum, optionally an MLP; no biases, no norms.
+r"""The standard transformer (paper, Sec. 3): attention, a residual sum, an MLP or none; no biases, no norms.
 
-    h^(0)_i  = E[s_i] + F[i]                                                      learned token and position
-    htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)     h = h^(l-1), a row for each position
-    h^(l)    = htilde + sigma(htilde W_1^(l)) W_2^(l)^T                           only with MLPs; else htilde
+    h^(0)_i  = E[s_i] + F[i]                                                     learned token and position
+    htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)    h = h^(l-1), a row a position
+    h^(l)    = htilde + sigma(htilde W_1^(l)) W_2^(l)^T                          only with MLPs; else htilde
     output   = h^(L) W_O^T
 
 with M the causal mask and alpha the temperature.
@@ -66,7 +66,7 @@ class TransformerConfig:
 
 
 class Layer(nn.Module):
-    """The weights of one layer; W_1 and W_2 are d x d_FF, as the paper has them, and absent without an MLP."""
+    """The weights of one layer; W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP."""
 
     def __init__(self, heads: int, dim: int, qk_dim: int, mlp_dim: int | None, dtype: torch.dtype) -> None:
         super().__init__()
@@ -80,12 +80,13 @@ class Layer(nn.Module):
 class Transformer(nn.Module):
     """The paper's standard transformer; heads per layer may differ.
 
-    `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is: "logit" (a softmax makes it
-    a law) or "probability" (it is the law already). `mlp_dim` adds an MLP with `activation` to every layer.
+    `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is: "logit" (a softmax
+    makes it a law) or "probability" (it is the law already). `mlp_dim` adds an MLP with `activation` to every
+    layer.
 
-    `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs), from
-    `rng` (a generator seeded with 0 if there is none); `"normal"` is N(0, 1/d) for everything; `"zeros"` is for
-    weights to come.
+    `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs),
+    from `rng` (a generator seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything,
+    with d for the embeddings; `"zeros"` is for weights to come.
     """
 
     default_path = "fused"
@@ -165,7 +166,7 @@ class Transformer(nn.Module):
     def run(
         self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None
     ) -> Trace:
-        """A pass in which some values are replaced, by others or by a function of them; what follows is redone.
+        """A pass with some values replaced, by others or by a function of them, and what follows redone.
 
         `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
         """
@@ -174,8 +175,12 @@ class Transformer(nn.Module):
         self._plain(tokens, recorder)
         return recorder.trace(tokens, self.config.heads)
 
+    def each_layer(self) -> list[Layer]:
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
+
     def mlp(self, layer: Layer, h: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
-        assert layer.W1 is not None and layer.W2 is not None
+        assert layer.W1 is not None
+        assert layer.W2 is not None
         return ACTIVATIONS[self.config.activation](h @ layer.W1) @ layer.W2.mT
 
     def _plain(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
@@ -183,8 +188,7 @@ class Transformer(nn.Module):
         position = self.position[:time].expand(batch, -1, -1)
         h = site("0/stream", site("token", self.token[tokens]) + site("position", position))
         later = torch.ones(time, time, dtype=torch.bool, device=tokens.device).triu(1)
-        for number, layer in enumerate(self.layers, 1):
-            assert isinstance(layer, Layer)
+        for number, layer in enumerate(self.each_layer(), 1):
             outputs = []
             for head, (Q, K, V) in enumerate(zip(layer.Q, layer.K, layer.V, strict=True), 1):
                 name = f"{number}.{head}"

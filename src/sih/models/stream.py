@@ -1,13 +1,15 @@
 """Names for the parts of a residual stream, so that nothing is ever addressed by its offset.
 
-The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot position, width
-T). A head copies the whole stream it reads, so that its output has one block for each block before it: head h of layer
-l puts `l.h/` in front of their names. After layer 1 of a model with heads (1, 3, 1) the stream is
+The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot
+position, width T). A head copies the whole stream it reads, so that its output has one block for each block
+before it: head h of layer l puts `l.h/` in front of their names. After layer 1 of a model with heads (1, 3,
+1) the stream is
 
     token, position, 1.1/token, 1.1/position,
 
-and `2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read from the
-right, a name is the way the information came. Names count layers and heads from 1, as the paper does.
+and `2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read
+from the right, a name is the way the information came. Names count layers and heads from 1, as the paper
+does.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ HEAD = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 
 class Stream:
-    r"""The blocks of $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots, \hat h^{(l,H_l)}]$ in order, after all of `heads`.
+    r"""The blocks of $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots, \hat h^{(l,H_l)}]$, after all of `heads`.
 
     >>> stream = Stream(num_states=5, length=10, heads=(1,))
     >>> stream.names

@@ -1,7 +1,8 @@
 """What a forward pass computed, by name, and how to change it on the way.
 
-A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets back. In an
-ordinary pass that is the value itself; `Recorder` keeps it, and puts another in its place where it was told to.
+A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets
+back. In an ordinary pass that is the value itself; `Recorder` keeps it, and puts another in its place where
+it was told.
 
 Names, the same for both models (layers and heads counted from 1):
 
