@@ -101,22 +101,16 @@ def sample(task: Task, size: int, *, rng: torch.Generator, device: torch.device 
     if size < 1:
         raise ValueError(f"size is the number of sequences, at least 1; got {size}")
     device = torch.device(device) if device is not None else rng.device
-    cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(
-        device
-    )  # row num_states: the start
+    cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)  # row num_states: the start
     pick = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
 
     prior_cdf = _distribution_functions(task.lag_prior[None])[0].to(device)
     drawn = torch.rand(size, generator=rng, device=rng.device, dtype=torch.float64).to(device)
     lags = torch.tensor(task.lags, device=device)[torch.searchsorted(prior_cdf, drawn, right=True)]
 
-    tokens = torch.empty(
-        (task.length, size), dtype=torch.int64, device=device
-    )  # time first: a step is one row
+    tokens = torch.empty((task.length, size), dtype=torch.int64, device=device)  # time first: a step is one row
     flat = tokens.view(-1)
-    source = (
-        torch.arange(size, device=device) - lags * size
-    )  # where X_{-k} would be; one row further every step
+    source = torch.arange(size, device=device) - lags * size  # where X_{-k} would be; one row further every step
     start = torch.full((size,), task.num_states, device=device)
     rows = max(1, CHUNK // size)
     for begin in range(0, task.length, rows):
@@ -158,9 +152,7 @@ class _SearchDraw:
     def keys(self, uniform: Float[Tensor, "time batch"]) -> Float[Tensor, "time batch"]:
         return uniform
 
-    def __call__(
-        self, key: Float[Tensor, " batch"], previous: Int[Tensor, " batch"]
-    ) -> Int[Tensor, " batch"]:
+    def __call__(self, key: Float[Tensor, " batch"], previous: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
         offset = previous * self.states
         low = torch.zeros_like(previous)  # the answer is the number of entries <= key: low <= answer <= high
         high = torch.full_like(previous, self.states - 1)  # the last entry is 1 > key
@@ -198,9 +190,7 @@ def _check_length(length: int, lags: tuple[int, ...]) -> int:
     return int(length)
 
 
-def _check_prior(
-    prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]
-) -> Float[Tensor, " lag"]:
+def _check_prior(prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]) -> Float[Tensor, " lag"]:
     if prior is None:
         return torch.full((len(lags),), 1 / len(lags), dtype=torch.float64)
     law = torch.as_tensor(prior).detach().to(torch.float64)
