@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +17,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 ROW_SUM_TOLERANCE = 1e-6
+MatrixLike = Tensor | np.ndarray | Sequence[Any]
+"""What can become a transition matrix: a tensor, an array, nested lists."""
 
 
 def as_transition_matrix(
-    value: Tensor | np.ndarray | Sequence[Sequence[float]],
+    value: MatrixLike,
 ) -> Float[Tensor, "state state"]:
     """`value` as a float64 transition matrix, or a ValueError that says what is wrong with it.
 
