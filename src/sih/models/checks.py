@@ -31,9 +31,7 @@ def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
 
 def check_temperature(temperature: float) -> float:
     if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
-        raise ValueError(
-            f"temperature divides the scores and must be positive and finite; got {temperature!r}"
-        )
+        raise ValueError(f"temperature divides the scores and must be positive and finite; got {temperature!r}")
     return float(temperature)
 
 

@@ -90,9 +90,7 @@ class DisentangledTransformer(nn.Module):
         rng: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.config = DisentangledConfig(
-            num_states, length, tuple(heads), temperature, readout, dtype_name(dtype)
-        )
+        self.config = DisentangledConfig(num_states, length, tuple(heads), temperature, readout, dtype_name(dtype))
         check_choice("init", init, ("uniform", "zeros"))
         dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
         self.A = nn.ParameterList(
@@ -105,9 +103,7 @@ class DisentangledTransformer(nn.Module):
             for weight in self.parameters():
                 bound = 1 / math.sqrt(weight.shape[-1])
                 with torch.no_grad():
-                    weight.copy_(
-                        torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng)
-                    )
+                    weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
 
     def stream(self, layer: int) -> Stream:
         """The names after so many layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
@@ -129,9 +125,7 @@ class DisentangledTransformer(nn.Module):
         """The part of W_O that reads one block of the last stream; write in it to set it."""
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
-    def forward(
-        self, tokens: Int[Tensor, "batch time"], path: str = "structured"
-    ) -> Float[Tensor, "batch time state"]:
+    def forward(self, tokens: Int[Tensor, "batch time"], path: str = "structured") -> Float[Tensor, "batch time state"]:
         """The output of the last linear map. Sequences may be shorter than `length`.
 
         `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work.
@@ -161,9 +155,7 @@ class DisentangledTransformer(nn.Module):
         attention = [[structured.whole(head) for head in heads] for heads in runs]
         return Trace(tokens, DerivedValues(self, tokens, attention, output), self.config.heads)
 
-    def run(
-        self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None
-    ) -> Trace:
+    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
         """A pass with some values replaced, by others or by a function of them, and what follows redone.
 
         `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.

@@ -36,9 +36,7 @@ def next_token_loss(
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
     path = path or model.default_path
     if not torch.is_grad_enabled():
-        return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(
-            tokens
-        )
+        return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
     loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())
     return loss
 

@@ -141,9 +141,7 @@ class Transformer(nn.Module):
                 draw.uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=rng)
             weight.copy_(draw)
 
-    def forward(
-        self, tokens: Int[Tensor, "batch time"], path: str = "fused"
-    ) -> Float[Tensor, "batch time state"]:
+    def forward(self, tokens: Int[Tensor, "batch time"], path: str = "fused") -> Float[Tensor, "batch time state"]:
         """The output of the last linear map. Sequences may be shorter than `length`.
 
         `path="plain"` is the equations as they stand; `"fused"` the same numbers with less work.
@@ -163,9 +161,7 @@ class Transformer(nn.Module):
         """A pass with everything it computed, by name (see `sih.models.trace`)."""
         return self.run(tokens)
 
-    def run(
-        self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None
-    ) -> Trace:
+    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
         """A pass with some values replaced, by others or by a function of them, and what follows redone.
 
         `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.

@@ -64,9 +64,7 @@ class Trace:
         try:
             return self.values[name]
         except KeyError:
-            raise ValueError(
-                f"the pass made nothing called {name!r}; it made {', '.join(self.names)}"
-            ) from None
+            raise ValueError(f"the pass made nothing called {name!r}; it made {', '.join(self.names)}") from None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,9 +118,7 @@ class Recorder:
         """The pass, once it is over; a replacement that met no value was a wrong name."""
         missed = [name for name in self.replace if name not in self.values]
         if missed:
-            raise ValueError(
-                f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.values)}"
-            )
+            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.values)}")
         return Trace(tokens, self.values, tuple(heads))
 
 
