@@ -26,7 +26,11 @@ from sih.predictors import ngram as ngram
 from sih.predictors import selective as selective
 from sih.predictors import selective_weights as selective_weights
 from sih.predictors import stationary_law as stationary_law
+from sih.runs import Run as Run
+from sih.runs import open_run as open_run
 from sih.task import Batch as Batch
 from sih.task import Task as Task
 from sih.task import sample as sample
 from sih.tracker import LagTracker as LagTracker
+from sih.training import TrainConfig as TrainConfig
+from sih.training import train as train

@@ -18,6 +18,11 @@ from contextlib import redirect_stderr
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
+    "train": ("sih.cli.train:train", "train a model; the same command goes on where a run stopped"),
+    "runs": ("sih.cli.runs:runs", "list training runs and compare them"),
+    "runs show": ("sih.cli.runs:show", "plot a run's loss and KL"),
+    "runs rm": ("sih.cli.runs:remove", "remove a run, after asking"),
+    "models": ("sih.cli.models:models", "list the trained models that come with the package"),
     "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""

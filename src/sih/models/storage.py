@@ -23,6 +23,7 @@ CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
     "standard": TransformerConfig,
 }
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+SHIPPED = Path(__file__).parent.parent / "shipped"
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -42,14 +43,27 @@ def save(model: Model, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> Model:
-    """The model saved in the folder `path`, on the CPU."""
-    folder = Path(path)
-    if not folder.is_dir():
-        raise ValueError(f"there is no model {str(path)!r}: no such folder")
+    """The model in the folder `path`, saved or trained there, or the shipped model of that name; on the CPU."""
+    folder = Path(path) if Path(path).is_dir() else shipped_folder(str(path))
+    if folder is None:
+        shipped = ", ".join(shipped_names()) or "none"
+        raise ValueError(f"there is no model {str(path)!r}: no such folder, and the shipped models are {shipped}")
     config = _read_config(folder / CONFIG)
+    if "steps" in config:  # a training run's; the model's own configuration is in its weights' file
+        config = _written_for(folder / WEIGHTS)
     model = model_from(config, folder / CONFIG)
     load_weights(model, folder / WEIGHTS)
     return model
+
+
+def shipped_names() -> list[str]:
+    """The models that come with the package."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{WEIGHTS}"))
+
+
+def shipped_folder(name: str) -> Path | None:
+    """Where a shipped model is, or None if there is none of that name."""
+    return SHIPPED / name if name in shipped_names() else None
 
 
 def config_of(model: Model) -> dict[str, Any]:
@@ -100,6 +114,19 @@ def load_weights(model: Model, path: str | Path) -> None:
     if written_for is not None and json.loads(written_for) != config_of(model):
         raise ValueError(f"{path} was written for another configuration than the {CONFIG} beside it")
     model.load_state_dict(found)
+
+
+def _written_for(path: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            config: dict[str, Any] = json.loads(file.metadata()["config"])
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}: the run is not finished") from None
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged or no model's weights: {str(error).splitlines()[0]}") from error
+    return config
 
 
 def _read_config(path: Path) -> dict[str, Any]:
