@@ -156,7 +156,7 @@ class Recorder:
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
         self.config, self.folder = config, Path(folder)
-        self.checkpoint_seconds, self.losses = checkpoint_seconds, [0.0][:0]
+        self.checkpoint_seconds, self.losses = checkpoint_seconds, list[float]()
         self._check_folder()
         environment = Run(self.folder).environment or describe_environment(device, threads)
         self.seconds = float(environment.pop("seconds", 0.0))
@@ -174,15 +174,16 @@ class Recorder:
             if self.finished:
                 (self.folder / CHECKPOINT).unlink(missing_ok=True)
                 return
-            self._begin()
-            saved = self.since = time.monotonic()
-            for step in self.trainer:
-                self._record(step)
-                if time.monotonic() - saved >= self.checkpoint_seconds:
-                    self.save()
-                    saved = time.monotonic()
-                yield step
-            self._finish()
+            with open(self.folder / METRICS, "ab") as self.metrics:
+                self._begin()
+                saved = time.monotonic()
+                for step in self.trainer:
+                    self._record(step)
+                    if time.monotonic() - saved >= self.checkpoint_seconds:
+                        self.save()
+                        saved = time.monotonic()
+                    yield step
+                self._finish()
 
     def save(self) -> None:
         """A checkpoint of the run as it stands."""
@@ -196,7 +197,6 @@ class Recorder:
             self._write_environment()
 
     def _begin(self) -> None:
-        self.metrics = open(self.folder / METRICS, "ab")  # noqa: SIM115 (open as long as the run goes on)
         for leftover in self.folder.glob(".*.part"):  # half-written files of a killed process
             leftover.unlink()
         length = 0
@@ -215,6 +215,8 @@ class Recorder:
         self.save()
 
     def _record(self, step: Step) -> None:
+        if step.step == 0 and self.metrics.tell():
+            return  # resumed before the first update: recorded already
         line: dict[str, Any] = {"step": step.step}
         if step.loss is not None:
             self.losses.append(step.loss)
@@ -236,7 +238,6 @@ class Recorder:
 
         with _full_disk_is_explained(self.folder):
             os.fsync(self.metrics.fileno())
-            self.metrics.close()
             self._write_environment()
             model = self.trainer.model
             weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}

@@ -6,6 +6,7 @@ Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from sih.metrics import kl_to_truth, mean_kl
 from sih.models.checks import check_choice, check_heads, check_sizes
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.loss import next_token_loss
+from sih.models.positions import harmonic_positions
 from sih.models.standard import Transformer
 from sih.predictors import bma, maximum_likelihood
 from sih.task import Batch, Task, check_lags, sample
@@ -42,6 +44,10 @@ class TrainConfig:
     along a cosine to 0 at the last step. Every `evaluate_every` steps, and after the last, the model is measured on
     `held_out` sequences that are the same throughout. `dim`, `qk_dim` and `mlp_dim` are the standard model's;
     the disentangled one uses sqrt(qk_dim) as its temperature, as the standard one does.
+
+    `init="harmonic"` is "uniform" with positions that turn (`harmonic_positions`). `shorter`, pairs of a step and a
+    length, draws shorter sequences at first: length 32 until step 1,000, say, is ((1000, 32),). Harmonic positions stay
+    as drawn meanwhile, so that those not seen yet fit what is learned on the others.
     """
 
     model: str = "standard"
@@ -53,12 +59,14 @@ class TrainConfig:
     qk_dim: int = 32
     mlp_dim: int | None = None
     init: str = "uniform"
+    max_period: int = 8
     steps: int = 10_000
     batch: int = 256
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     schedule: str = "constant"
     warmup: int = 0
+    shorter: tuple[tuple[int, int], ...] = ()
     seed: int = 0
     matrix_seed: int = 0
     concentration: float = 1.0
@@ -73,7 +81,7 @@ class TrainConfig:
         assign(self, "lags", check_lags(self.lags))
         assign(self, "heads", check_heads(self.heads))
         assign(self, "betas", tuple(self.betas))
-        names = ("states", "length", "dim", "qk_dim", "steps", "batch", "evaluate_every", "held_out")
+        names = ("states", "length", "dim", "qk_dim", "max_period", "steps", "batch", "evaluate_every", "held_out")
         check_sizes(**{name: getattr(self, name) for name in names})
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise ValueError(f"learning_rate is a positive number, e.g. 0.001; got {self.learning_rate!r}")
@@ -81,6 +89,7 @@ class TrainConfig:
             raise ValueError(f"betas are two numbers from 0 to below 1, e.g. (0.9, 0.999); got {self.betas!r}")
         if not 0 <= self.warmup <= self.steps:
             raise ValueError(f"warmup is a number of steps, 0 to {self.steps}; got {self.warmup!r}")
+        self._check_shorter()
         for name in ("seed", "matrix_seed"):
             if not 0 <= getattr(self, name) < 2**62:
                 raise ValueError(f"{name} is a whole number from 0 to 2**62 - 1; got {getattr(self, name)!r}")
@@ -90,7 +99,20 @@ class TrainConfig:
             if P.shape[0] != self.states:
                 raise ValueError(f"states={self.states} does not fit the matrix, which has {P.shape[0]} states")
         self.task()
-        self.build()
+        self.build(torch.Generator())
+
+    def _check_shorter(self) -> None:
+        untils, lengths = [0, *(until for until, _ in self.shorter)], [length for _, length in self.shorter]
+        rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= self.steps
+        if not rising or any(not self.lags[-1] < length < self.length for length in lengths):
+            raise ValueError(
+                f"shorter is pairs of a step (rising, at most {self.steps}) and a length ({self.lags[-1] + 1} to "
+                f"{self.length - 1}) until then, e.g. (1000, 32); got {self.shorter!r}"
+            )
+
+    def length_at(self, step: int) -> int:
+        """Tokens in the sequences of the update that follows `step` others."""
+        return next((length for until, length in self.shorter if step < until), self.length)
 
     def task(self) -> Task:
         if self.matrix is not None:
@@ -108,7 +130,12 @@ class TrainConfig:
                 self.states, self.length, self.heads, temperature=temperature, init=init, rng=rng
             )
         sizes = (self.states, self.length, self.dim, self.qk_dim, self.heads, self.mlp_dim)
-        return Transformer(*sizes, init=init, rng=rng)
+        if init != "harmonic":
+            return Transformer(*sizes, init=init, rng=rng)
+        assert rng is not None
+        model = Transformer(*sizes, init="uniform", rng=rng)
+        model.position.data.copy_(harmonic_positions(self.length, self.dim, self.max_period, rng))
+        return model
 
     def held_out_batch(self, task: Task) -> Batch:
         """The sequences that the model is measured on; the same for all runs on one task."""
@@ -183,6 +210,8 @@ class Trainer:
     def __init__(self, config: TrainConfig, device: torch.device | str = "cpu") -> None:
         self.config, self.device, self.step = config, torch.device(device), 0
         self.task = config.task()
+        self._tasks = {length: self.task.with_length(length) for _, length in config.shorter}
+        self._tasks[config.length] = self.task
         self.rng = torch.Generator().manual_seed(config.seed)
         self.model = config.build(self.rng).to(self.device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.learning_rate, betas=config.betas)
@@ -202,7 +231,8 @@ class Trainer:
         rate = config.rate(self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        tokens = sample(self.task, config.batch, rng=self.rng).tokens.to(self.device)
+        task = self._tasks[config.length_at(self.step)]
+        tokens = sample(task, config.batch, rng=self.rng).tokens.to(self.device)
         loss = next_token_loss(self.model, tokens)
         value = loss.item()
         if not math.isfinite(value):
@@ -211,6 +241,8 @@ class Trainer:
             )
         self.optimizer.zero_grad()
         loss.backward()
+        if task is not self.task and config.init == "harmonic" and isinstance(self.model, Transformer):
+            self.model.position.grad = None  # Adam leaves it alone
         self.optimizer.step()
         self.step += 1
         speed = tokens.numel() / (time.perf_counter() - begin)

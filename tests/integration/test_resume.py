@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 COMMAND = [
-    sys.executable, "-m", "sih.cli", "train", "--lags", "1", "2", "--states", "3", "--length", "16", "--heads", "1", "2",
-    "--dim", "8", "--qk-dim", "4", "--batch", "4", "--evaluate-every", "25", "--held-out", "8", "--threads", "1",
+    sys.executable, "-m", "sih.cli", "train", "--lags", "1", "2", "--states", "3", "--length", "16", "--heads", "1",
+    "2", "--dim", "8", "--qk-dim", "4", "--batch", "4", "--evaluate-every", "25", "--held-out", "8", "--threads", "1",
     "--seed", "3",
 ]  # fmt: skip
 KEPT = ("config.json", "metrics.jsonl", "weights.safetensors")

@@ -20,7 +20,7 @@ from sih.presets import PRESETS
 from sih.runs import CHECKPOINT_SECONDS, Recorder, Run, describe_environment, run_name
 from sih.training import DivergedError, Step, TrainConfig
 
-Preset = Literal["paper", "paper-disentangled"]
+Preset = Literal["paper", "paper-disentangled", "harmonic"]
 
 
 def train(
@@ -34,12 +34,14 @@ def train(
     qk_dim: int | None = None,
     mlp_dim: int | None = None,
     init: str | None = None,
+    max_period: int | None = None,
     steps: int | None = None,
     batch: int | None = None,
     learning_rate: float | None = None,
     betas: tuple[float, float] | None = None,
     schedule: Literal["constant", "cosine"] | None = None,
     warmup: int | None = None,
+    shorter: tuple[tuple[int, int], ...] | None = None,
     matrix: Path | None = None,
     matrix_seed: int | None = None,
     concentration: float | None = None,
@@ -68,12 +70,14 @@ def train(
         qk_dim: width of queries and keys; its root is the temperature of the attention.
         mlp_dim: width of an MLP after every attention layer (none unless said).
         init: how weights are drawn: uniform, normal (standard only) or harmonic (standard only).
+        max_period: the largest period of harmonic positions.
         steps: updates.
         batch: sequences in a batch, drawn afresh at every step.
         learning_rate: Adam's.
         betas: Adam's.
         schedule: constant, or falling along a cosine to 0.
         warmup: steps over which the learning rate rises.
+        shorter: pairs of a step and a length: shorter sequences until that step.
         matrix: a transition matrix, .npy or .csv, instead of a random one.
         matrix_seed: of a random matrix.
         concentration: of the Dirichlet rows of a random matrix.
