@@ -51,7 +51,7 @@ def show(
     out: Path | None = None,
     seed: int = 0,
 ) -> None:
-    """Plot a run's loss and KL, beside maximum likelihood's and the Bayes average's.
+    """Plot a run's loss and KL, beside maximum likelihood's and the Bayes average's, and say where its heads look.
 
     Example: sih runs show runs/flagship --out flagship
 
@@ -60,13 +60,19 @@ def show(
         out: the figure's path without an ending; a .png and its relatives are written (NAME-training).
         seed: unused; a plot is not random.
     """
-    from sih.experiments import style, training_curves
+    from sih.experiments import style, tiling, training_curves
 
     found = open_run(run)
     console = Console(soft_wrap=True, highlight=False)
     if not found.evaluations:
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
     console.print(table_of([found], f"Run {found.name}"))
+    for head in tiling.heads_of(found):
+        console.print(str(head))
+    probabilities = tiling.probabilities_in_layer_1(found)
+    console.print(
+        f"attention of head 1.1 at the lags, correlation with the normalised probabilities: {probabilities:.2f}"
+    )
     stem = Path(f"{found.name}-training") if out is None else out
     for path in style.save(training_curves.draw(training_curves.compute(found)), stem):
         console.print(f"wrote {path}")
