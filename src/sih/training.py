@@ -23,7 +23,7 @@ from sih.metrics import kl_to_truth, mean_kl
 from sih.models.checks import check_choice, check_heads, check_sizes
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.loss import next_token_loss
-from sih.models.positions import harmonic_positions
+from sih.models.positions import draw_harmonic, forbidden, parts
 from sih.models.standard import Transformer
 from sih.predictors import bma, maximum_likelihood
 from sih.task import Batch, Task, check_lags, sample
@@ -45,9 +45,11 @@ class TrainConfig:
     `held_out` sequences that are the same throughout. `dim`, `qk_dim` and `mlp_dim` are the standard model's;
     the disentangled one uses sqrt(qk_dim) as its temperature, as the standard one does.
 
-    `init="harmonic"` is "uniform" with positions that turn (`harmonic_positions`). `shorter`, pairs of a step and a
-    length, draws shorter sequences at first: length 32 until step 1,000, say, is ((1000, 32),). Harmonic positions stay
-    as drawn meanwhile, so that those not seen yet fit what is learned on the others.
+    Two departures from the paper's optimisation, for the standard model with `init="harmonic"`
+    (`sih.models.positions`); model, task and loss stay the paper's. For the first `held` steps tokens, readout and
+    layer 1 keep to the parts they start with, and the layers between the first and the last stand still. `shorter`,
+    pairs of a step and a length, draws shorter sequences at first: length 32 until step 1,000, say, is ((1000, 32),);
+    positions stay as drawn meanwhile, so that those not seen yet fit what is learned on the others.
     """
 
     model: str = "standard"
@@ -66,6 +68,7 @@ class TrainConfig:
     betas: tuple[float, float] = (0.9, 0.999)
     schedule: str = "constant"
     warmup: int = 0
+    held: int = 0
     shorter: tuple[tuple[int, int], ...] = ()
     seed: int = 0
     matrix_seed: int = 0
@@ -89,6 +92,8 @@ class TrainConfig:
             raise ValueError(f"betas are two numbers from 0 to below 1, e.g. (0.9, 0.999); got {self.betas!r}")
         if not 0 <= self.warmup <= self.steps:
             raise ValueError(f"warmup is a number of steps, 0 to {self.steps}; got {self.warmup!r}")
+        if not 0 <= self.held <= self.steps or (self.held and len(self.heads) < 2):
+            raise ValueError(f"held is a number of steps, 0 to {self.steps}, of two layers or more; got {self.held!r}")
         self._check_shorter()
         for name in ("seed", "matrix_seed"):
             if not 0 <= getattr(self, name) < 2**62:
@@ -133,8 +138,8 @@ class TrainConfig:
         if init != "harmonic":
             return Transformer(*sizes, init=init, rng=rng)
         assert rng is not None
-        model = Transformer(*sizes, init="uniform", rng=rng)
-        model.position.data.copy_(harmonic_positions(self.length, self.dim, self.max_period, rng))
+        model = Transformer(*sizes, init="zeros")
+        draw_harmonic(model, self.max_period, rng)
         return model
 
     def held_out_batch(self, task: Task) -> Batch:
@@ -241,13 +246,30 @@ class Trainer:
             )
         self.optimizer.zero_grad()
         loss.backward()
-        if task is not self.task and config.init == "harmonic" and isinstance(self.model, Transformer):
-            self.model.position.grad = None  # Adam leaves it alone
+        self._hold_still()
         self.optimizer.step()
         self.step += 1
         speed = tokens.numel() / (time.perf_counter() - begin)
         due = self.step % config.evaluate_every == 0 or self.step == config.steps
         return Step(self.step, value, rate, speed, self.evaluate() if due else None, self.model)
+
+    def _hold_still(self) -> None:
+        """No gradient for what does not move yet; its moments are 0 too, so Adam leaves it alone."""
+        config, model = self.config, self.model
+        if config.init != "harmonic" or not isinstance(model, Transformer):
+            return
+        if config.length_at(self.step) < config.length:
+            model.position.grad = None
+        if self.step < config.held:
+            _, output, tokens = parts(config.dim, config.max_period)
+            for weight, rows in forbidden(model, config.max_period):
+                _grad(weight)[..., rows, :] = 0
+            _grad(model.token)[:, : tokens.start] = 0
+            _grad(model.readout)[:, : output.start] = 0
+            _grad(model.readout)[:, output.stop :] = 0
+            for layer in model.each_layer()[1:-1]:
+                for weight in layer.parameters():
+                    weight.grad = None
 
     @torch.no_grad()
     def evaluate(self) -> Evaluation:
@@ -303,6 +325,11 @@ def mean_kl_of(model: Model, batch: Batch, task: Task) -> Float[Tensor, " batch"
     """Each sequence's mean KL past max_lag under a model's predictions."""
     with torch.no_grad():
         return mean_kl(kl_to_truth(model.predict(batch.tokens), batch, task), task)
+
+
+def _grad(weight: Tensor) -> Tensor:
+    assert weight.grad is not None
+    return weight.grad
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import sih
-from sih.models.positions import harmonic_positions
+from sih.models.positions import harmonics
 from sih.presets import PRESETS
 from sih.training import DivergedError, TrainConfig, Trainer, train
 
@@ -142,7 +142,7 @@ def test_schedules() -> None:
 
 
 def test_shorter_sequences_come_first_and_leave_harmonic_positions_alone() -> None:
-    config = small(init="harmonic", max_period=4, shorter=((2, 4), (4, 6)))
+    config = small(init="harmonic", max_period=4, dim=12, shorter=((2, 4), (4, 6)))
     assert [config.length_at(n) for n in range(6)] == [4, 4, 6, 6, 12, 12]
     trainer = Trainer(config)
     before = trainer.state()["model/position"]
@@ -153,20 +153,43 @@ def test_shorter_sequences_come_first_and_leave_harmonic_positions_alone() -> No
     assert not torch.equal(trainer.state()["model/position"], before)
 
 
-def test_harmonic_positions_know_residues(rng: torch.Generator) -> None:
-    """Some bilinear form of F_i and F_j is 1 where i - j is a multiple of n and 0 elsewhere: the sum over the
-    harmonics of period n, in the coordinates where they are."""
-    F = harmonic_positions(30, 16, 5, rng).double()
-    assert F.norm(dim=1) == pytest.approx([4.0] * 30, rel=1e-5)
+def test_harmonics_know_residues() -> None:
+    """1[i - j = 0 mod n] - 1/n is a bilinear form of the rows: its projection on such forms is itself."""
+    F = harmonics(30, 5)
+    assert F.square().sum(dim=1).tolist() == pytest.approx([9.0] * 30)
+    i = torch.arange(30)
+    inverse = torch.linalg.pinv(F)
     for n in (2, 3, 4, 5):
-        i = torch.arange(30)
-        wanted = ((i[:, None] - i) % n == 0).double()
-        inverse = torch.linalg.pinv(F, rtol=1e-5)
-        fitted = F @ (inverse @ (wanted - 1 / n) @ inverse.T) @ F.T  # the projection on bilinear forms of F
-        assert (fitted - (wanted - 1 / n)).abs().max() < 1e-5
-    assert torch.linalg.matrix_rank(F, rtol=1e-4) == 9
-    with pytest.raises(ValueError, match="which has 9"):
-        harmonic_positions(30, 8, 5, rng)
+        wanted = ((i[:, None] - i) % n == 0).double() - 1 / n
+        assert (F @ (inverse @ wanted @ inverse.T) @ F.T - wanted).abs().max() < 1e-9
+    wanted = ((i[:, None] - i) % 7 == 0).double()
+    assert (F @ (inverse @ wanted @ inverse.T) @ F.T - wanted).abs().max() > 0.1
+
+
+def test_while_held_each_layer_keeps_to_its_part() -> None:
+    config = small(init="harmonic", max_period=4, heads=(1, 2, 1), held=3, dim=12)  # 5 + 3 + 4 coordinates
+    trainer = Trainer(config)
+    begin = trainer.state()
+    assert begin["model/token"][:, :8].abs().max() == 0
+    assert begin["model/position"][:, 5:].abs().max() == 0
+    assert begin["model/position"].norm(dim=1).tolist() == pytest.approx([math.sqrt(12)] * 12, rel=1e-5)
+    for _ in range(3):
+        trainer.advance()
+    held = trainer.state()
+    assert held["model/token"][:, :8].abs().max() == 0
+    for outside in (slice(5), slice(8, 12)):
+        assert held["model/readout"][:, outside].abs().max() == 0
+    for name in ("Q", "K"):
+        assert held[f"model/layers.0.{name}"][:, :5].abs().max() == 0
+        assert (held[f"model/layers.0.{name}"] != begin[f"model/layers.0.{name}"]).any()
+    assert held["model/layers.0.V"][:, 5:].abs().max() == 0
+    for name in ("Q", "K", "V"):
+        assert torch.equal(held[f"model/layers.1.{name}"], begin[f"model/layers.1.{name}"])
+        assert not torch.equal(held[f"model/layers.2.{name}"], begin[f"model/layers.2.{name}"])
+    trainer.advance()
+    free = trainer.state()
+    assert free["model/layers.0.V"][:, 5:].abs().max() > 0
+    assert not torch.equal(free["model/layers.1.Q"], begin["model/layers.1.Q"])
 
 
 def test_a_loss_that_is_no_number_stops_the_run() -> None:
@@ -200,7 +223,7 @@ def test_a_configuration_survives_json() -> None:
         ({"warmup": 7}, "0 to 6; got 7"),
         ({"schedule": "square"}, "schedule"),
         ({"init": "magic"}, "init must be one of"),
-        ({"init": "harmonic", "max_period": 9}, "fit in dim=8"),
+        ({"init": "harmonic", "max_period": 9}, "takes 27 of dim=8"),
         ({"shorter": ((3, 12),)}, "shorter"),
         ({"shorter": ((3, 5), (2, 6))}, "shorter"),
         ({"seed": -1}, "seed"),

@@ -41,6 +41,7 @@ def train(
     betas: tuple[float, float] | None = None,
     schedule: Literal["constant", "cosine"] | None = None,
     warmup: int | None = None,
+    held: int | None = None,
     shorter: tuple[tuple[int, int], ...] | None = None,
     matrix: Path | None = None,
     matrix_seed: int | None = None,
@@ -77,6 +78,7 @@ def train(
         betas: Adam's.
         schedule: constant, or falling along a cosine to 0.
         warmup: steps over which the learning rate rises.
+        held: steps during which a harmonic model's layers keep to their parts.
         shorter: pairs of a step and a length: shorter sequences until that step.
         matrix: a transition matrix, .npy or .csv, instead of a random one.
         matrix_seed: of a random matrix.
