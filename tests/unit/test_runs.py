@@ -14,7 +14,8 @@ import torch
 import sih
 from sih.cli import main
 from sih.models.storage import shipped_names
-from sih.runs import Recorder, Run, list_runs, open_run, run_name
+from sih.recording import Recorder
+from sih.runs import Run, list_runs, open_run, run_name
 from sih.training import DivergedError, TrainConfig, train
 
 SMALL = TrainConfig(

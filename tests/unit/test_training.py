@@ -61,7 +61,7 @@ def plain_adam(config: TrainConfig) -> tuple[list[float], dict[str, Tensor]]:
                 first[name] = b1 * first[name] + (1 - b1) * grad
                 second[name] = b2 * second[name] + (1 - b2) * grad**2
                 m, v = first[name] / (1 - b1**step), second[name] / (1 - b2**step)
-                weight -= config.learning_rate * m / (v.sqrt() + 1e-8)
+                weight.sub_(config.learning_rate * m / (v.sqrt() + 1e-8))
     return losses, {name: weight.detach() for name, weight in weights.items()}
 
 

@@ -17,7 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 
 from sih.markov import load_transition_matrix
 from sih.presets import PRESETS
-from sih.runs import CHECKPOINT_SECONDS, Recorder, Run, describe_environment, run_name
+from sih.recording import CHECKPOINT_SECONDS, Recorder, describe_environment
+from sih.runs import Run, run_name
 from sih.training import DivergedError, Step, TrainConfig
 
 Preset = Literal["paper", "paper-disentangled", "harmonic"]

@@ -6,7 +6,8 @@ import torch
 
 import sih
 from sih.experiments.tiling import attention_by_offset, heads_of, probabilities_in_layer_1
-from sih.runs import Recorder, open_run
+from sih.recording import Recorder
+from sih.runs import open_run
 from sih.training import TrainConfig
 
 
