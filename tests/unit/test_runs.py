@@ -13,6 +13,7 @@ import torch
 
 import sih
 from sih.cli import main
+from sih.cli.train import command_of
 from sih.models.storage import shipped_names
 from sih.recording import Recorder
 from sih.runs import Run, list_runs, open_run, run_name
@@ -179,6 +180,15 @@ def test_the_command_trains_lists_shows_and_removes(
     assert (tmp_path / "runs/a").exists()
     assert main(["runs", "rm", "runs/a", "--yes"]) == 0
     assert not (tmp_path / "runs/a").exists()
+
+
+def test_the_command_of_a_configuration_makes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = dataclasses.replace(
+        SMALL, init="harmonic", max_period=3, held=2, shorter=((2, 5), (4, 6)), betas=(0.9, 0.99), steps=5, seed=7
+    )
+    words = command_of(config).split()[1:]
+    assert main([*words, "--threads", "1", "--out", str(tmp_path / "run")]) == 0
+    assert open_run(tmp_path / "run").config == config
 
 
 def test_a_matrix_from_a_file_is_in_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

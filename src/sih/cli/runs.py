@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from sih.cli.train import command_of
 from sih.runs import Run, list_runs, open_run
 
 
@@ -67,6 +68,7 @@ def show(
     if not found.evaluations:
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
     console.print(table_of([found], f"Run {found.name}"))
+    console.print(f"made by: {command_of(found.config)}")
     for head in tiling.heads_of(found):
         console.print(str(head))
     probabilities = tiling.probabilities_in_layer_1(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import shlex
 import signal
@@ -137,6 +138,26 @@ def _config(given: dict[str, Any]) -> TrainConfig:
             )
         changes |= {"matrix": tuple(map(tuple, P.tolist())), "states": P.shape[0]}
     return PRESETS[given["preset"]](**changes)
+
+
+def command_of(config: TrainConfig) -> str:
+    """The command that trains a configuration: every flag that differs from the paper's setting.
+
+    >>> command_of(TrainConfig(lags=(1, 3), heads=(1, 1, 1), steps=2400))
+    'sih train --lags 1 3 --heads 1 1 1 --steps 2400'
+    """
+    words = ["sih", "train"]
+    for field in dataclasses.fields(TrainConfig):
+        value = getattr(config, field.name)
+        if value == field.default:
+            continue
+        if field.name == "matrix":
+            words += ["--matrix", "P.csv"]
+            continue
+        flat = itertools.chain.from_iterable(value) if field.name == "shorter" else value
+        values = flat if isinstance(value, tuple) else (value,)
+        words += [f"--{field.name.replace('_', '-')}", *map(str, values)]
+    return shlex.join(words)
 
 
 def _say_how_it_begins(recorder: Recorder, console: Console) -> None:
