@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
-from sih.cli.runs import table_of
+from sih.cli.runs import table_of, wide_console
 from sih.models.storage import shipped_names
 from sih.runs import open_run
 
@@ -24,4 +22,7 @@ def models(plain: bool = False, seed: int = 0) -> None:
     if plain:
         print("\n".join(names))
     else:
-        Console().print(table_of([open_run(name) for name in names], "Shipped models, each trained by `sih train`"))
+        found = [open_run(name) for name in names]
+        wide_console().print(
+            table_of(found, "Shipped models, each trained by `sih train`; `sih runs show NAME` says how")
+        )

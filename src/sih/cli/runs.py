@@ -25,7 +25,13 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int
         seed: unused; a list is not random.
     """
     table = table_of(list_runs(folder), f"Runs in {folder}: mean KL past max lag, on held-out sequences")
-    Console().print(table)
+    wide_console().print(table)
+
+
+def wide_console() -> Console:
+    """A terminal is as wide as it is; a file has room for a whole row."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=160, highlight=False)
 
 
 def table_of(found: list[Run], title: str) -> Table:
@@ -50,6 +56,7 @@ def table_of(found: list[Run], title: str) -> Table:
 def show(
     run: Annotated[str, tyro.conf.Positional],
     out: Path | None = None,
+    period: int | None = None,
     seed: int = 0,
 ) -> None:
     """Plot a run's loss and KL, beside maximum likelihood's and the Bayes average's, and say where its heads look.
@@ -59,19 +66,23 @@ def show(
     Args:
         run: a run's folder, or the name of a shipped model.
         out: the figure's path without an ending; a .png and its relatives are written (NAME-training).
-        seed: unused; a plot is not random.
+        period: what to take the heads' offsets modulo (max lag - min lag + 1 unless said).
+        seed: of the sequences that the heads are watched on.
     """
     from sih.experiments import style, tiling, training_curves
+
+    if period is not None and period < 1:
+        raise ValueError(f"--period is a whole number, at least 1; got {period}")
 
     found = open_run(run)
     console = Console(soft_wrap=True, highlight=False)
     if not found.evaluations:
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
-    console.print(table_of([found], f"Run {found.name}"))
+    wide_console().print(table_of([found], f"Run {found.name}"))
     console.print(f"made by: {command_of(found.config)}")
-    for head in tiling.heads_of(found):
+    for head in tiling.heads_of(found, period, seed=seed):
         console.print(str(head))
-    probabilities = tiling.probabilities_in_layer_1(found)
+    probabilities = tiling.probabilities_in_layer_1(found, seed=seed)
     console.print(
         f"attention of head 1.1 at the lags, correlation with the normalised probabilities: {probabilities:.2f}"
     )

@@ -50,10 +50,10 @@ def attention_by_offset(
     return residues, torch.tensor(mass[:near]), sum(mass[time // 4 :])
 
 
-def heads_of(run: Run, sequences: int = 32, seed: int = 0) -> list[Head]:
-    """Every head of a run's model, on fresh sequences of its task; residues are taken modulo max_lag - min_lag + 1."""
+def heads_of(run: Run, period: int | None = None, sequences: int = 32, seed: int = 0) -> list[Head]:
+    """Every head of a run's model on fresh sequences of its task; residues modulo max_lag - min_lag + 1 unless said."""
     tokens = sample(run.task, sequences, rng=torch.Generator().manual_seed(seed)).tokens
-    period = run.task.max_lag - run.task.min_lag + 1
+    period = period or run.task.max_lag - run.task.min_lag + 1
     with torch.no_grad():
         trace = run.model.trace(tokens)
         return [
