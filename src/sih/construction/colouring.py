@@ -37,9 +37,7 @@ def segment(length: int, distances: Collection[int]) -> list[int]:
     """The neighbours of each of 0 .. length-1 in G(Z, distances)."""
     everything = (1 << length) - 1
     above = sum(1 << d for d in distances)
-    return [
-        above << v & everything | sum(1 << (v - d) for d in distances if d <= v) for v in range(length)
-    ]
+    return [above << v & everything | sum(1 << (v - d) for d in distances if d <= v) for v in range(length)]
 
 
 def circle(length: int, distances: Collection[int]) -> list[int] | None:
@@ -104,7 +102,9 @@ def class_sizes(
     return sizes
 
 
-def largest_on_circle(length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget) -> list[int]:
+def largest_on_circle(
+    length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget
+) -> list[int]:
     """The largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
 
     `sizes` is `class_sizes(distances, ...)`, of use as an upper bound on what an arc can hold.
@@ -227,16 +227,16 @@ def first_colouring(
     for v in range(len(adjacent)):
         prefix = answer[:v]
         for k in range(answer[v]):
-            better = colour(
-                adjacent, colours, budget, fixed=[*enumerate(prefix), (v, k)], capacity=capacity
-            )
+            better = colour(adjacent, colours, budget, fixed=[*enumerate(prefix), (v, k)], capacity=capacity)
             if better is not None:
                 answer = in_order(better)
                 break
     return answer
 
 
-def cyclic_colouring(distances: Collection[int], colours: int, shift: int, budget: Budget) -> tuple[int, ...] | None:
+def cyclic_colouring(
+    distances: Collection[int], colours: int, shift: int, budget: Budget
+) -> tuple[int, ...] | None:
     """A colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`; None if none exists.
 
     Its period is shift x colours, all its colours are equally dense, and only the first `shift` integers are free to

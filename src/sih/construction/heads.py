@@ -12,11 +12,12 @@ the appendix on any set of lags, which leave it open between the number of lags 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -134,17 +135,20 @@ def least_heads(lags: Sequence[int], *, time_limit: float = 10.0) -> LeastHeads:
     lags = check_lags(lags)
     if not time_limit > 0:
         raise ValueError(f"time_limit is a positive number of seconds; got {time_limit!r}")
+    colours, preferred, certificate = _solve(distances(lags), float(time_limit))
+    return LeastHeads(lags, colours, max(colours) + 1, Fraction(1), certificate, float(time_limit), preferred)
+
+
+@functools.lru_cache(maxsize=1024)  # lag sets moved or mirrored have the same differences
+def _solve(D: tuple[int, ...], time_limit: float) -> tuple[tuple[int, ...], bool, Certificate]:
     deadline = time.monotonic() + time_limit
-    D = distances(lags)
     scale = math.gcd(*D) or 1
     search = _Search(tuple(d // scale for d in D), deadline)
     search.close_the_gap()
-    proof = search.proof
-    certificate = Certificate(proof.kind, proof.heads, tuple(scale * p for p in proof.points), proof.largest)
-    # The graph of D is `scale` copies of the searched one: o and o + 1 belong to different copies.
+    certificate = replace(search.proof, points=tuple(scale * p for p in search.proof.points))
+    # The graph of D is `scale` copies of the one searched, the integers of one residue modulo `scale` each.
     found = tuple(search.colours[o // scale] for o in range(scale * len(search.colours)))
-    colours, preferred = _preferred(D, found, deadline)
-    return LeastHeads(lags, colours, max(colours) + 1, Fraction(1), certificate, time_limit, preferred)
+    return *_preferred(D, found, deadline), certificate
 
 
 class _Search:
@@ -251,9 +255,7 @@ class _Search:
                 return
 
 
-def _preferred(
-    D: tuple[int, ...], found: tuple[int, ...], deadline: float
-) -> tuple[tuple[int, ...], bool]:
+def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> tuple[tuple[int, ...], bool]:
     """The first pattern in the order of preference with no more colours than the one found; whether it surely is."""
     c = max(found) + 1
     sizes = class_sizes(D, len(found), Budget(QUICK, deadline))
