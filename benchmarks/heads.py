@@ -10,15 +10,13 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Sequence
 
 from sih.construction import least_heads, verify_certificate, verify_colouring
 
 TIME_LIMIT = 5.0
 
 
-def main(argv: Sequence[str] = ()) -> int:
-    number = int(argv[0]) if argv else 3
+def main(number: int = 3) -> None:
     begin = time.perf_counter()
     answers = [least_heads(lags) for k in range(1, 13) for lags in itertools.combinations(range(1, 13), k)]
     taken = time.perf_counter() - begin
@@ -49,8 +47,7 @@ def main(argv: Sequence[str] = ()) -> int:
         print(
             f"{k:4}  {gaps.count(0):3}/{number:<3}  {statistics.median(times):8.2f}  {max(times):9.2f}  {max(gaps):7}"
         )
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(*map(int, sys.argv[1:2]))

@@ -49,9 +49,7 @@ def heads(
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"lags {_listed(answer.lags)}: {_number(answer)}")
     console.print(_why(answer))
-    console.print(
-        f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of"
-    )
+    console.print(f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of")
     console.print(strip(answer, console.width))
     if fewer is not None and fewer.heads < answer.heads:
         bound = "the most possible" if fewer.optimal else f"at most {fewer.most} is possible"
@@ -68,9 +66,7 @@ def heads(
     if check:
         right = verify_colouring(lags, pattern.colours) and verify_colouring(lags, answer.colours)
         proved = verify_certificate(lags, answer.certificate)
-        console.print(
-            f"checked again: pattern {'holds' if right else 'FAILS'}, proof {'holds' if proved else 'FAILS'}"
-        )
+        console.print(f"checked again: pattern {'holds' if right else 'FAILS'}, proof {'holds' if proved else 'FAILS'}")
         return 0 if right and proved else 1
     return 0
 
@@ -106,16 +102,16 @@ def _why(answer: LeastHeads) -> str:
         return "a single lag has nothing to mix with"
     n, fewer = len(proof.points), proof.heads - 1
     if proof.kind == "clique":
-        reason = f"the offsets {_listed(proof.points)} differ by differences of two lags, so that no two can share a head"
+        reason = (
+            f"the offsets {_listed(proof.points)} differ by differences of two lags, so that no two can share a head"
+        )
     elif proof.kind == "count":
         reason = (
             f"of the {n} offsets {_span(proof.points)} one head can take at most {proof.largest} without mixing, "
             f"and {fewer} x {proof.largest} < {n}"
         )
     else:
-        reason = (
-            f"every way to give the {n} offsets {_span(proof.points)} to {_heads(fewer)} was tried, and mixes"
-        )
+        reason = f"every way to give the {n} offsets {_span(proof.points)} to {_heads(fewer)} was tried, and mixes"
     return f"why {_heads(fewer)} will not do: {reason}"
 
 

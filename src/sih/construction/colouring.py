@@ -5,7 +5,7 @@ The graph G(Z, D) joins integers whose distance is in D. Whatever is asked of it
 colouring, repeated, colours all integers. A set of vertices is the bits of a Python integer, so that a step of a
 search handles all vertices at once; `adjacent[v]` is the set of v's neighbours.
 
-Every search here is exhaustive and repeatable: it returns the same answer each time or raises `OutOfBudget`.
+Every search here is exhaustive and repeatable: it returns the same answer each time or raises `OutOfBudgetError`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 
-class OutOfBudget(Exception):
+class OutOfBudgetError(Exception):
     """A search was given up before it had its answer."""
 
 
 class Budget:
     """The steps a search may take, and the moment (of `time.monotonic`) at which it must stop."""
 
-    def __init__(self, steps: float = math.inf, deadline: float = math.inf) -> None:
+    def __init__(self, steps: int | float = math.inf, deadline: float = math.inf) -> None:
         self.steps = steps
         self.deadline = deadline
         self.taken = 0
@@ -30,7 +31,7 @@ class Budget:
     def spend(self) -> None:
         self.taken += 1
         if self.taken > self.steps or (self.taken % 64 == 0 and time.monotonic() > self.deadline):
-            raise OutOfBudget
+            raise OutOfBudgetError
 
 
 def segment(length: int, distances: Collection[int]) -> list[int]:
@@ -62,16 +63,12 @@ def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...
                 return
             grow((*clique, v), [w for w in candidates[n + 1 :] if w - v in distances])
 
-    try:
+    with suppress(OutOfBudgetError):  # a smaller clique is a clique still
         grow((0,), sorted(distances))
-    except OutOfBudget:
-        pass  # a smaller clique is a clique still
     return best
 
 
-def class_sizes(
-    distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)
-) -> list[int]:
+def class_sizes(distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)) -> list[int]:
     """f[n] for n = 0 .. length: how many of n consecutive integers one colour can take. Stops short out of budget.
 
     f[n] is f[n-1], or one more if a set that holds both ends, 0 and n-1, is that large. The search for one adds
@@ -91,20 +88,16 @@ def class_sizes(
                 return True
         return True
 
-    try:
+    with suppress(OutOfBudgetError):
         while len(sizes) <= length:
             n, end = len(sizes), 1 << (len(sizes) - 1)
             below = sum(1 << (n - 1 - d) for d in distances if d < n)
             both = not above & end and fits(n, (end - 1) & ~(1 | above | below), sizes[-1] - 1)
             sizes.append(sizes[-1] + both)
-    except OutOfBudget:
-        pass
     return sizes
 
 
-def largest_on_circle(
-    length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget
-) -> list[int]:
+def largest_on_circle(length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget) -> list[int]:
     """The largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
 
     `sizes` is `class_sizes(distances, ...)`, of use as an upper bound on what an arc can hold.
@@ -234,9 +227,7 @@ def first_colouring(
     return answer
 
 
-def cyclic_colouring(
-    distances: Collection[int], colours: int, shift: int, budget: Budget
-) -> tuple[int, ...] | None:
+def cyclic_colouring(distances: Collection[int], colours: int, shift: int, budget: Budget) -> tuple[int, ...] | None:
     """A colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`; None if none exists.
 
     Its period is shift x colours, all its colours are equally dense, and only the first `shift` integers are free to

@@ -1,8 +1,9 @@
 r"""Fewer heads than `least_heads` asks for: some offsets are left to none, and their transitions are not used.
 
-Paper: Sec. 5.3, "Single-head transformers": the same algorithm with worse sample complexity. With $\mu$ the largest density
-of a set of integers without a distance in D, H heads use at most $H\mu$ of the offsets. Up to H = K heads attain it: let A
-be such a set and a, b two lags; then A + a and A + b do not meet, for a - b is in D and so no difference of members of A.
+Paper: Sec. 5.3, "Single-head transformers": the same algorithm with worse sample complexity. With $\mu$ the largest
+density of a set of integers without a distance in D, H heads use at most $H\mu$ of the offsets. Up to H = K heads
+attain it: let A be such a set and a, b two lags; then A + a and A + b do not meet, for a - b is in D and so is no
+difference of two members of A.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
-from sih.construction.colouring import Budget, OutOfBudget, class_sizes, largest_clique, largest_on_circle
+from sih.construction.colouring import Budget, OutOfBudgetError, class_sizes, largest_clique, largest_on_circle
 from sih.construction.heads import QUICK, Pattern, distances, least_heads
 
 
-def head_offsets(lags: Sequence[int], heads: int, *, time_limit: float = 10.0) -> Pattern:
+def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 10.0) -> Pattern:
     """Offsets for so many heads: nothing mixes, and as few offsets as found go unused (-1 in `colours`).
 
     `used` is the fraction of offsets that some head takes and `most` a proved bound on it; where they meet, the
@@ -50,7 +51,7 @@ def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
     for length in range(1, longest + 1):
         try:
             members = largest_on_circle(length, D, sizes, Budget(QUICK // 10))
-        except OutOfBudget:
+        except OutOfBudgetError:
             continue
         if Fraction(len(members), length) > best:
             best = Fraction(len(members), length)
@@ -86,7 +87,7 @@ def none_denser(D: Collection[int], density: Fraction, budget: Budget) -> bool:
                         return False
                     value[following] = earned
                     waiting.append(following)
-    except OutOfBudget:
+    except OutOfBudgetError:
         return False
     return True
 

@@ -17,13 +17,14 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 from sih.construction.colouring import (
     Budget,
-    OutOfBudget,
+    OutOfBudgetError,
     circle,
     class_sizes,
     colour,
@@ -93,7 +94,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class LeastHeads(Pattern):
-    """The answer of `least_heads`: a pattern that needs `heads` = `upper` heads, a proof that fewer than `lower` fail."""
+    """The answer of `least_heads`: a pattern for `heads` = `upper` heads, and a proof that fewer than `lower` fail."""
 
     certificate: Certificate
     time_limit: float
@@ -119,7 +120,7 @@ def distances(lags: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({b - a for a, b in itertools.combinations(check_lags(lags), 2)}))
 
 
-def least_heads(lags: Sequence[int], *, time_limit: float = 10.0) -> LeastHeads:
+def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> LeastHeads:
     """The least number of second-layer heads that lose and mix nothing, with a pattern and a proof.
 
     Of several patterns the preferred one has the shortest period, then equally many offsets for each head if that is
@@ -172,9 +173,9 @@ class _Search:
     def upper(self) -> int:
         return max(self.colours) + 1
 
-    def budget(self, steps: float) -> Budget:
+    def budget(self, steps: int | float) -> Budget:
         if time.monotonic() > self.deadline:
-            raise OutOfBudget
+            raise OutOfBudgetError
         return Budget(steps, self.deadline)
 
     def close_the_gap(self) -> None:
@@ -183,7 +184,7 @@ class _Search:
         A number of colours either fails on some segment or succeeds on some circle; looking at both with ever more
         steps, segments and circles ever longer, finds out which.
         """
-        try:
+        with suppress(OutOfBudgetError):
             for patience in itertools.count():
                 steps = 500 * 4**patience
                 self._count(20 * steps)
@@ -192,8 +193,6 @@ class _Search:
                 self._circles(self.upper - 1, steps, longest=self.span * (3 + patience))
                 if self.lower == self.upper:
                     return
-        except OutOfBudget:
-            pass
 
     def _count(self, steps: int) -> None:
         """A class takes at most sizes[n] of n consecutive integers, so they need n / sizes[n] colours."""
@@ -209,7 +208,7 @@ class _Search:
             budget = self.budget(steps)
             try:
                 found = cyclic_colouring(self.D, c, shift, budget)
-            except OutOfBudget:
+            except OutOfBudgetError:
                 continue
             if found is not None:
                 self.colours = found
@@ -239,7 +238,7 @@ class _Search:
         budget = self.budget(steps)
         try:
             return colour(segment(length, self.D), c, budget, fixed=fixed) is None, budget.taken
-        except OutOfBudget:
+        except OutOfBudgetError:
             return False, budget.taken
 
     def _circles(self, c: int, steps: int, longest: int) -> None:
@@ -248,7 +247,7 @@ class _Search:
             budget = self.budget(steps // 20)
             try:
                 found = colour_circle(length, self.D, c, self.sizes, budget)
-            except OutOfBudget:
+            except OutOfBudgetError:
                 continue
             if found is not None:
                 self.colours = found
@@ -270,7 +269,7 @@ def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> t
         budget = Budget(TIDY // 10, deadline)
         try:
             shorter = colour_circle(length, D, c, sizes, budget)
-        except OutOfBudget:
+        except OutOfBudgetError:
             sure = False
             continue
         finally:
@@ -285,5 +284,5 @@ def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> t
         if len(best) % c == 0:
             equal = first_colouring(adjacent, c, Budget(TIDY, deadline), capacity=len(best) // c)
         return equal or first_colouring(adjacent, c, Budget(TIDY, deadline)) or best, sure
-    except OutOfBudget:
+    except OutOfBudgetError:
         return best, False

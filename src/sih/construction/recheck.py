@@ -69,9 +69,7 @@ def _holds_independent(graph: dict[int, set[int]], points: set[int], size: int) 
 def _colourable(graph: dict[int, set[int]], colours: int) -> bool:
     """Whether so many colours do: the vertex with most differently coloured neighbours tries each colour in turn."""
     colouring: dict[int, int] = {}
-    seen: dict[int, dict[int, int]] = {
-        p: {} for p in graph
-    }  # seen[p][k]: how many neighbours of p have colour k
+    seen: dict[int, dict[int, int]] = {p: {} for p in graph}  # seen[p][k]: how many neighbours of p have colour k
 
     def extend(used: int) -> bool:
         if len(colouring) == len(graph):

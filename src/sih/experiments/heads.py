@@ -84,21 +84,17 @@ def draw(table: Table) -> Figure:
         for (x, y), number in counts.items():
             column = sum(n for (other, _), n in counts.items() if other == x)
             axes.add_patch(
-                Rectangle(
-                    (x - 0.5, y - 0.5), 1, 1, color=COLOURS[0], alpha=0.15 + 0.85 * number / column, lw=0
-                )
+                Rectangle((x - 0.5, y - 0.5), 1, 1, color=COLOURS[0], alpha=0.15 + 0.85 * number / column, lw=0)
             )
             shade = "white" if number / column > 0.5 else "black"
             axes.text(x, y, str(number), ha="center", va="center", fontsize=7, color=shade)
         ends = [0.5, table.largest + 0.5]
         axes.plot(ends, ends, color=COLOURS[1], lw=1, label=bounds[axis])
-        axes.set(
-            xlabel=titles[axis], xlim=ends, ylim=ends, xticks=range(1, table.largest + 1), aspect="equal"
-        )
+        axes.set(xlabel=titles[axis], xlim=ends, ylim=ends, xticks=range(1, table.largest + 1), aspect="equal")
         axes.legend(loc="lower right" if axis == 0 else "upper left", fontsize=8, frameon=False)
     panels[0].set(ylabel="least number of heads", yticks=range(1, table.largest + 1))
     figure.suptitle(
-        f"Least second-layer heads of the {2**table.largest - 1:,} lag sets within 1 .. {table.largest}; a cell: how many sets"
+        f"Least heads of the {sum(table.counts.values()):,} lag sets within 1 .. {table.largest}; a cell: how many sets"
     )
     return figure
 
@@ -124,9 +120,7 @@ def draw_pattern(pattern: Pattern) -> Figure:
         title=f"lags {{{lags}}}: {needed} take {share}, period {pattern.period}",
         xlabel="offset o of the attended position i − o",
     )
-    bottom.set(
-        title="where the head stores lag k of position i − o", xlabel="o + k, for stream index i − o − k"
-    )
+    bottom.set(title="where the head stores lag k of position i − o", xlabel="o + k, for stream index i − o − k")
     for axes in (top, bottom):
         axes.set(
             ylabel="head",

@@ -11,7 +11,7 @@ corner.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -19,16 +19,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from sih.models.causal import late_keys
-
-if TYPE_CHECKING:
-    from sih.models.structured import Order
+from sih.models.packing import Order
 
 
 def attend(
     W: Float[Tensor, "dim dim"], h: list[Float[Tensor, "batch _ _"]], order: Order
 ) -> list[Float[Tensor, "batch _ _"]]:
     """The attention of each run's rows to all keys up to the run's end."""
-    return list(_Attend.apply(order, W, *h))
+    return list(_Attend.apply(order, W, *h))  # type: ignore[no-untyped-call]
 
 
 def reordered(
@@ -38,7 +36,7 @@ def reordered(
 ) -> Float[Tensor, "head row column"]:
     """Some rows and columns of every matrix, none twice, in another order."""
     rows = torch.arange(weights.shape[1], device=weights.device) if rows is None else rows
-    result: Tensor = _Reordered.apply(weights, rows, columns)
+    result: Tensor = _Reordered.apply(weights, rows, columns)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -23,7 +23,7 @@ def causal_attention(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int | None = None
 ) -> Float[Tensor, "batch time values"]:
     r"""$\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$; `qkv` is [q_1 .. q_H | k_1 .. | v_1 .. v_H]."""
-    output: Tensor = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // RUN))
+    output: Tensor = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // RUN))  # type: ignore[no-untyped-call]
     return output
 
 

@@ -153,7 +153,9 @@ class DisentangledTransformer(nn.Module):
         runs: list[list[list[Tensor]]] = []
         output = self._structured(tokens, runs)
         attention = [[structured.whole(head) for head in heads] for heads in runs]
-        return Trace(tokens, DerivedValues(self, tokens, attention, output), self.config.heads)
+        return Trace(
+            tokens, DerivedValues(tokens, tuple(self.A), self.config.length, attention, output), self.config.heads
+        )
 
     def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
         """A pass with some values replaced, by others or by a function of them, and what follows redone.

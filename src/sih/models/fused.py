@@ -10,37 +10,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.models.causal import causal_attention
-
-if TYPE_CHECKING:
-    from sih.models.standard import Transformer
+from sih.models.layer import Layer
 
 
-def forward(model: Transformer, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
-    config = model.config
-    token = torch.eye(config.num_states, dtype=model.token.dtype, device=tokens.device)[tokens]
-    position = model.position[: tokens.shape[1]]
-    fold = config.mlp_dim is None
-    h = token @ model.token + position
-    for number, layer in enumerate(model.each_layer(), 1):
-        last = fold and number == len(config.heads)
-        V = layer.V @ model.readout.T if last else layer.V
-        W = _side_by_side(layer.Q / config.temperature, layer.K, V)
+def forward(
+    tokens: Int[Tensor, "batch time"],
+    E: Float[Tensor, "state dim"],
+    F: Float[Tensor, "length dim"],
+    layers: Sequence[Layer],
+    W_O: Float[Tensor, "state dim"],
+    temperature: float,
+    activation: str,
+) -> Float[Tensor, "batch time state"]:
+    token = torch.eye(E.shape[0], dtype=E.dtype, device=tokens.device)[tokens]
+    F = F[: tokens.shape[1]]
+    h = token @ E + F
+    for number, layer in enumerate(layers, 1):
+        heads, _, qk_dim = layer.Q.shape
+        last = number == len(layers) and layer.W1 is None
+        V = layer.V @ W_O.T if last else layer.V
+        W = _side_by_side(layer.Q / temperature, layer.K, V)
         # A product with the one-hot tokens is a look-up whose gradient is a product as well, not a scatter.
-        qkv = token @ (model.token @ W) + position @ W if number == 1 else h @ W
-        output = causal_attention(qkv, config.heads[number - 1], config.qk_dim)
+        qkv = token @ (E @ W) + F @ W if number == 1 else h @ W
+        output = causal_attention(qkv, heads, qk_dim)
         if last:
-            return h @ model.readout.T + output
+            return h @ W_O.T + output
         h = h + output
-        if config.mlp_dim is not None:
-            h = h + model.mlp(layer, h)
-    return h @ model.readout.T
+        if layer.W1 is not None:
+            h = h + layer.mlp(h, activation)
+    return h @ W_O.T
 
 
 def _side_by_side(*weights: Float[Tensor, "head dim _"]) -> Float[Tensor, "dim columns"]:

@@ -37,7 +37,7 @@ def next_token_loss(
     path = path or model.default_path
     if not torch.is_grad_enabled():
         return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
-    loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())
+    loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())  # type: ignore[no-untyped-call]
     return loss
 
 

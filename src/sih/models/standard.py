@@ -29,9 +29,9 @@ from sih.models.checks import (
     check_tokens,
     dtype_name,
 )
+from sih.models.layer import ACTIVATIONS, Layer
 from sih.models.trace import UNOBSERVED, Recorder, Replacement, Site, Trace
 
-ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 PATHS = ("fused", "plain")
 
 
@@ -63,18 +63,6 @@ class TransformerConfig:
     def build(self) -> Transformer:
         """A model of this shape, all its weights zero."""
         return Transformer(**{**asdict(self), "dtype": DTYPES[self.dtype]}, init="zeros")
-
-
-class Layer(nn.Module):
-    """The weights of one layer; W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP."""
-
-    def __init__(self, heads: int, dim: int, qk_dim: int, mlp_dim: int | None, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.Q = nn.Parameter(torch.zeros(heads, dim, qk_dim, dtype=dtype))
-        self.K = nn.Parameter(torch.zeros(heads, dim, qk_dim, dtype=dtype))
-        self.V = nn.Parameter(torch.zeros(heads, dim, dim, dtype=dtype))
-        self.W1 = nn.Parameter(torch.zeros(dim, mlp_dim, dtype=dtype)) if mlp_dim else None
-        self.W2 = nn.Parameter(torch.zeros(dim, mlp_dim, dtype=dtype)) if mlp_dim else None
 
 
 class Transformer(nn.Module):
@@ -150,7 +138,15 @@ class Transformer(nn.Module):
         check_tokens(tokens, self.config.num_states, self.config.length)
         if path == "plain":
             return self._plain(tokens, UNOBSERVED)
-        return fused.forward(self, tokens)
+        return fused.forward(
+            tokens,
+            self.token,
+            self.position,
+            self.each_layer(),
+            self.readout,
+            self.config.temperature,
+            self.config.activation,
+        )
 
     def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
         """The law of the next token at every position."""
@@ -174,11 +170,6 @@ class Transformer(nn.Module):
     def each_layer(self) -> list[Layer]:
         return [layer for layer in self.layers if isinstance(layer, Layer)]
 
-    def mlp(self, layer: Layer, h: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
-        assert layer.W1 is not None
-        assert layer.W2 is not None
-        return ACTIVATIONS[self.config.activation](h @ layer.W1) @ layer.W2.mT
-
     def _plain(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
         position = self.position[:time].expand(batch, -1, -1)
@@ -193,7 +184,7 @@ class Transformer(nn.Module):
                 outputs.append(site(f"{name}/output", attention @ (h @ V)))
             h = h + sum(outputs)
             if self.config.mlp_dim is not None:
-                h = h + site(f"{number}/mlp", self.mlp(layer, h))
+                h = h + site(f"{number}/mlp", layer.mlp(h, self.config.activation))
             h = site(f"{number}/stream", h)
         return site("output", h @ self.readout.T)
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import torch
 from jaxtyping import Float, Int
@@ -31,12 +30,7 @@ from sih.models.stream import Stream
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
 
-class Site(Protocol):
-    def __call__(self, name: str, value: Tensor) -> Tensor: ...
-    def blocks(self, prefix: str, stream: Stream, value: Tensor) -> Tensor: ...
-
-
-class Unobserved:
+class Site:
     """An ordinary pass: nothing kept, nothing changed."""
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -46,7 +40,7 @@ class Unobserved:
         return value
 
 
-UNOBSERVED = Unobserved()
+UNOBSERVED = Site()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +88,7 @@ class Trace:
 
 
 @dataclass(eq=False)
-class Recorder:
+class Recorder(Site):
     """Keeps every value a pass makes, after putting in its place what `replace` has under its name."""
 
     replace: Mapping[str, Replacement] = field(default_factory=dict)
