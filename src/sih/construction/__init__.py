@@ -7,3 +7,7 @@ from sih.construction.heads import Pattern as Pattern
 from sih.construction.heads import least_heads as least_heads
 from sih.construction.recheck import verify_certificate as verify_certificate
 from sih.construction.recheck import verify_colouring as verify_colouring
+from sih.construction.build import ConstructedTransformer as ConstructedTransformer
+from sih.construction.build import construct as construct
+from sih.construction.circuit import Circuit as Circuit
+from sih.construction.circuit import circuit_weights as circuit_weights
