@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import torch
 
-from sih.construction.bayes import LOG_ZERO, best_tempering
+from sih.construction.bayes import LOG_ZERO, ROUNDING, best_tempering
 from sih.construction.circuit import ZERO, Circuit, Evidence, Target, one_residue_a_head
 from sih.construction.fewer import head_offsets
 from sih.construction.layers import set_first_layer, set_readout, set_second_layer, set_third_layer
@@ -134,7 +135,7 @@ def plan(
     symmetric = (bayes and dtype == torch.float32) if symmetric is None else symmetric
     if symmetric and not bayes:
         raise ValueError("two first-layer heads of opposite exponent serve the target 'bayes' only")
-    bound, rounding = None, 1e-8 if dtype == torch.float64 else 1e-2
+    bound, rounding = None, 0.0
     beta = LIMIT[dtype] if math.isinf(beta) else beta
     if bayes:
         chosen = best_tempering(task, pattern.heads, dtype, symmetric)
@@ -160,7 +161,7 @@ def plan(
         bound=bound,
         rounding=rounding,
     )
-    return _checked(circuit, task, lam)
+    return _checked(circuit, task, lam, dtype)
 
 
 def _two_lags(
@@ -193,44 +194,54 @@ def _two_lags(
         symmetric=False,
         prior=False,
         bound=None,
-        rounding=1e-8 if dtype == torch.float64 else 1e-2,
+        rounding=0.0,
     )
-    return _checked(circuit, task, lam)
+    return _checked(circuit, task, lam, dtype)
 
 
-def _checked(circuit: Circuit, task: Task, lam: float | None) -> Circuit:
-    """The circuit with masks strong enough; or a ValueError if the ones asked for are not, or the length is too short."""
-    from dataclasses import replace
-
+def _checked(circuit: Circuit, task: Task, lam: float | None, dtype: torch.dtype) -> Circuit:
+    """The circuit with masks strong enough; a ValueError if the ones asked for are not, or the length is too short."""
     if circuit.first_row >= circuit.length:
         raise ValueError(
             f"length {circuit.length} is too short: for the lags {circuit.lags} this circuit is right from position "
             f"{circuit.first_row} on; use a longer task, or evidence='sum', right from {circuit.max_lag - 1}"
         )
     needed = needed_lam(circuit, task)
-    if lam is None:
-        return replace(circuit, lam=max(500.0, needed))
-    if lam < needed:
+    if lam is not None and lam < needed:
         raise ValueError(
             f"lam={lam:g} is too small: in the worst case more than {LEAK:g} of the attention would leave the allowed "
             f"positions, for P's smallest entry, the length and beta; use lam >= {math.ceil(needed)}"
         )
-    return circuit
+    circuit = replace(circuit, lam=max(500.0, needed) if lam is None else lam)
+    return replace(circuit, rounding=circuit.rounding or rounding(circuit, dtype))
+
+
+def rounding(circuit: Circuit, dtype: torch.dtype) -> float:
+    """How far rounding may move an attention weight: `ROUNDING` units in the last place of the largest score, and the
+    digits that the first layer's probabilities lose beside a mask of strength lam. A margin, not a theorem."""
+    unit = torch.finfo(dtype).eps / 2
+    strength = _strength(circuit)
+    lost = 0.0 if circuit.sink else circuit.lam * strength
+    return math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit
 
 
 def needed_lam(circuit: Circuit, task: Task) -> float:
     r"""Masks that let through at most `LEAK`: e^{-2 lam} times what the other terms of a score can make up for.
 
     In layer 1 the wanted keys have together at least $p_{min}^\gamma$ (one of them is possible), the others at most 1 each. In
-    layer 2 all terms are masks, and a sink only adds weight to what is wanted. In layer 3 the blocks B meet vectors that sum
-    to 1, so no score moves by more than the sum of their strengths (twice that where a sink is taken off, or signs differ).
+    layer 2 all terms are masks, and a sink only adds weight to what is wanted. In layer 3 the blocks B meet vectors of
+    non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the heads' strengths (for
+    two lags, where B has both signs, by twice that).
     """
     others = math.log(circuit.length / LEAK)
     logs = circuit.temper * torch.where(task.P > 0, task.P.log(), circuit.log_zero)
     possible = logs[task.P > 0] if circuit.log_zero == ZERO else logs
     first = -possible.min().item() if not circuit.symmetric else (logs.max() - logs.min()).item()
+    return (others + max(first, _strength(circuit))) / 2
+
+
+def _strength(circuit: Circuit) -> float:
+    """The most by which the blocks B can put one key ahead of another."""
     if circuit.evidence == "sum":
-        third = 2 * circuit.beta * float(circuit.counts()[-1].clamp_min(1).sum())
-    else:
-        third = 2 * circuit.beta * circuit.heads
-    return (others + max(first, third)) / 2
+        return circuit.beta * float(circuit.counts()[-1].clamp_min(1).sum())
+    return circuit.beta * (2 if circuit.third == "key" else circuit.heads)

@@ -161,6 +161,20 @@ def _head_strengths(circuit: Circuit) -> list[float]:
     return [circuit.beta * share for share in shares]
 
 
+def key_weights(circuit: Circuit) -> Float[Tensor, "head query key"]:
+    """The second layer's attention as it is meant: a head's keys alike, the rest on the sink (0 where it has neither)."""
+    gap = _gaps(circuit.length)
+    colour = torch.where((gap >= 0) & (torch.arange(circuit.length) >= circuit.max_lag), _colours(gap, circuit), -1)
+    keys = torch.stack([(colour == head).to(torch.float64) for head in range(circuit.heads)])
+    counts = circuit.counts().T[:, :, None]
+    if not circuit.sink:
+        return keys / counts.clamp_min(1)
+    capacity = _capacity(circuit).T[:, :, None]
+    weights = keys / capacity.clamp_min(1)
+    weights[:, :, 0] = 1 - weights.sum(dim=-1)
+    return weights
+
+
 def _capacity(circuit: Circuit) -> Int[Tensor, "time head"]:
     """C: a head that sees n transitions gives its sink C - n times a transition's weight."""
     counts = circuit.counts()
