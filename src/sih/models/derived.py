@@ -18,7 +18,7 @@ class DerivedValues(Mapping[str, Tensor]):
     def __init__(
         self,
         tokens: Int[Tensor, "batch time"],
-        A: Sequence[Float[Tensor, "head dim dim"]],
+        A: Sequence[Float[Tensor, "_ _ _"]],
         length: int,
         attention: Sequence[Sequence[Float[Tensor, "batch query key"]]],
         output: Float[Tensor, "batch time state"],

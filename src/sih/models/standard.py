@@ -96,6 +96,7 @@ class Transformer(nn.Module):
         rng: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(qk_dim=qk_dim)
         self.config = TransformerConfig(
             num_states,
             length,

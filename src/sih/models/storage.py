@@ -6,8 +6,8 @@ noticed. Both files are written whole or not at all, the configuration last: a f
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -55,19 +55,25 @@ def load(path: str | Path) -> Model:
 def config_of(model: Model) -> dict[str, Any]:
     """Plain numbers, words and lists: what `model_from` needs to make the model again."""
     kind = next(kind for kind, known in CONFIGS.items() if isinstance(model.config, known))
-    return {"model": kind, **asdict(model.config), "heads": list(model.config.heads)}
+    return {"model": kind, **dataclasses.asdict(model.config), "heads": list(model.config.heads)}
 
 
 def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
     """A model of this configuration with all weights zero; `source` is named in errors."""
-    fields = dict(config)
-    kind = fields.pop("model", None)
-    if kind not in CONFIGS:
+    entries = dict(config)
+    kind = entries.pop("model", None)
+    if not isinstance(kind, str) or kind not in CONFIGS:
         raise ValueError(f"{source}: model must be one of {', '.join(CONFIGS)}; got {kind!r}")
+    expected = {field.name for field in dataclasses.fields(CONFIGS[kind])}
+    if expected != entries.keys():
+        name = min(expected ^ entries.keys())
+        raise ValueError(f"{source}: a {kind} model's entry {name!r} is {'missing' if name in expected else 'unknown'}")
+    if isinstance(entries["heads"], list):  # JSON has no tuples
+        entries["heads"] = tuple(entries["heads"])
     try:
-        return CONFIGS[kind](**fields).build()
+        return CONFIGS[kind](**entries).build()
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{source}: {str(error).replace('__init__() ', '')}") from error
+        raise ValueError(f"{source}: {str(error).splitlines()[0]}") from error
 
 
 def load_weights(model: Model, path: str | Path) -> None:

@@ -30,7 +30,7 @@ from sih.models.packing import Order, order
 
 def forward(
     tokens: Int[Tensor, "batch time"],
-    A: Sequence[Float[Tensor, "head dim dim"]],
+    A: Sequence[Float[Tensor, "_ _ _"]],
     readout: Float[Tensor, "state columns"],
     length: int,
     temperature: float,

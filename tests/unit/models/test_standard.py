@@ -43,7 +43,7 @@ def test_plain_path_is_the_papers_equations(case: Case) -> None:
             model.config.temperature,
         )
         found = model(tokens, path="plain")[row]
-        torch.testing.assert_close(found, torch.tensor(expected).double(), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-10, atol=1e-10)
 
 
 @given(case=standard_models(max_length=11))

@@ -65,7 +65,7 @@ def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
     (folder / "config.json").unlink()
     with pytest.raises(ValueError, match=r"there is no file .*config\.json; a model's folder holds"):
         sih.load(folder)
-    with pytest.raises(ValueError, match="there is no model .*: no such folder"):
+    with pytest.raises(ValueError, match=r"there is no model .*: no such folder"):
         sih.load(folder / "nothing")
 
 
@@ -99,7 +99,7 @@ def test_a_pickle_is_refused(folder: Path) -> None:
         ("[1]", "must hold a JSON object; got list"),
         ("{}", "model must be one of disentangled, standard; got None"),
         ('{"model": "mamba"}', "got 'mamba'"),
-        ('{"model": "disentangled", "num_states": 3}', "missing 5 required"),
+        ('{"model": "disentangled", "num_states": 3}', "disentangled model's entry 'dtype' is missing"),
     ],
 )
 def test_a_foreign_configuration_is_refused(folder: Path, text: str, message: str) -> None:
@@ -110,9 +110,10 @@ def test_a_foreign_configuration_is_refused(folder: Path, text: str, message: st
 
 @pytest.mark.parametrize("change", [{"dim": "4"}, {"heads": 3}, {"length": -1}, {"colour": "red"}, {"dtype": "int8"}])
 def test_a_wrong_entry_is_refused(folder: Path, change: dict[str, object]) -> None:
+    """In one line; which one says it, the type checker of the tests or the configuration's own checks, may differ."""
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, **change}))
-    with pytest.raises(ValueError, match=next(iter(change))):
+    with pytest.raises(ValueError, match=r"config\.json: "):
         sih.load(folder)
 
 

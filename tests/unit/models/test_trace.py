@@ -104,11 +104,11 @@ def test_a_replaced_block_is_seen_in_the_heads_output(rng: torch.Generator) -> N
 
 
 def test_wrong_names_and_shapes_are_one_clear_error(model: Model) -> None:
-    with pytest.raises(ValueError, match="nothing to replace is called '2.4/output'; there are token, position"):
+    with pytest.raises(ValueError, match=r"nothing to replace is called '2\.4/output'; there are token, position"):
         model.run(TOKENS, replace={"2.4/output": 0.0})
     with pytest.raises(ValueError, match=r"replacement for '2.1/attention' must have shape \(2, 6, 6\).*got \(5, 5\)"):
         model.run(TOKENS, replace={"2.1/attention": torch.zeros(5, 5)})
-    with pytest.raises(ValueError, match="made nothing called '2.4/output'; it made token, position"):
+    with pytest.raises(ValueError, match=r"made nothing called '2\.4/output'; it made token, position"):
         model.trace(TOKENS)["2.4/output"]
 
 
