@@ -127,6 +127,8 @@ def plan(
     sink = evidence == "sum" if sink is None else sink
     if evidence == "sum" and not sink:
         raise ValueError("summed evidence needs the sink: without it a head averages; leave sink out")
+    if third not in (None, "mask", "position"):
+        raise ValueError(f"third is 'mask' or 'position'; got {third!r}")
     if third is None:
         third = "mask" if one_residue_a_head(pattern.colours) and not sink else "position"
     if third == "mask" and (sink or not one_residue_a_head(pattern.colours)):
@@ -228,10 +230,10 @@ def rounding(circuit: Circuit, dtype: torch.dtype) -> float:
 def needed_lam(circuit: Circuit, task: Task) -> float:
     r"""Masks that let through at most `LEAK`: e^{-2 lam} times what the other terms of a score can make up for.
 
-    In layer 1 the wanted keys have together at least $p_{min}^\gamma$ (one of them is possible), the others at most 1 each. In
-    layer 2 all terms are masks, and a sink only adds weight to what is wanted. In layer 3 the blocks B meet vectors of
-    non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the heads' strengths (for
-    two lags, where B has both signs, by twice that).
+    In layer 1 the wanted keys have together at least $p_{min}^\gamma$ (one of them is possible), the others at most 1
+    each. In layer 2 all terms are masks, and a sink only adds weight to what is wanted. In layer 3 the blocks B meet
+    vectors of non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the
+    heads' strengths (for two lags, where B has both signs, by twice that).
     """
     others = math.log(circuit.length / LEAK)
     logs = circuit.temper * torch.where(task.P > 0, task.P.log(), circuit.log_zero)

@@ -136,13 +136,13 @@ def _expected(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -
             first[:, positions, positions - lag] = p[:, circuit.max_lag :, j]
         expected[f"layer 1 attention {head}"] = first
         stored.append((head, first))
-    for head, weights in enumerate(key_weights(circuit), 1):
-        gathered = weights[:time, :time].expand(size, -1, -1)
-        expected[f"layer 2 attention 2.{head}"] = gathered
+    for index, keys in enumerate(key_weights(circuit), 1):
+        gathered = keys[:time, :time].expand(size, -1, -1)
+        expected[f"layer 2 attention 2.{index}"] = gathered
         for source, first in stored:
             holds = first.clone()
             holds[:, 0, 0] = 1.0  # position 0 can attend only to itself; the sink
-            expected[f"stream 2.{head}/{source}/position"] = gathered @ holds
+            expected[f"stream 2.{index}/{source}/position"] = gathered @ holds
     third = torch.zeros((size, time, time), dtype=torch.float64)
     weights = circuit_weights(tokens, task, circuit)
     for j, lag in enumerate(circuit.lags):
@@ -157,11 +157,11 @@ def _found(trace: Trace, circuit: Circuit) -> dict[str, Tensor]:
     firsts = ("1.1", "1.2") if circuit.symmetric else ("1.1",)
     for head in firsts:
         found[f"layer 1 attention {head}"] = trace[f"{head}/attention"].double()
-    for head in range(1, circuit.heads + 1):
-        found[f"layer 2 attention 2.{head}"] = trace[f"2.{head}/attention"].double()
+    for index in range(1, circuit.heads + 1):
+        found[f"layer 2 attention 2.{index}"] = trace[f"2.{index}/attention"].double()
         for source in firsts:
-            block = trace.stream(f"2.{head}/{source}/position").double()
-            found[f"stream 2.{head}/{source}/position"] = block[..., : block.shape[1]]
+            block = trace.stream(f"2.{index}/{source}/position").double()
+            found[f"stream 2.{index}/{source}/position"] = block[..., : block.shape[1]]
     found["layer 3 attention"] = trace["3.1/attention"].double()
     return found
 
@@ -186,7 +186,7 @@ def _check_fit(model: DisentangledTransformer, task: Task, circuit: Circuit) -> 
     heads = (2 if circuit.symmetric else 1, circuit.heads, 1)
     if (task.lags, task.length) != (circuit.lags, circuit.length) or shape != (task.num_states, task.length, heads):
         raise ValueError(
-            f"model, task and circuit do not fit: the model has {shape[0]} states, length {shape[1]}, heads {shape[2]}, the "
-            f"task {task.num_states} states, length {task.length}, lags {task.lags}, the circuit length {circuit.length}, "
-            f"heads {heads}, lags {circuit.lags}"
+            f"model, task, circuit do not fit: the model has {shape[0]} states, length {shape[1]}, heads {shape[2]}, "
+            f"the task {task.num_states} states, length {task.length}, lags {task.lags}; "
+            f"the circuit length {circuit.length}, heads {heads}, lags {circuit.lags}"
         )

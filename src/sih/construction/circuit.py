@@ -1,15 +1,15 @@
-r"""What a hand-written circuit is meant to compute: the plan that the weights follow and the closed form they must equal.
+r"""What a hand-written circuit is meant to compute: the plan its weights follow, the closed form they must equal.
 
 At query i (0-based) the third layer's score of lag k is
 
 $$ E_{i,k} = \sum_h b_h(i) \sum_{o \in C_h} \tilde p_{i-o,\,k}, \qquad
    \tilde p_{n,k} = \frac{p_{n,k}^\gamma}{\sum_l p_{n,l}^\gamma}, \quad p_{n,k} = P_{s_{n-k},\,s_n}, $$
 
-over the transitions $\hat k \le i - o$, where head h of the second layer takes the offsets $C_h$ (`colours`). The weights of
-the lags are the softmax of E. What $b_h$ is depends on the evidence:
+over the transitions $\hat k \le i - o$, where head h of the second layer takes the offsets $C_h$ (`colours`). The
+weights of the lags are the softmax of E. What $b_h$ is depends on the evidence:
 
-- mean, the paper's: $\beta\,w_h / n_h(i)$ with $n_h(i)$ the number of transitions head h sees and $w_h$ its share of the
-  offsets relative to the average head's (1 where all heads take equally many);
+- mean, the paper's: $\beta\,w_h / n_h(i)$ with $n_h(i)$ the number of transitions head h sees and $w_h$ its share of
+  the offsets relative to the average head's (1 where all heads take equally many);
 - mean with a sink: $\beta / \sum_h n_h(i)$, Prop. 1 to the letter;
 - sum (always with a sink): $\beta$.
 """
@@ -184,7 +184,7 @@ def _counts(seen: Int[Tensor, " time"], circuit: Circuit) -> Float[Tensor, "time
 def _two_lag_scores(
     p: Float[Tensor, "batch time lag"], seen: Int[Tensor, " time"], circuit: Circuit
 ) -> Float[Tensor, "batch time lag"]:
-    r"""$\frac{\beta}{n(j)} \sum_{o \in C} (\tilde p_{j-o,k} - \tilde p_{j-o,k'})$ at the key j = i - k + 1; k' is the other lag."""
+    r"""$\frac{\beta}{n(j)} \sum_{o \in C} (\tilde p_{j-o,k} - \tilde p_{j-o,k'})$ at the key j = i - k + 1."""
     sums = strided_sums(p, len(circuit.colours))
     total = sum((shifted(sums, o) for o, h in enumerate(circuit.colours) if h == 0), torch.zeros_like(p))
     at_key = circuit.beta * (total - total.flip(-1)) / _counts(seen, circuit)[:, :1].clamp_min(1)

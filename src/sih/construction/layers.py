@@ -1,8 +1,9 @@
 r"""The three layers' weights, block by block, each with the proof of what it computes.
 
-Positions count from 0: a transition of lag k into token n comes from token n - k, and the tokens from max_lag on were made
-by a transition. A mask adds `allow` to the score of a wanted pair of positions and `forbid` to that of an unwanted one. In
-the paper they are +lam and -lam; softmax sees only the difference, and 0 and -2 lam leave the other terms their digits.
+Positions count from 0: a transition of lag k into token n comes from token n - k, and the tokens from max_lag on were
+made by a transition. A mask adds `allow` to the score of a wanted pair of positions and `forbid` to that of an
+unwanted one. In the paper they are +lam and -lam; softmax sees only the difference, and 0 and -2 lam leave the other
+terms their digits.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ def mask_levels(circuit: Circuit) -> tuple[float, float]:
 
 
 def set_first_layer(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
-    r"""Position i attends to its possible parents i - k in proportion to $P_{s_{i-k},s_i}^\gamma$ (paper, "First layer").
+    r"""Position i attends to its possible parents i - k in proportion to $P_{s_{i-k},s_i}^\gamma$ ("First layer").
 
-    The token block scores the pair (i, j) with $\gamma \log P_{s_j,s_i}$: row s_i, column s_j of $\gamma \log P^\top$. The
-    position block allows $i - j \in \mathcal K$ and nothing else. Softmax of log p is p over the sum of p, so the attention
-    of i to i - k is $\tilde p_{i,k}$. A one-hot position is copied with the weight of its token: what the head writes of the
-    position block *is* the attention, so $\tilde p_{i,k}$ is stored at index i - k of block 1.1/position.
+    The token block scores the pair (i, j) with $\gamma \log P_{s_j,s_i}$: row s_i, column s_j of $\gamma \log
+    P^\top$. The position block allows $i - j \in \mathcal K$ and nothing else. Softmax of log p is p over the sum of
+    p, so the attention of i to i - k is $\tilde p_{i,k}$. A one-hot position is copied with the weight of its token:
+    what the head writes of the position block *is* the attention, so $\tilde p_{i,k}$ is stored at index i - k of
+    block 1.1/position.
     """
     allow, forbid = mask_levels(circuit)
     gap = _gaps(circuit.length)
@@ -48,10 +50,10 @@ def set_second_layer(model: DisentangledTransformer, circuit: Circuit) -> None:
     index i - o - k. Two of them share an index only if o + k = o' + k', that is if two offsets of the head differ by a
     difference of two lags, which the colouring c rules out: nothing mixes.
 
-    Without a sink the n_h(i) allowed keys have the weight 1/n_h(i) each; a row with none of them is uniform over the past,
-    which spoils the first rows. With a sink, position 0 is allowed too, with $C - n_h(i)$ times the weight of a key, so that
-    the total is C and every key has weight 1/C exactly, also where there are many, few or none. C is the number of
-    transitions head h will ever see (evidence "sum") or that all heads see from here (evidence "mean").
+    Without a sink the n_h(i) allowed keys have the weight 1/n_h(i) each; a row with none of them is uniform over the
+    past, which spoils the first rows. With a sink, position 0 is allowed too, with $C - n_h(i)$ times the weight of a
+    key, so that the total is C and every key has weight 1/C exactly, also where there are many, few or none. C is the
+    number of transitions head h will ever see (evidence "sum") or that all heads see from here (evidence "mean").
     """
     allow, forbid = mask_levels(circuit)
     gap = _gaps(circuit.length)
@@ -67,7 +69,7 @@ def set_second_layer(model: DisentangledTransformer, circuit: Circuit) -> None:
 
 
 def set_third_layer(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
-    r"""Position i attends to the tokens i - k + 1 that each lag would copy, by the evidence for k (paper, "Third layer").
+    r"""Position i attends to the tokens i - k + 1 that each lag would copy, by the evidence for k ("Third layer").
 
     The position block allows $i - j + 1 \in \mathcal K$; the blocks B add the evidence to the allowed pairs.
     """
@@ -87,7 +89,7 @@ def set_third_layer(model: DisentangledTransformer, task: Task, circuit: Circuit
 
 
 def set_readout(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
-    r"""$P^\top$ on the copied token: $\sum_k w_k e_{s_{i-k+1}}$ becomes $\sum_k w_k P_{s_{i-k+1},\cdot}$ (paper, "Output layer").
+    r"""$P^\top$ on the copied token: $\sum_k w_k e_{s_{i-k+1}}$ becomes $\sum_k w_k P_{s_{i-k+1},\cdot}$.
 
     As logits it is $\log P^\top$ (the paper's footnote): then softmax gives a row of P where one token is copied whole.
     """
@@ -98,14 +100,14 @@ def set_readout(model: DisentangledTransformer, task: Task, circuit: Circuit) ->
 def _read_by_position(model: DisentangledTransformer, circuit: Circuit, scores: Float[Tensor, "query key"]) -> None:
     r"""$B^{(3,h)}_{m,j} = b_h\,[c(j - 1 - m) = h]$ between what head h gathered, at the query, and the key's position.
 
-    At the allowed key j = i - k + 1 the index m = i - k - o is counted for just the offsets $o \in C_h$, o >= 0, and it holds
-    $\tilde p_{i-o,k}$ and nothing else: any other $\tilde p_{i-o',k'}$ there would have o' + k' = o + k. So the score is
-    $b_h \sum_{o \in C_h} \tilde p_{i-o,k}$ times the weight of a key. (Where each head takes one residue, B may repeat itself
-    above m = j - 1 as the paper prints it: those indices hold nothing of the residue.)
+    At the allowed key j = i - k + 1 the index m = i - k - o is counted for just the offsets $o \in C_h$, o >= 0, and
+    it holds $\tilde p_{i-o,k}$ and nothing else: any other $\tilde p_{i-o',k'}$ there would have o' + k' = o + k. So
+    the score is $b_h \sum_{o \in C_h} \tilde p_{i-o,k}$ times the weight of a key. (Where each head takes one
+    residue, B may repeat itself above m = j - 1 as the paper prints it: those indices hold nothing of the residue.)
 
-    A sink leaves its own position at index 0, with the weight the sink has: a number that depends on i and h alone. Index 0
-    counts at key j for the head c(j - 1), so that number is taken off again in the position block. (With two first-layer
-    heads of opposite sign it cancels by itself.)
+    A sink leaves its own position at index 0, with the weight the sink has: a number that depends on i and h alone.
+    Index 0 counts at key j for the head c(j - 1), so that number is taken off again in the position block. (With two
+    first-layer heads of opposite sign it cancels by itself.)
     """
     index, key = torch.arange(circuit.length)[:, None], torch.arange(circuit.length)[None, :]
     colour = _colours(key - 1 - index, circuit)
@@ -125,11 +127,11 @@ def _read_by_position(model: DisentangledTransformer, circuit: Circuit, scores: 
 
 
 def _read_by_mask(model: DisentangledTransformer, circuit: Circuit) -> None:
-    r"""$B^{(3)}_{m,m'} = b\,[(m - m') \bmod R = R - 1]$ between what head h gathered at the query and its attention at the key.
+    r"""$B^{(3)}_{m,m'} = b\,[(m - m') \bmod R = R - 1]$ between what head h gathered and its attention at the key.
 
-    R is the period. Head h takes one residue, so at the key j its attention lies on positions m' of one residue modulo R,
-    that of j - r_h, and sums to 1: B turns it into the indicator of the indices m of residue j - 1 - r_h. At j = i - k + 1
-    these are the m = i - k - o with $o \in C_h$: the same sum as in the positional form.
+    R is the period. Head h takes one residue, so at the key j its attention lies on positions m' of one residue
+    modulo R, that of j - r_h, and sums to 1: B turns it into the indicator of the indices m of residue j - 1 - r_h.
+    At j = i - k + 1 these are the m = i - k - o with $o \in C_h$: the same sum as in the positional form.
     """
     index, place = torch.arange(circuit.length)[:, None], torch.arange(circuit.length)[None, :]
     period = len(circuit.colours)
@@ -139,12 +141,12 @@ def _read_by_mask(model: DisentangledTransformer, circuit: Circuit) -> None:
 
 
 def _read_from_key(model: DisentangledTransformer, circuit: Circuit) -> None:
-    r"""Two lags, one head: $B_{i,m} = \pm\beta$, plus where $(i - m + 1 - 2 \bar k) \bmod 2d < d = \hat k - \bar k$, for m < i.
+    r"""Two lags, one head: $B_{i,m} = \pm\beta$, plus if $(i - m + 1 - 2 \bar k) \bmod 2d < d = \hat k - \bar k$.
 
-    It meets what the head gathered at the *key* j = i - k + 1: $\tilde p_{j-o,k'}$ at index m = j - o - k', where
-    $i - m + 1 - 2\bar k = o + (k - \bar k) + (k' - \bar k)$. The head takes $o \bmod 2d < d$; each of the brackets is 0 or d.
-    So k' = k counts plus, the other lag minus. The two keys are d apart and see complementary offsets: together, every
-    transition but the newest $\bar k - 1$.
+    It meets what the head gathered at the *key* j = i - k + 1: $\tilde p_{j-o,k'}$ at index m = j - o - k', where $i
+    - m + 1 - 2\bar k = o + (k - \bar k) + (k' - \bar k)$. The head takes $o \bmod 2d < d$; each of the brackets is 0
+    or d. So k' = k counts plus, the other lag minus. The two keys are d apart and see complementary offsets:
+    together, every transition but the newest $\bar k - 1$.
     """
     query, index = torch.arange(circuit.length)[:, None], torch.arange(circuit.length)[None, :]
     d = circuit.lags[1] - circuit.lags[0]
@@ -162,7 +164,7 @@ def _head_strengths(circuit: Circuit) -> list[float]:
 
 
 def key_weights(circuit: Circuit) -> Float[Tensor, "head query key"]:
-    """The second layer's attention as it is meant: a head's keys alike, the rest on the sink (0 where it has neither)."""
+    """The second layer's attention as it is meant: a head's keys alike, the rest on the sink (0 if neither)."""
     gap = _gaps(circuit.length)
     colour = torch.where((gap >= 0) & (torch.arange(circuit.length) >= circuit.max_lag), _colours(gap, circuit), -1)
     keys = torch.stack([(colour == head).to(torch.float64) for head in range(circuit.heads)])
