@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
     "heads": ("sih.cli.heads:heads", "the least number of second-layer heads for a set of lags, and why"),
+    "construct": ("sih.cli.construct:construct", "write a circuit's weights by hand, with their certificate"),
+    "verify": ("sih.cli.construct:verify", "check a saved circuit against its closed form"),
     "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""

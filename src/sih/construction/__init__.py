@@ -3,6 +3,7 @@
 from sih.construction.build import ConstructedTransformer as ConstructedTransformer
 from sih.construction.build import construct as construct
 from sih.construction.certificate import Verification as Verification
+from sih.construction.certificate import error_table as error_table
 from sih.construction.certificate import verify as verify
 from sih.construction.circuit import Circuit as Circuit
 from sih.construction.circuit import circuit_weights as circuit_weights

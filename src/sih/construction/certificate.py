@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights
 from sih.models.disentangled import DisentangledTransformer
@@ -102,6 +105,29 @@ def verify(
             **{name: getattr(circuit, name) for name in ("lam", "beta", "temper", "third", "evidence", "heads")},
         },
     )
+
+
+def error_table(
+    task: Task,
+    *,
+    lams: Sequence[float] = (100.0, 500.0, 5000.0),
+    betas: Sequence[float] = (1.0, 100.0, 1000.0),
+    dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """The largest error over masks, temperatures and number formats; None where `construct` refuses the masks."""
+    rows: list[dict[str, Any]] = []
+    for dtype, beta, lam in itertools.product(dtypes, betas, lams):
+        row: dict[str, Any] = {"dtype": str(dtype).removeprefix("torch."), "lam": lam, "beta": beta, "max_error": None}
+        try:
+            model = construct(task, lam=lam, beta=beta, dtype=dtype, **options)
+        except ValueError as refusal:
+            row["refused"] = str(refusal)
+        else:
+            found = verify(model, task)
+            row.update(max_error=found.max_error, tolerance=found.tolerance, ok=found.ok)
+        rows.append(row)
+    return rows
 
 
 def adversarial(task: Task, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:

@@ -13,10 +13,10 @@ from typing import Any
 import oracles_circuit as oracle
 import pytest
 import torch
-from torch import Tensor
+from circuits import third_layer
 
 import sih
-from sih.construction import Circuit, ConstructedTransformer, circuit_weights
+from sih.construction import Circuit, circuit_weights
 from sih.task import Task
 
 ALL = [lags for size in range(1, 9) for lags in itertools.combinations(range(1, 9), size)]
@@ -76,16 +76,6 @@ def applicable(lags: tuple[int, ...]) -> Iterator[str]:
             if len(set(colours)) != len(colours):  # a head takes two residues
                 continue
         yield name
-
-
-def third_layer(model: ConstructedTransformer, tokens: Tensor) -> Tensor:
-    """(batch, time, lag): attention to the token each lag would copy, 0 where there is none."""
-    attention = model.trace(tokens).attention[2][:, 0]
-    out = torch.zeros(*tokens.shape, len(model.circuit.lags), dtype=torch.float64)
-    for j, lag in enumerate(model.circuit.lags):
-        i = torch.arange(lag - 1, tokens.shape[1])
-        out[:, i, j] = attention[:, i, i - lag + 1].double()
-    return out
 
 
 def check(lags: tuple[int, ...], name: str, seed: int) -> None:
