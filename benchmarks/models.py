@@ -30,26 +30,26 @@ def matmul_rate(rounds: int = 9) -> float:
     return 2 * 2048**3 / medians({"": lambda: a @ b}, rounds)[""]
 
 
-def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], None]:
+def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], object]:
     """As one would write it."""
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> None:
         optimiser.zero_grad()
         output = model(tokens, path=path)[:, :-1].flatten(0, 1)
-        nn.functional.cross_entropy(output, tokens[:, 1:].flatten()).backward()  # type: ignore[no-untyped-call]
+        nn.functional.cross_entropy(output, tokens[:, 1:].flatten()).backward()
         optimiser.step()
 
     return step
 
 
-def fast_step(model: Model, tokens: Tensor, rows: int | None = None) -> Callable[[], None]:
+def fast_step(model: Model, tokens: Tensor, rows: int | None = None) -> Callable[[], object]:
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> None:
         optimiser.zero_grad()
         loss = sih.next_token_loss(model, tokens) if rows is None else sih.next_token_loss(model, tokens, rows=rows)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
 
     return step
@@ -72,7 +72,7 @@ def sequences(batch: int, time: int = 128, states: int = 5) -> Tensor:
     return torch.randint(states, (batch, time), generator=torch.Generator().manual_seed(0))
 
 
-def report(title: str, calls: dict[str, Callable[[], None]], operations: int, rounds: int) -> None:
+def report(title: str, calls: dict[str, Callable[[], object]], operations: int, rounds: int) -> None:
     rate = matmul_rate()
     found = medians(calls, rounds)
     slow = next(iter(found.values()))

@@ -30,7 +30,7 @@ class Budget:
 
     def spend(self) -> None:
         self.taken += 1
-        if self.taken > self.steps or (self.taken % 64 == 0 and time.monotonic() > self.deadline):
+        if self.taken > self.steps or (self.taken % 64 == 1 and time.monotonic() > self.deadline):
             raise OutOfBudgetError
 
 
@@ -81,7 +81,7 @@ def class_sizes(distances: Collection[int], length: int, budget: Budget, known: 
         budget.spend()
         while need:
             low = (free & -free).bit_length() - 1
-            if free.bit_count() < need or sizes[n - low] < need:
+            if free.bit_count() < need or sizes[n - low] <= need:  # the end n-1 is a member as well
                 return False
             free &= free - 1
             if fits(n, free & ~(above << low), need - 1):

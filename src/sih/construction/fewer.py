@@ -1,6 +1,6 @@
 r"""Fewer heads than `least_heads` asks for: some offsets are left to none, and their transitions are not used.
 
-Paper: Sec. 5.3, "Single-head transformers": the same algorithm with worse sample complexity. With $\mu$ the largest
+Paper: Sec. 5.4, "Single-head transformers": the same algorithm with worse sample complexity. With $\mu$ the largest
 density of a set of integers without a distance in D, H heads use at most $H\mu$ of the offsets. Up to H = K heads
 attain it: let A be such a set and a, b two lags; then A + a and A + b do not meet, for a - b is in D and so is no
 difference of two members of A.

@@ -1,6 +1,6 @@
 """Least numbers of second-layer heads: over all small lag sets, and the drawing of one pattern.
 
-Beyond the paper, which leaves the number open between the number of lags and max - min + 1 (Sec. 5.3).
+Beyond the paper, which leaves the number open between the number of lags and max - min + 1 (Sec. 5.4).
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import torch
 
-from sih.models.checks import DTYPES
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.standard import Transformer
 
@@ -29,7 +28,7 @@ def to_standard(model: DisentangledTransformer) -> Transformer:
         heads=config.heads,
         temperature=config.temperature,
         readout=config.readout,
-        dtype=DTYPES[config.dtype],
+        dtype=model.readout.dtype,
         init="zeros",
     ).to(model.readout.device)
     names = model.stream(0)

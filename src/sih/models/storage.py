@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from sih.files import atomic_write
+from sih.models.checks import dtype_name
 from sih.models.disentangled import DisentangledConfig, DisentangledTransformer
 from sih.models.standard import Transformer, TransformerConfig
 
@@ -55,7 +56,8 @@ def load(path: str | Path) -> Model:
 def config_of(model: Model) -> dict[str, Any]:
     """Plain numbers, words and lists: what `model_from` needs to make the model again."""
     kind = next(kind for kind, known in CONFIGS.items() if isinstance(model.config, known))
-    return {"model": kind, **dataclasses.asdict(model.config), "heads": list(model.config.heads)}
+    entries = {**dataclasses.asdict(model.config), "heads": list(model.config.heads)}
+    return {"model": kind, **entries, "dtype": dtype_name(model.readout.dtype)}  # it may have been converted since
 
 
 def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:

@@ -89,7 +89,8 @@ def test_gradients_against_finite_differences(path: str, rng: torch.Generator) -
 
     def output(*weights: Tensor) -> Tensor:
         named = dict(zip((name for name, _ in model.named_parameters()), weights, strict=True))
-        return torch.func.functional_call(model, named, (tokens,), {"path": path})
+        result: Tensor = torch.func.functional_call(model, named, (tokens,), {"path": path})
+        return result
 
     assert torch.autograd.gradcheck(output, tuple(model.parameters()), atol=1e-7)
 
@@ -142,9 +143,10 @@ def test_the_papers_worked_example(rng: torch.Generator) -> None:
             torch.testing.assert_close(trace.attention[0][row, 0], expected, rtol=0, atol=1e-12)
             # "directly copy the normalized transition probabilities" into element S + (i - k)
             torch.testing.assert_close(trace.stream("1.1/position")[row], expected, rtol=0, atol=1e-12)
-            mixed = torch.stack(
-                [sum(expected[i, j] * torch.eye(4).double()[s[j]] for j in range(10)) for i in range(10)]
-            )
+            mixed = torch.zeros(10, 4, dtype=torch.float64)
+            for i in range(10):
+                for j in range(10):
+                    mixed[i, s[j]] += expected[i, j]
             torch.testing.assert_close(trace.stream("1.1/token")[row], mixed, rtol=0, atol=1e-12)
 
 

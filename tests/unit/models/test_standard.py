@@ -66,7 +66,8 @@ def test_gradients_against_finite_differences(path: str, mlp_dim: int | None, rn
 
     def output(*weights: Tensor) -> Tensor:
         named = dict(zip((name for name, _ in model.named_parameters()), weights, strict=True))
-        return torch.func.functional_call(model, named, (tokens,), {"path": path})
+        result: Tensor = torch.func.functional_call(model, named, (tokens,), {"path": path})
+        return result
 
     assert torch.autograd.gradcheck(output, tuple(model.parameters()), atol=1e-7)
 

@@ -70,15 +70,14 @@ def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
 
 
 def test_another_models_weights_are_refused(folder: Path, tmp_path: Path) -> None:
-    for number, other in enumerate(
-        (
-            sih.Transformer(3, 6, 4, 3, (1, 3)),
-            sih.Transformer(3, 6, 4, 3, (1, 2), dtype=torch.float64),
-            sih.Transformer(3, 6, 4, 3, (1, 2), temperature=1.0),
-            sih.Transformer(3, 6, 4, 3, (1, 2, 1)),
-            sih.DisentangledTransformer(3, 6, (1, 2)),
-        )
-    ):
+    others: tuple[sih.Transformer | sih.DisentangledTransformer, ...] = (
+        sih.Transformer(3, 6, 4, 3, (1, 3)),
+        sih.Transformer(3, 6, 4, 3, (1, 2), dtype=torch.float64),
+        sih.Transformer(3, 6, 4, 3, (1, 2), temperature=1.0),
+        sih.Transformer(3, 6, 4, 3, (1, 2, 1)),
+        sih.DisentangledTransformer(3, 6, (1, 2)),
+    )
+    for number, other in enumerate(others):
         sih.save(other, tmp_path / str(number))
         foreign = (tmp_path / str(number) / "weights.safetensors").read_bytes()
         (folder / "weights.safetensors").write_bytes(foreign)
@@ -131,3 +130,10 @@ def test_a_failed_save_leaves_the_file_in_its_way(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a model is saved as a folder"):
         sih.save(sih.Transformer(3, 6), tmp_path / "model")
     assert (tmp_path / "model").read_text() == "mine"
+
+
+def test_a_converted_model_is_saved_as_it_is(tmp_path: Path, rng: torch.Generator) -> None:
+    model = sih.Transformer(3, 6, 4, 3, (1, 2), rng=rng).double()
+    sih.save(model, tmp_path)
+    tokens = torch.tensor([[0, 1, 2, 1]])
+    assert torch.equal(sih.load(tmp_path)(tokens), model(tokens))
