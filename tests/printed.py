@@ -1,4 +1,4 @@
-"""The matrices the paper prints, as tensors: `+` and `-` stand for +lambda and -lambda, digits for multiples of beta."""
+"""The matrices the paper prints: `+` and `-` stand for +lambda and -lambda, digits for multiples of beta."""
 
 from __future__ import annotations
 
