@@ -1,5 +1,7 @@
 """Selective induction heads: how transformers select causal structures in context."""
 
+from sih.construction import head_offsets as head_offsets
+from sih.construction import least_heads as least_heads
 from sih.markov import as_transition_matrix as as_transition_matrix
 from sih.markov import load_transition_matrix as load_transition_matrix
 from sih.markov import random_doubly_stochastic as random_doubly_stochastic
