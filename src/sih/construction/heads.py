@@ -262,9 +262,9 @@ def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> t
     best = found
     tidy = Budget(TIDY, deadline)
     for length in range(c, len(found) + 1):
-        if tidy.taken >= TIDY:
+        if tidy.taken >= TIDY or time.monotonic() > deadline:
             return best, False
-        if circle(length, D) is None:
+        if any(d % length == 0 for d in D):
             continue
         budget = Budget(TIDY // 10, deadline)
         try:
