@@ -47,7 +47,7 @@ class Config:
     lam: float = 500.0
     beta: float = 100.0
     matrices: int = 8
-    sequences: int = 64
+    sequences: int = 48
     seed: int = 0
 
 
@@ -88,7 +88,9 @@ def compute(config: Config) -> Curves:
             for name, options in CIRCUITS.items():
                 if name == "two lags, 1 head" and len(lags) != 2:
                     continue
-                model = construct(task, beta=config.beta, lam=None if "bayes" in options.values() else config.lam, **options)
+                model = construct(
+                    task, beta=config.beta, lam=None if "bayes" in options.values() else config.lam, **options
+                )
                 heads[name] = model.circuit.heads
                 laws[name] = model.predict(batch.tokens)
             for name, law in laws.items():
