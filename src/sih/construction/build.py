@@ -144,7 +144,8 @@ def plan(
         temper = chosen.temper if temper is None else temper
         beta = len(task.lags) / temper
         if temper == chosen.temper:
-            bound, rounding = chosen.bound, chosen.rounding
+            rounding = chosen.rounding
+            bound = chosen.bound if -1 not in pattern.colours else None  # what goes unused is not bounded
     circuit = Circuit(
         target=target,
         third=third,
