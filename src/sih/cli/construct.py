@@ -36,6 +36,7 @@ def construct(
     lam: float | None = None,
     beta: float = 100.0,
     temper: float | None = None,
+    symmetric: bool | None = None,
     readout: Literal["probability", "logit"] = "probability",
     dtype: Literal["float64", "float32"] = "float64",
     states: int | None = None,
@@ -61,6 +62,7 @@ def construct(
         lam: the masks' strength (500 unless more is needed).
         beta: inverse temperature of the third layer; inf for the limit.
         temper: exponent on the probabilities in the first layer.
+        symmetric: two first-layer heads of opposite exponent, True or False (target bayes; by default in float32).
         readout: P^T, or log P^T before a softmax.
         dtype: of the weights.
         states: number of states of a random matrix (5 unless said).
@@ -79,6 +81,7 @@ def construct(
         "evidence": evidence,
         "sink": True if sink else None,
         "temper": temper,
+        "symmetric": symmetric,
         "readout": readout,
     }
     number = {"float64": torch.float64, "float32": torch.float32}[dtype]
