@@ -2,8 +2,8 @@
 
 from jaxtyping import install_import_hook
 
-with install_import_hook("sih", "beartype.beartype"):
-    import sih  # noqa: F401  (imported here so that the hook sees it first)
+with install_import_hook("sih", "typecheck.checked"):
+    import sih
 
 import pytest
 import torch

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +17,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 ROW_SUM_TOLERANCE = 1e-6
+MatrixLike = Tensor | np.ndarray | Sequence[Any]
+"""What can become a transition matrix: a tensor, an array, nested lists."""
 
 
 def as_transition_matrix(
-    value: Tensor | np.ndarray | Sequence[Sequence[float]],
+    value: MatrixLike,
 ) -> Float[Tensor, "state state"]:
     """`value` as a float64 transition matrix, or a ValueError that says what is wrong with it.
 
@@ -50,9 +53,7 @@ def as_transition_matrix(
     sums = P.sum(dim=1, keepdim=True)
     worst = int((sums - 1).abs().argmax())
     if abs(sums[worst].item() - 1) > ROW_SUM_TOLERANCE:
-        raise ValueError(
-            f"every row of a transition matrix sums to 1; row {worst} sums to {sums[worst].item():.9g}"
-        )
+        raise ValueError(f"every row of a transition matrix sums to 1; row {worst} sums to {sums[worst].item():.9g}")
     check_ergodic(P)
     return P / sums
 
@@ -182,22 +183,17 @@ def random_near_periodic(
     logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     cyclic = torch.softmax(logits.masked_fill(~onward, -math.inf), dim=-1)
     return as_transition_matrix(
-        (1 - noise) * cyclic
-        + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
+        (1 - noise) * cyclic + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
     )
 
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
     """A transition matrix from a `.npy` file or from a `.csv` file (a row a line, commas between)."""
     path = Path(path)
-    readers = {
-        ".npy": lambda: np.load(path, allow_pickle=False),
-        ".csv": lambda: np.loadtxt(path, delimiter=",", ndmin=2),
-    }
-    if path.suffix not in readers:
+    if path.suffix not in (".npy", ".csv"):
         raise ValueError(f"a transition matrix is read from a .npy or .csv file; got {path}")
     try:
-        value = readers[path.suffix]()
+        value = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except (OSError, ValueError, EOFError) as error:
@@ -234,9 +230,7 @@ def _numpy_rng(rng: torch.Generator) -> np.random.Generator:
     return np.random.default_rng(torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist())
 
 
-def _log_gamma_draws(
-    shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator
-) -> Float[Tensor, "..."]:
+def _log_gamma_draws(shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator) -> Float[Tensor, ...]:
     """log of Gamma(a, 1) draws. log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
     boosted = np.log(draw.standard_gamma(shape_parameter + 1, shape))
     return torch.from_numpy(boosted + np.log1p(-draw.random(shape)) / shape_parameter)
@@ -244,9 +238,7 @@ def _log_gamma_draws(
 
 def _states(which: Bool[Tensor, " state"]) -> str:
     indices = which.nonzero().flatten().tolist()
-    named = ", ".join(map(str, indices[:10])) + (
-        f", ... ({len(indices)} in all)" if len(indices) > 10 else ""
-    )
+    named = ", ".join(map(str, indices[:10])) + (f", ... ({len(indices)} in all)" if len(indices) > 10 else "")
     return ("state " if len(indices) == 1 else "states ") + named
 
 

@@ -6,17 +6,18 @@ tokens, 0 .. max_lag - 1, are drawn from the stationary law whatever the lag.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.markov import as_transition_matrix, stationary_distribution
+from sih.markov import MatrixLike, as_transition_matrix, stationary_distribution
 
 TABLE_LIMIT = 2**20
 """Entries of a look-up table that `sample` may build; beyond it, it searches the rows of P instead."""
@@ -39,9 +40,9 @@ class Task:
 
     def __init__(
         self,
-        P: Tensor | np.ndarray | Sequence[Sequence[float]],
-        lags: Sequence[int],
-        length: int,
+        P: MatrixLike,
+        lags: Sequence[SupportsIndex],
+        length: SupportsIndex,
         lag_prior: Tensor | np.ndarray | Sequence[float] | None = None,
     ) -> None:
         assign = object.__setattr__  # the dataclass is frozen
@@ -101,22 +102,16 @@ def sample(task: Task, size: int, *, rng: torch.Generator, device: torch.device 
     if size < 1:
         raise ValueError(f"size is the number of sequences, at least 1; got {size}")
     device = torch.device(device) if device is not None else rng.device
-    cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(
-        device
-    )  # row num_states: the start
+    cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)  # row num_states: the start
     pick = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
 
     prior_cdf = _distribution_functions(task.lag_prior[None])[0].to(device)
     drawn = torch.rand(size, generator=rng, device=rng.device, dtype=torch.float64).to(device)
     lags = torch.tensor(task.lags, device=device)[torch.searchsorted(prior_cdf, drawn, right=True)]
 
-    tokens = torch.empty(
-        (task.length, size), dtype=torch.int64, device=device
-    )  # time first: a step is one row
+    tokens = torch.empty((task.length, size), dtype=torch.int64, device=device)  # time first: a step is one row
     flat = tokens.view(-1)
-    source = (
-        torch.arange(size, device=device) - lags * size
-    )  # where X_{-k} would be; one row further every step
+    source = torch.arange(size, device=device) - lags * size  # where X_{-k} would be; one row further every step
     start = torch.full((size,), task.num_states, device=device)
     rows = max(1, CHUNK // size)
     for begin in range(0, task.length, rows):
@@ -158,9 +153,7 @@ class _SearchDraw:
     def keys(self, uniform: Float[Tensor, "time batch"]) -> Float[Tensor, "time batch"]:
         return uniform
 
-    def __call__(
-        self, key: Float[Tensor, " batch"], previous: Int[Tensor, " batch"]
-    ) -> Int[Tensor, " batch"]:
+    def __call__(self, key: Float[Tensor, " batch"], previous: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
         offset = previous * self.states
         low = torch.zeros_like(previous)  # the answer is the number of entries <= key: low <= answer <= high
         high = torch.full_like(previous, self.states - 1)  # the last entry is 1 > key
@@ -178,29 +171,27 @@ def _distribution_functions(rows: Float[Tensor, "row state"]) -> Float[Tensor, "
     return cdf / cdf[:, -1:]
 
 
-def check_lags(lags: Sequence[int]) -> tuple[int, ...]:
+def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """The lags as a tuple of distinct, positive, increasing integers, or a ValueError."""
-    allowed = "lags must be distinct, positive and increasing whole numbers, e.g. (1, 2, 3)"
     try:
-        given = tuple(lags)
+        given = tuple(operator.index(lag) for lag in lags)
     except TypeError:
-        raise ValueError(f"{allowed}; got {lags!r}") from None
-    if not given or any(isinstance(k, bool) or not isinstance(k, int | np.integer) for k in given):
-        raise ValueError(f"{allowed}; got {given!r}")
-    if sorted(set(given)) != list(given) or given[0] < 1:
-        raise ValueError(f"{allowed}; got {given!r}")
-    return tuple(int(k) for k in given)
+        given = ()
+    if not given or sorted(set(given)) != list(given) or given[0] < 1:
+        raise ValueError(f"lags must be distinct, positive and increasing whole numbers, e.g. (1, 2, 3); got {lags!r}")
+    return given
 
 
-def _check_length(length: int, lags: tuple[int, ...]) -> int:
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length <= lags[-1]:
-        raise ValueError(f"length must be a whole number above the largest lag, {lags[-1]}; got {length!r}")
-    return int(length)
+def _check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
+    try:
+        if operator.index(length) > lags[-1]:
+            return operator.index(length)
+    except TypeError:
+        pass
+    raise ValueError(f"length must be a whole number above the largest lag, {lags[-1]}; got {length!r}")
 
 
-def _check_prior(
-    prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]
-) -> Float[Tensor, " lag"]:
+def _check_prior(prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]) -> Float[Tensor, " lag"]:
     if prior is None:
         return torch.full((len(lags),), 1 / len(lags), dtype=torch.float64)
     law = torch.as_tensor(prior).detach().to(torch.float64)

@@ -1,0 +1,64 @@
+"""The exact posterior over lags for a stream: one token at a time."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.task import Task
+
+
+class LagTracker:
+    """Follows one sequence of any length in memory and time per token proportional to the number of lags.
+
+    After the same tokens, `update` returns what `lag_posterior`, and `predict` what `bma`, give at that position.
+
+    >>> tracker = LagTracker(Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8))
+    >>> for token in (0, 1, 1, 1):
+    ...     posterior = tracker.update(token)
+    >>> [round(p, 3) for p in posterior.tolist()]  # lag 1 made 1 -> 1 -> 1; lag 2 would have had to make 0 -> 1
+    [0.833, 0.167]
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.seen = 0
+        self._log_P: list[list[float]] = task.P.log().tolist()
+        self._log_likelihood = [0.0] * len(task.lags)
+        self._log_prior: list[float] = task.lag_prior.log().tolist()
+        self._recent: deque[int] = deque(maxlen=task.max_lag)
+
+    def update(self, token: int) -> Float[Tensor, " lag"]:
+        """Take the next token; return the posterior over the task's lags after it."""
+        token = int(token)
+        if not 0 <= token < self.task.num_states:
+            raise ValueError(f"tokens are states 0 to {self.task.num_states - 1}; got {token} at position {self.seen}")
+        if self.seen >= self.task.max_lag:
+            updated = [
+                total + self._log_P[self._recent[-lag]][token]
+                for total, lag in zip(self._log_likelihood, self.task.lags, strict=True)
+            ]
+            if max(updated) == -math.inf:  # nothing is changed, so the stream can go on with another token
+                raise ValueError(f"token {token} at position {self.seen} is impossible under every lag of the task")
+            self._log_likelihood = updated
+        self._recent.append(token)
+        self.seen += 1
+        return self.posterior()
+
+    def posterior(self) -> Float[Tensor, " lag"]:
+        """The law of the lag given the tokens so far."""
+        log_joint = [p + total for p, total in zip(self._log_prior, self._log_likelihood, strict=True)]
+        largest = max(log_joint)
+        weights = [math.exp(value - largest) for value in log_joint]
+        total = sum(weights)
+        return torch.tensor([weight / total for weight in weights], dtype=torch.float64)
+
+    def predict(self) -> Float[Tensor, " state"]:
+        """The law of the next token."""
+        if self.seen < self.task.max_lag:
+            return self.task.stationary.clone()
+        return self.posterior() @ self.task.P[[self._recent[-lag] for lag in self.task.lags]]
