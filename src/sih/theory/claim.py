@@ -88,9 +88,7 @@ def claim_table(
     flat = P.reshape(-1, num_states, num_states)
     many = max(1, CHUNK // (num_states**2 * len(rule.nodes)))
     parts = [_all_true_lags(part, lags, rule) for part in flat.split(many)]
-    return ClaimTable(
-        lags, torch.cat(parts).reshape(*P.shape[:-2], len(lags), len(lags)), rule.error + cut + rounding
-    )
+    return ClaimTable(lags, torch.cat(parts).reshape(*P.shape[:-2], len(lags), len(lags)), rule.error + cut + rounding)
 
 
 def _all_true_lags(
@@ -122,9 +120,7 @@ def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
     for residue in sorted({l % true_lag for l in lags}):
         members = sorted((l for l in lags if l % true_lag == residue), reverse=True)
         begin = oldest - (oldest - residue) % true_lag
-        found.append(
-            Chain(tuple(members), tuple((a - b) // true_lag for a, b in pairwise([begin, *members])))
-        )
+        found.append(Chain(tuple(members), tuple((a - b) // true_lag for a, b in pairwise([begin, *members]))))
     return found
 
 

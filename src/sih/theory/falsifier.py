@@ -13,13 +13,13 @@ $\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.markov import stationary_distribution
 from sih.task import check_lags
 from sih.theory.claim import Integrand
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
@@ -53,9 +53,7 @@ class Statement:
     @property
     def rivals(self) -> tuple[int, ...]:
         favoured = self.favoured or self.true_lag
-        return (
-            tuple(l for l in self.lags if l != favoured) if favoured == self.true_lag else (self.true_lag,)
-        )
+        return tuple(l for l in self.lags if l != favoured) if favoured == self.true_lag else (self.true_lag,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +88,18 @@ class Descents:
 def normalised_gaps(
     P: Float[Tensor, "matrix state state"],
     statement: Statement,
+    start: Float[Tensor, "matrix state"],
     rule: ReciprocalRule,
-    start: Float[Tensor, "matrix state"] | None = None,
 ) -> Gaps:
-    """Gap and normaliser for each rival of the statement; differentiable in P (and start)."""
-    first = stationary_by_solving(P) if start is None else start
-    integrand = Integrand(P, first, rule, stationary=start is None)
+    """Gap and normaliser for each rival of the statement; differentiable in P and start (pi where that is claimed)."""
+    integrand = Integrand(P, start, rule, stationary=statement.stationary)
     cross = integrand.expectations(statement.lags, statement.true_lag)
     square = integrand.expectations(statement.lags, statement.true_lag, weight=0, insert=2)
     own = statement.lags.index(statement.favoured or statement.true_lag)
     against = [statement.lags.index(r) for r in statement.rivals]
     # One of favoured and rival is the true lag, so E[p_favoured p_rival / sum] is `cross` at the other of the two.
     both = cross[:, against] if statement.lags[own] == statement.true_lag else cross[:, [own]]
-    return Gaps(
-        cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against]
-    )
+    return Gaps(cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against])
 
 
 def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tensor, "matrix state"]:
@@ -136,12 +131,9 @@ def descend(
     best_value = torch.full((starts,), torch.inf, dtype=torch.float64)
     best = logits.detach().clone(), start_logits.detach().clone()
     for step in range(steps):
-        gaps = normalised_gaps(
-            logits.softmax(dim=-1),
-            statement,
-            rule,
-            None if statement.stationary else start_logits.softmax(dim=-1),
-        )
+        P = logits.softmax(dim=-1)
+        start = stationary_by_solving(P) if statement.stationary else start_logits.softmax(dim=-1)
+        gaps = normalised_gaps(P, statement, start, rule)
         too_small = torch.relu(math.log(LEAST_NORMALISER) - gaps.normaliser.clamp_min(1e-300).log())
         value = (gaps.gap / gaps.normaliser.clamp_min(1e-12) + too_small).amin(dim=-1)
         with torch.no_grad():
@@ -156,9 +148,7 @@ def descend(
             for parameter in (logits, start_logits):
                 parameter -= parameter.mean(dim=-1, keepdim=True)
                 parameter.clamp_(-LOGIT_BOUND, LOGIT_BOUND)
-    return evaluate(
-        statement, best[0].softmax(-1), None if statement.stationary else best[1].softmax(-1)
-    )
+    return evaluate(statement, best[0].softmax(-1), None if statement.stationary else best[1].softmax(-1))
 
 
 def evaluate(
@@ -169,19 +159,17 @@ def evaluate(
     """The statement's least ratio at each matrix, to 1e-13; those whose normaliser is too small go last."""
     least = 1e-14 / P.shape[-1]
     rule = reciprocal_rule(least, float(len(statement.lags)), 1e-13)
-    gaps = normalised_gaps(P, statement, rule, start)
+    first = stationary_distribution(P) if start is None else start  # by elimination: exact for slow chains too
+    gaps = normalised_gaps(P, statement, first, rule)
     ratio, which = gaps.ratio.masked_fill(gaps.normaliser < LEAST_NORMALISER / 2, torch.inf).min(dim=-1)
     order = ratio.argsort()
     gap = gaps.gap.gather(1, which[:, None])[:, 0]
     rivals = torch.tensor(statement.rivals)[which]
-    first = stationary_by_solving(P) if start is None else start
-    error = rule.error + 1e-14 + 1e-14
+    error = rule.error + 1e-14 + 1e-15 * (10 + len(statement.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
     return Descents(statement, P[order], first[order], rivals[order], gap[order], ratio[order], error)
 
 
-def _starting_logits(
-    starts: int, num_states: int, rng: torch.Generator
-) -> Float[Tensor, "start state state"]:
+def _starting_logits(starts: int, num_states: int, rng: torch.Generator) -> Float[Tensor, "start state state"]:
     """Normal logits from almost equal rows to almost deterministic ones; half lean towards a random permutation."""
     scale = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-1, 1.5, generator=rng).exp()
     noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
