@@ -18,6 +18,7 @@ from contextlib import redirect_stderr
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
+    "claim": ("sih.cli.claim:claim", "compute Claim 1 exactly, for one matrix or many"),
     "claim search": ("sih.cli.claim:search", "look for a counterexample to Claim 1"),
     "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
 }
