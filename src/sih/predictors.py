@@ -16,7 +16,7 @@ import math
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.task import Task
@@ -33,8 +33,12 @@ def bma(tokens: Int[Tensor, "batch time"], task: Task) -> Float[Tensor, "batch t
 
 
 def maximum_likelihood(tokens: Int[Tensor, "batch time"], task: Task) -> Float[Tensor, "batch time state"]:
-    r"""All weight on $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$; ties go to the smallest lag. Paper: Eq. (2)."""
-    best = lag_log_likelihood(tokens, task).argmax(dim=-1)  # the first of equals
+    r"""All weight on $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$. Paper: Eq. (2).
+
+    Ties go to the smallest lag. They are common early on, when two lags have made the same transitions in another
+    order, so log-likelihoods that differ by no more than rounding (1e-12 of their size) count as equal.
+    """
+    best = _leaders(lag_log_likelihood(tokens, task)).int().argmax(dim=-1)  # the first of equals
     return mixture(torch.nn.functional.one_hot(best, len(task.lags)).to(torch.float64), tokens, task)
 
 
@@ -119,7 +123,7 @@ def selective_weights(
 
     $\tilde p_{n,k} = p_{n,k}^\gamma / \sum_l p_{n,l}^\gamma$ with $\gamma$ = `temper`, 1 in the paper. $E_{i,k}$ is its
     mean over the transitions seen, $\hat k < n \le i$, or with `evidence="sum"` its sum; 0 before the first.
-    `beta=math.inf` is the limit: all weight on the largest evidence, shared equally among equals.
+    `beta=math.inf` is the limit: all weight on the largest evidence, shared among those equal to it up to rounding.
     """
     if not beta >= 0:
         raise ValueError(f"beta is an inverse temperature, 0 or more (math.inf for the limit); got {beta}")
@@ -136,7 +140,7 @@ def selective_weights(
     if evidence == "mean":
         total = total / seen.clamp_min(1)[:, None]
     if math.isinf(beta):
-        largest = (total == total.amax(dim=-1, keepdim=True)).to(total.dtype)
+        largest = _leaders(total).to(total.dtype)
         return largest / largest.sum(dim=-1, keepdim=True)
     return torch.softmax(beta * total, dim=-1)
 
@@ -165,6 +169,12 @@ def mixture(
             parents = tokens[:, first + 1 - lag : tokens.shape[1] + 1 - lag]
             law[:, first:].addcmul_(weights[:, first:, j, None], P[parents])
     return law
+
+
+def _leaders(score: Float[Tensor, "batch time lag"]) -> Bool[Tensor, "batch time lag"]:
+    """Which lags have the largest score, up to rounding."""
+    largest = score.amax(dim=-1, keepdim=True)
+    return score >= largest - 1e-12 * largest.abs().clamp_min(1.0)
 
 
 def _log_transitions(tokens: Int[Tensor, "batch time"], task: Task) -> Float[Tensor, "batch time lag"]:
