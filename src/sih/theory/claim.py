@@ -1,8 +1,8 @@
-r"""Claim 1 (paper, Sec. 5.3) without sampling: $\mathbb E[\,p_{i,r} / \sum_{l\in\mathcal K} p_{i,l}\,]$ for every true lag.
+r"""Claim 1 (paper, Sec. 5.3) without sampling: $\mathbb E[p_{i,r} / \sum_{l\in\mathcal K} p_{i,l}]$ for every true lag.
 
 With $p_{i,l} = P_{X_{i-l},X_i}$ and $1/x = \int_0^\infty e^{-tx}dt$ the expectation under lag k is
 
-$$\sum_s \int_0^\infty \mathbb E\Big[P_{X_{i-k},s}\,P_{X_{i-r},s} \prod_{l\in\mathcal K} e^{-t P_{X_{i-l},s}}\Big] dt .$$
+$$\sum_s \int_0^\infty \mathbb E\Big[P_{X_{i-k},s} P_{X_{i-r},s} \prod_{l\in\mathcal K} e^{-tP_{X_{i-l},s}}\Big] dt.$$
 
 The $X_{i-l}$ split by l mod k into independent stationary chains, and inside a chain neighbours are a power of P apart,
 so for each (s, t) the expectation is a product of one $\pi D M D M \cdots D 1$ for each chain, D = diag(e^{-tP(., s)}).
@@ -72,9 +72,9 @@ def claim_table(
     The bound. The integral is a mixture of $c/x$ over the values x of the denominator, with
     $\sum c/x = \mathbb E[p_r/x] \le 1$, so a rule of relative error e for x in $[\delta, K]$ costs at most e there. The
     denominator is at least $p_k$, the probability of the transition that took place; that it is below $\delta$ has
-    probability at most $S\delta$, so smaller x cost at most $S\delta$ more. With $\delta$ = tolerance / 2S no entry of P is
-    too small, and a zero entry needs no care: a transition of probability 0 has weight $p_k = 0$, so the denominator
-    is positive almost surely and the 0/0 of an impossible window counts for nothing.
+    probability at most $S\delta$, so smaller x cost at most $S\delta$ more. With $\delta$ = tolerance / 2S no entry of
+    P is too small, and a zero entry needs no care: a transition of probability 0 has weight $p_k = 0$, so the
+    denominator is positive almost surely and the 0/0 of an impossible window counts for nothing.
     """
     P, lags = _check_matrices(P), check_lags(lags)
     num_states = P.shape[-1]
@@ -117,8 +117,8 @@ def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
     """
     oldest = max(lags)
     found = []
-    for residue in sorted({l % true_lag for l in lags}):
-        members = sorted((l for l in lags if l % true_lag == residue), reverse=True)
+    for residue in sorted({lag % true_lag for lag in lags}):
+        members = sorted((lag for lag in lags if lag % true_lag == residue), reverse=True)
         begin = oldest - (oldest - residue) % true_lag
         found.append(Chain(tuple(members), tuple((a - b) // true_lag for a, b in pairwise([begin, *members]))))
     return found
@@ -152,7 +152,7 @@ class Integrand:
     def expectations(
         self, lags: tuple[int, ...], true_lag: int, *, weight: int = 1, insert: int = 1
     ) -> Float[Tensor, "matrix lag"]:
-        r"""$\sum_s \mathbb E[p_k^{\text{weight}}\, p_r^{\text{insert}} / \sum_l p_l]$ for every r: the claim has both 1."""
+        r"""$\sum_s\mathbb E[p_k^{\text{weight}} p_r^{\text{insert}} / \sum_l p_l]$ for every r; both 1 in the claim."""
         parts = [
             self._chain(chain.steps, weight if index == 0 else 0, insert)
             for index, chain in enumerate(chains(lags, true_lag))

@@ -6,8 +6,8 @@ $$\rho_r = \frac{E_k - E_r}{\sum_s \mathbb E[(p_k - p_r)^2 / \sum_l p_l]}, \qqua
   E_k - E_r = \sum_s \mathbb E[p_k (p_k - p_r) / \textstyle\sum_l p_l].$$
 
 Dividing keeps a descent from collapsing to equal rows, where the gap is 0 trivially. The denominator is
-$F_k - 2E_r + F_r$ with $F_r = \sum_s \mathbb E[p_r^2/\sum_l p_l]$ (and $F_k = E_k$), so it costs one more pass. Claim 1 says
-$\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
+$F_k - 2E_r + F_r$ with $F_r = \sum_s \mathbb E[p_r^2/\sum_l p_l]$ (and $F_k = E_k$), so it costs one more pass. Claim 1
+says $\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Statement:
     @property
     def rivals(self) -> tuple[int, ...]:
         favoured = self.favoured or self.true_lag
-        return tuple(l for l in self.lags if l != favoured) if favoured == self.true_lag else (self.true_lag,)
+        return tuple(lag for lag in self.lags if lag != favoured) if favoured == self.true_lag else (self.true_lag,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def normalised_gaps(
 
 
 def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tensor, "matrix state"]:
-    r"""$\pi^\top(I - P + 11^\top) = 1^\top$: one linear solve, which (unlike the elimination in `markov`) has a gradient."""
+    r"""$\pi^\top(I - P + 11^\top) = 1^\top$: a linear solve, and so (unlike elimination in place) with a gradient."""
     ones = torch.ones_like(P)
     system = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device) - P + ones
     pi = torch.linalg.solve(system.mT, ones[..., :1])[..., 0].clamp_min(0)

@@ -1,17 +1,21 @@
-r"""The cases of Claim 1 that are proven: the paper's (App. A), and three that hold for more than Markov chains.
+r"""The cases of Claim 1 that are proven: the paper's (App. A), and two that ask nothing of the chain.
 
-Write a, b for the rows $P_{X_{i-k},\cdot}$ and $P_{X_{i-r},\cdot}$ and $\Sigma$ for the sum of the rows of all K lags. The gap
-is $E_k - E_r = \mathbb E \sum_s a(a-b)/\Sigma$, the normaliser $N = \mathbb E \sum_s (a-b)^2/\Sigma$; only the law of the X_{i-l} enters.
+Write a and b for the rows $P_{X_{i-k},\cdot}$ and $P_{X_{i-r},\cdot}$, and $\Sigma$ for the sum of the rows of all K
+lags. The gap is $E_k - E_r = \mathbb E \sum_s a(a-b)/\Sigma$, the normaliser $N = \mathbb E \sum_s (a-b)^2/\Sigma$.
 
-Exchangeable. If swapping X_{i-k} and X_{i-r} leaves that law unchanged, the gap is N/2, since
-$a(a-b) + b(b-a) = (a-b)^2$: independent lags, and any two lags (there $\Sigma = a + b$ and the swap is free).
+Two lags (Lemma 1). $\Sigma = a + b$, so $\sum_s (a^2 - b^2)/\Sigma = 0$ and the gap is N/2, window by window.
 
-Two rows. If every row is one of two, a for m of the lags and b for the other n = K - m, then
-$a = \Sigma/K + (n/K)(a - b)$, so $\sum_s a(a-b)/\Sigma = (n/K) \sum_s (a-b)^2/\Sigma$: each window alone has a gap of at least
-N/K. So Claim 1 holds for two states, whatever the lags and whatever the law of the window, stationary or not.
+Exchangeable lags. If swapping X_{i-k} and X_{i-r} leaves the law of the window unchanged, the gap is N/2, since
+$a(a-b) + b(b-a) = (a-b)^2$. So for independent lags, as the paper shows. For a symmetric P, of which the paper says
+that similar techniques apply, the swap alone does it only where reversing the chain of X_i maps its lags to
+themselves and k to r, as 1 and 3 in (1, 2, 3).
 
-Average. By Cauchy-Schwarz $(\mathbb E\sum_s a)^2 \le \mathbb E\sum_s (a^2/\Sigma) \cdot \mathbb E\sum_s \Sigma$, that is
-$E_k \ge 1/K$, and the $E_r$ sum to 1: the true lag is never below the average of all lags, again for any law.
+Two rows. If each row is a (m of the lags) or b (the other n = K - m), then $a = \Sigma/K + (n/K)(a - b)$, so
+$\sum_s a(a-b)/\Sigma = (n/K) \sum_s (a-b)^2/\Sigma$: each window alone has a gap of at least N/K. So Claim 1 holds
+for two states, whatever the lags and whatever the law of the window, stationary or not.
+
+Average. By Cauchy-Schwarz $(\mathbb E\sum_s a)^2 \le \mathbb E\sum_s (a^2/\Sigma) \cdot \mathbb E\sum_s \Sigma$, so
+$E_k \ge 1/K$, while the $E_r$ sum to 1: the true lag is never below the average of all lags, again for any law.
 """
 
 from __future__ import annotations
@@ -44,8 +48,8 @@ def unnormalised_expectations(
 ) -> Float[Tensor, "*matrix lag lag"]:
     r"""Lemma 2 (App. A): $\mathbb E[p_{i,r}]$ under each true lag k; the true lag's is the largest.
 
-    For r in the chain of X_i, m steps before X_{i-k}: $\sum_{x,y} \pi_x (P^m)_{xy} (PP^\top)_{xy}$. Otherwise X_{i-r} is
-    independent of X_i: $\sum_s \pi_s^2$.
+    For r in the chain of X_i, m steps before X_{i-k}: $\sum_{x,y} \pi_x (P^m)_{xy} (PP^\top)_{xy}$. Otherwise X_{i-r}
+    is independent of X_i: $\sum_s \pi_s^2$.
     """
     lags = check_lags(lags)
     pi = stationary_distribution(P)

@@ -154,7 +154,7 @@ def _average(
 
 
 def _draw(cdf: Float[Tensor, "sample state"], rng: torch.Generator) -> Int[Tensor, " sample"]:
-    """The first state whose cumulative probability exceeds a uniform number; scaled, since a sum may miss 1 by a bit."""
+    """The first state whose cumulative probability exceeds a uniform number, scaled since sums may miss 1 by a bit."""
     uniform = torch.rand(cdf.shape[0], 1, dtype=torch.float64, generator=rng) * cdf[:, -1:]
     return (cdf <= uniform).sum(dim=-1)
 
