@@ -106,24 +106,27 @@ def overtaking_probability(chain: Lead, transitions: int) -> float:
     An approximation whose relative error falls as 1/n, save for gains on a lattice, where ties have weight. M_n(0) is
     the probability that no transition has put the rival out for good; the rest is given that.
     """
-    theta = 0.0
-    log_alive, slope, curvature = _log_moments(chain, theta, transitions)
-    if curvature <= 0:  # nothing tells the lags apart, or every rival that is left is level
-        return math.exp(log_alive) * (0.5 if slope == 0 else float(slope > 0))
-    if slope >= 0:
-        alive = math.exp(log_alive)
-        return alive - overtaking_probability(_mirrored(chain), transitions) if slope > 0 else alive / 2
-    for _ in range(100):
-        step = -slope / curvature
-        theta = theta + min(step, 2.0 + theta)  # Newton on a convex function, with bounded strides
+    log_alive, slope, curvature = _log_moments(chain, 0.0, transitions)
+    alive = math.exp(log_alive)
+    if abs(slope) <= 1e-9 * math.sqrt(max(curvature, 0.0)):
+        return alive / 2
+    if slope > 0:
+        return alive - overtaking_probability(_mirrored(chain), transitions)
+    largest = 300 / chain.gain[torch.isfinite(chain.gain)].abs().max().item()  # beyond it exp overflows
+    high = min(1.0, largest)
+    while _log_moments(chain, high, transitions)[1] < 0:
+        if high == largest:  # the lead is never above 0, and M_n tends to the probability that it is 0
+            return math.exp(_log_moments(chain, high, transitions)[0])
+        high = min(2 * high, largest)
+    low = 0.0
+    for _ in range(50):  # log M_n is convex: bisect its slope
+        theta = (low + high) / 2
         value, slope, curvature = _log_moments(chain, theta, transitions)
-        value -= log_alive
-        if abs(slope) < 1e-9 * math.sqrt(curvature):
-            break
-    w = math.sqrt(max(-2 * value, 1e-300))
+        low, high = (theta, high) if slope < 0 else (low, theta)
+    w = math.sqrt(2 * (log_alive - value))
     u = theta * math.sqrt(curvature)
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    return math.exp(log_alive) * (0.5 * math.erfc(w / math.sqrt(2)) + density * (1 / u - 1 / w))
+    return alive * min(1.0, max(0.0, 0.5 * math.erfc(w / math.sqrt(2)) + density * (1 / u - 1 / w)))
 
 
 def _mirrored(chain: Lead) -> Lead:
