@@ -34,7 +34,7 @@ def as_transition_matrix(
             [1.0000, 0.0000]], dtype=torch.float64)
     """
     try:
-        P = torch.as_tensor(value).detach().to(torch.float64)
+        P = torch.as_tensor(value, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
             f"a transition matrix is a square table of numbers, e.g. [[0.5, 0.5], [1.0, 0.0]]; got {_short(value)}"

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 import torch
@@ -90,79 +90,113 @@ class Batch:
 
 
 def sample(task: Task, size: int, *, rng: torch.Generator, device: torch.device | str | None = None) -> Batch:
-    r"""`size` sequences by the paper's Algorithm 1; lag, first tokens and transitions all drawn from `rng`.
+    r"""`size` sequences by the paper's Algorithm 1; lags, first tokens and transitions all drawn from `rng`.
 
     $X_i \sim \pi$ for the first max_lag tokens, then $X_i \sim P_{X_{i-k},\,\cdot}$. A draw inverts the distribution
-    function of its row at a uniform number. The numbers are made ahead for all sequences and many positions, and
-    each is turned, by one sorted search, into the cell between neighbouring jumps of all the rows' functions
-    together; given the cell, the next state is a table look-up, so that the loop over positions only looks up.
-
-    Runs on the generator's device unless told otherwise; the same generator state gives the same tokens.
+    function of its row at a uniform number. Runs on the generator's device unless told otherwise; the same generator
+    state gives the same tokens.
     """
     if size < 1:
         raise ValueError(f"size is the number of sequences, at least 1; got {size}")
     device = torch.device(device) if device is not None else rng.device
     cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)  # row num_states: the start
-    pick = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
+    draw: _Draw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
 
     prior_cdf = _distribution_functions(task.lag_prior[None])[0].to(device)
-    drawn = torch.rand(size, generator=rng, device=rng.device, dtype=torch.float64).to(device)
-    lags = torch.tensor(task.lags, device=device)[torch.searchsorted(prior_cdf, drawn, right=True)]
+    chosen = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
+    tokens = torch.empty((size, task.length), dtype=torch.int64, device=device)
+    for index, lag in enumerate(task.lags):
+        rows = (chosen == index).nonzero().flatten()
+        if len(rows):
+            tokens[rows] = _sample_lag(task, lag, len(rows), draw, rng, device).T
+    return Batch(tokens, torch.tensor(task.lags, device=device)[chosen])
 
-    tokens = torch.empty((task.length, size), dtype=torch.int64, device=device)  # time first: a step is one row
-    flat = tokens.view(-1)
-    source = torch.arange(size, device=device) - lags * size  # where X_{-k} would be; one row further every step
-    start = torch.full((size,), task.num_states, device=device)
-    rows = max(1, CHUNK // size)
-    for begin in range(0, task.length, rows):
-        end = min(begin + rows, task.length)
-        uniform = torch.rand((end - begin, size), generator=rng, device=rng.device, dtype=torch.float64)
-        keys = pick.keys(uniform.to(device))
-        for i in range(begin, end):
-            previous = start if i < task.max_lag else torch.take(flat, source)
-            tokens[i] = pick(keys[i - begin], previous)
-            source += size
-    return Batch(tokens.T.contiguous(), lags)
+
+def _sample_lag(
+    task: Task, lag: int, size: int, draw: _Draw, rng: torch.Generator, device: torch.device
+) -> Int[Tensor, "time batch"]:
+    """Sequences of one lag, time first. `lag` consecutive tokens have their parents in the `lag` before them, so they
+    are drawn together, from uniform numbers made ahead for as many positions as memory allows."""
+    tokens = torch.empty((task.length, size), dtype=torch.int64, device=device)
+    written = _light(tokens)
+    first = task.max_lag
+    written[:first] = draw(draw.keys(_uniform((first, size), rng, device)), task.num_states)
+    chunk = lag * max(1, CHUNK // (size * lag))
+    for begin in range(first, task.length, chunk):
+        end = min(begin + chunk, task.length)
+        keys = draw.keys(_uniform((end - begin, size), rng, device))
+        for i in range(begin, end, lag):
+            key = keys[i - begin : i - begin + lag]
+            written[i : i + lag] = draw(key, written[i - lag : i - lag + len(key)])
+    return tokens
+
+
+class _Draw(Protocol):
+    """`keys` prepares uniform numbers, many at once; a call gives the state each key reaches in its parent's row.
+
+    Calls use only operators that NumPy and torch share, on whichever `_light` chose.
+    """
+
+    def keys(self, uniform: Float[Tensor, "time batch"]) -> Any: ...
+
+    def __call__(self, key: Any, parent: Any) -> Any: ...
 
 
 class _TableDraw:
-    """next[cell, row]: the state that row's function reaches first at or after the cell's left end."""
+    """Few states. The jumps of all the rows' distribution functions together cut [0, 1) into cells; given a number's
+    cell and the row, the state is a look-up. The cell is a look-up too, but for the few numbers that share one of
+    `BINS` equal bins with a jump; those are searched for."""
+
+    BINS = 2**12  # a power of 2, so that scaling by it is exact
 
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
+        self.rows = cdf.shape[0]
         self.jumps = cdf.flatten().unique()
-        left_ends = torch.cat([self.jumps.new_zeros(1), self.jumps])
-        rows = cdf.shape[0]
-        table = torch.searchsorted(cdf, left_ends.expand(rows, -1).contiguous(), right=True)
-        self.table = table.T.contiguous().clamp_max(cdf.shape[1] - 1).flatten()
-        self.rows = rows
+        left_ends = torch.cat([self.jumps.new_zeros(1), self.jumps]).expand(self.rows, -1).contiguous()
+        states = torch.searchsorted(cdf, left_ends, right=True).clamp_max(cdf.shape[1] - 1)
+        self.table = _light(states.T.flatten())
+        edges = torch.arange(self.BINS + 1, device=cdf.device, dtype=torch.float64) / self.BINS
+        at_edges = torch.searchsorted(self.jumps, edges, right=True)
+        self.cell_of_bin = torch.where(at_edges[:-1] == at_edges[1:], at_edges[:-1], -1)
 
-    def keys(self, uniform: Float[Tensor, "time batch"]) -> Int[Tensor, "time batch"]:
-        return torch.searchsorted(self.jumps, uniform, right=True).mul_(self.rows)
+    def keys(self, uniform: Float[Tensor, "time batch"]) -> Any:
+        cells = self.cell_of_bin[(uniform * self.BINS).long()]
+        unsure = (cells < 0).nonzero(as_tuple=True)
+        cells[unsure] = torch.searchsorted(self.jumps, uniform[unsure], right=True)
+        return _light(cells.mul_(self.rows))
 
-    def __call__(self, key: Int[Tensor, " batch"], previous: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-        return torch.take(self.table, key + previous)
+    def __call__(self, key: Any, parent: Any) -> Any:
+        return self.table[key + parent]
 
 
 class _SearchDraw:
-    """Many states: a binary search in the row of the previous state, all sequences side by side."""
+    """Many states: a binary search in the row of the parent, all sequences side by side."""
 
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
         self.states = cdf.shape[1]
-        self.cdf = cdf.flatten()
+        self.cdf = _light(cdf.flatten())
 
-    def keys(self, uniform: Float[Tensor, "time batch"]) -> Float[Tensor, "time batch"]:
-        return uniform
+    def keys(self, uniform: Float[Tensor, "time batch"]) -> Any:
+        return _light(uniform)
 
-    def __call__(self, key: Float[Tensor, " batch"], previous: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-        offset = previous * self.states
-        low = torch.zeros_like(previous)  # the answer is the number of entries <= key: low <= answer <= high
-        high = torch.full_like(previous, self.states - 1)  # the last entry is 1 > key
+    def __call__(self, key: Any, parent: Any) -> Any:
+        low = (key < 0) + 0  # the answer is the number of entries <= key: low <= answer <= high
+        high = low + self.states - 1  # the last entry is 1 > key
         for _ in range(self.states.bit_length()):
             middle = (low + high) // 2
-            beyond = (torch.take(self.cdf, offset + middle) <= key) & (low < high)
-            low = torch.where(beyond, middle + 1, low)
-            high = torch.where(beyond, high, middle)
+            beyond = (self.cdf[parent * self.states + middle] <= key) & (low < high)
+            low = low + beyond * (middle + 1 - low)
+            high = middle + beyond * (high - middle)
         return low
+
+
+def _light(tensor: Tensor) -> Any:
+    """The same memory as a NumPy array where that can be: its small operations cost a fraction of torch's."""
+    return tensor.numpy() if tensor.device.type == "cpu" else tensor
+
+
+def _uniform(shape: tuple[int, ...], rng: torch.Generator, device: torch.device) -> Float[Tensor, ...]:
+    return torch.rand(shape, generator=rng, device=rng.device, dtype=torch.float64).to(device)
 
 
 def _distribution_functions(rows: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
@@ -194,7 +228,7 @@ def _check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
 def _check_prior(prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]) -> Float[Tensor, " lag"]:
     if prior is None:
         return torch.full((len(lags),), 1 / len(lags), dtype=torch.float64)
-    law = torch.as_tensor(prior).detach().to(torch.float64)
+    law = torch.as_tensor(prior, dtype=torch.float64).detach()
     if law.shape != (len(lags),) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
         raise ValueError(
             f"lag_prior is one positive probability for each of the {len(lags)} lags, summing to 1 "

@@ -123,6 +123,10 @@ def test_rows_are_mended_to_the_last_digit() -> None:
     assert (P.sum(dim=1) - 1).abs().max() < 1e-15
 
 
+def test_lists_keep_all_their_digits() -> None:
+    assert sih.as_transition_matrix([[0.1, 0.9], [0.7, 0.3]])[0, 0].item() == 0.1
+
+
 def test_matrices_from_files(tmp_path: Path, rng: torch.Generator) -> None:
     P = sih.random_transition_matrix(4, rng=rng)
     np.save(tmp_path / "P.npy", P.numpy())

@@ -82,15 +82,19 @@ def test_golden_tokens() -> None:
 
 
 @given(tasks(), st.integers(0, 2**32 - 1))
-def test_table_and_search_draw_the_same(task: Task, seed: int) -> None:
+def test_every_way_of_drawing_draws_the_same(task: Task, seed: int) -> None:
     by_table = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sih.task, "TABLE_LIMIT", 0)
         by_search = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
         patch.setattr(sih.task, "CHUNK", 7)  # and the numbers made ahead, few or many, are the same numbers
         in_chunks = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
-    assert torch.equal(by_table.tokens, by_search.tokens)
-    assert torch.equal(by_table.tokens, in_chunks.tokens)
+        patch.setattr(sih.task, "_light", lambda tensor: tensor)  # as on a GPU: torch all the way
+        search_by_torch = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
+        patch.setattr(sih.task, "TABLE_LIMIT", 10**9)
+        table_by_torch = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
+    for other in (by_search, in_chunks, search_by_torch, table_by_torch):
+        assert torch.equal(by_table.tokens, other.tokens)
 
 
 def test_sampler_inverts_the_distribution_function_of_the_right_row(rng: torch.Generator) -> None:
@@ -98,8 +102,6 @@ def test_sampler_inverts_the_distribution_function_of_the_right_row(rng: torch.G
     task = Task(sih.random_sparse(6, rng=rng, nonzero=3), (2, 3, 7), 40, (0.2, 0.5, 0.3))
     batch = sih.sample(task, 30, rng=torch.Generator().manual_seed(3))
     again = torch.Generator().manual_seed(3)
-    lag_uniforms = torch.rand(30, generator=again, dtype=torch.float64).tolist()
-    uniforms = torch.rand((40, 30), generator=again, dtype=torch.float64).T.tolist()
 
     def invert(law: list[float], u: float) -> int:
         total = 0.0
@@ -109,13 +111,20 @@ def test_sampler_inverts_the_distribution_function_of_the_right_row(rng: torch.G
                 return state
         return max(state for state, p in enumerate(law) if p > 0)
 
-    for b in range(30):
-        lag = task.lags[invert([0.2, 0.5, 0.3], lag_uniforms[b])]
-        row: list[int] = []
-        for i in range(40):
-            law = task.stationary if i < 7 else task.P[row[i - lag]]
-            row.append(invert(law.tolist(), uniforms[b][i]))
-        assert (batch.lags[b].item(), batch.tokens[b].tolist()) == (lag, row)
+    def uniforms(*shape: int) -> list[list[float]]:
+        return torch.rand(shape, generator=again, dtype=torch.float64).tolist()  # type: ignore[no-any-return]
+
+    lags = [task.lags[invert([0.2, 0.5, 0.3], u)] for u in uniforms(1, 30)[0]]
+    assert batch.lags.tolist() == lags
+    for lag in task.lags:
+        members = [b for b in range(30) if lags[b] == lag]
+        numbers = uniforms(7, len(members)) + uniforms(33, len(members))
+        for column, b in enumerate(members):
+            row: list[int] = []
+            for i in range(40):
+                law = task.stationary if i < 7 else task.P[row[i - lag]]
+                row.append(invert(law.tolist(), numbers[i][column]))
+            assert batch.tokens[b].tolist() == row
 
 
 # Statistical tests, each on a fixed seed. A z-score is a sum of N >= 10,000 independent terms, normal to good

@@ -1,0 +1,1 @@
+"""Ratios against plain implementations, each measured side by side in one run."""

@@ -1,0 +1,25 @@
+"""`python -m benchmarks [NAME ...]`: all of them, or those named."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import torch
+
+NAMES = ("start", "sampler", "predictors")
+
+
+def main(names: list[str]) -> int:
+    torch.set_num_threads(2)
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        print(f"there is no benchmark {unknown[0]!r}; the benchmarks are {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    for name in names or NAMES:
+        importlib.import_module(f"benchmarks.{name}").main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,68 @@
+"""The one look of all figures: paper width, legible in print, safe for colour-blind eyes, the same bytes every time."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from sih.files import atomic_write
+
+PAGE = 6.75
+"""Width of the text of a page, in inches."""
+FORMATS = ("pdf", "svg", "png")
+
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
+)  # fmt: skip
+"""Okabe and Ito's palette."""
+LAG_COLOURS = (ORANGE, RED, BLUE, GREEN, PURPLE, SKY, YELLOW, BLACK)
+
+_RC = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+    "figure.constrained_layout.use": True,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sih",
+    "savefig.dpi": 200,
+}
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """Every figure is drawn and saved inside this."""
+    with rc_context(_RC):
+        yield
+
+
+def save(figure: Figure, stem: str | Path) -> list[Path]:
+    """Write `stem`.pdf, .svg and .png; without dates inside, so that the same figure is the same bytes."""
+    paths = [Path(stem).with_suffix(f".{ending}") for ending in FORMATS]
+    for path in paths:
+        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[path.suffix[1:]]
+        buffer = io.BytesIO()
+        with paper_style():
+            figure.savefig(buffer, format=path.suffix[1:], metadata={**metadata, **_creator(path)})
+        with atomic_write(path) as file:
+            file.write(buffer.getvalue())
+    return paths
+
+
+def _creator(path: Path) -> dict[str, str]:
+    name = f"sih (matplotlib {matplotlib.__version__})"
+    return {"Software": name} if path.suffix == ".png" else {"Creator": name}
