@@ -123,8 +123,7 @@ def draw(data: Rates) -> Figure:
             n, mean, error = zip(*points, strict=True)
             label = f"{_LABELS[score]}: $I={data.exponent[score]:.4f}$"
             low = [min(e, 0.9 * m) for m, e in zip(mean, error, strict=True)]
-            bars = {"fmt": marker, "ms": 3, "lw": 0.7, "capsize": 1.5}
-            ax.errorbar(n, mean, yerr=[low, error], color=colour, label=label, **bars)
+            ax.errorbar(n, mean, yerr=[low, error], color=colour, label=label, fmt=marker, ms=3, lw=0.7, capsize=1.5)
             ax.plot(data.transitions, data.predicted[score], color=colour, lw=0.9)
         ax.set_yscale("log")
         ax.set_ylim(0.5 * floor, 1.2)

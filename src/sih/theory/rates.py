@@ -118,11 +118,14 @@ def overtaking_probability(chain: Lead, transitions: int) -> float:
         if high == largest:  # the lead is never above 0, and M_n tends to the probability that it is 0
             return math.exp(_log_moments(chain, high, transitions)[0])
         high = min(2 * high, largest)
-    low = 0.0
-    for _ in range(50):  # log M_n is convex: bisect its slope
-        theta = (low + high) / 2
+    low, theta = 0.0, high / 2
+    for _ in range(60):  # log M_n is convex: Newton's method on its slope, and halving where that leaves the bracket
         value, slope, curvature = _log_moments(chain, theta, transitions)
+        if abs(slope) <= 1e-7 * math.sqrt(curvature):
+            break
         low, high = (theta, high) if slope < 0 else (low, theta)
+        newton = theta - slope / curvature
+        theta = newton if low < newton < high else (low + high) / 2
     w = math.sqrt(2 * (log_alive - value))
     u = theta * math.sqrt(curvature)
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)

@@ -122,7 +122,8 @@ class SearchState:
         path = folder / STATE
         try:
             value: dict[str, Any] = json.loads(path.read_text())
-            config = SearchConfig(**{k: tuple(v) if isinstance(v, list) else v for k, v in value["config"].items()})
+            settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value["config"].items()}
+            config = SearchConfig(**settings)
             worst = {k: Worst(**{**w, "lags": tuple(w["lags"])}) for k, w in value["worst"].items()}
             return cls(**{**value, "config": config, "worst": worst})
         except (KeyError, TypeError, ValueError) as error:

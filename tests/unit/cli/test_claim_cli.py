@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sih.cli import main
 from sih.cli import claim as claim_module
+from sih.cli import main
+from sih.theory import monte_carlo as monte_carlo_module
 from sih.theory import search as search_module
 
 MANY = ["claim", "--states", "3", "--matrices", "5", "--lags", "1", "2", "4"]
@@ -48,7 +49,7 @@ def test_monte_carlo_stops_and_goes_on(
 ) -> None:
     words = [*MANY, "--monte-carlo", form, "--sequences", "60", "--length", "12", "--no-figures"]
     assert main([*words, "--out", str(tmp_path / "whole")]) == 0
-    real = claim_module.estimates
+    real = monte_carlo_module.estimates
 
     def interrupted(*arguments: Any) -> Iterator[Any]:
         for n, estimate in enumerate(real(*arguments)):

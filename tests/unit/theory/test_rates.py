@@ -87,7 +87,7 @@ def test_ml_errs_alike_both_ways(rng: torch.Generator) -> None:
 
 
 def test_ml_has_the_best_exponent_and_one_head_the_worst(rng: torch.Generator) -> None:
-    for _ in range(3):
+    for _ in range(2):
         task = sih.Task(sih.random_transition_matrix(3, rng=rng), lags=(1, 2, 3), length=10)
         ml, estimator, one_head = (error_exponent(task, score) for score in SCORES)
         assert ml >= estimator - 1e-12
