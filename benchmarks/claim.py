@@ -32,13 +32,12 @@ def main() -> None:
         took = found[f"exact to {tolerance:.0e}"] / len(P)
         off = (exact[tolerance].expectations - exact[1e-12].expectations).abs().max().item()
         print(f"  exact, {exact[tolerance].error:.0e} guaranteed: {took * 1e3:8.2f} ms ({off:.0e} from the finest)")
-    errors = {
-        "trimmed": trimmed(P[0], PAPER_LAGS, samples=samples, rng=rng).standard_error.mean().item(),
-        "printed": printed(P[0], PAPER_LAGS, sequences=samples // 10, length=1000, rng=rng)
-        .standard_error.mean()
-        .item(),
+    runs = {
+        "trimmed": trimmed(P[0], PAPER_LAGS, samples=samples, rng=rng),
+        "printed": printed(P[0], PAPER_LAGS, sequences=samples // 10, length=1000, rng=rng),
     }
-    for form, error in errors.items():
+    for form, run in runs.items():
+        error = run.standard_error.mean().item()
         print(f"  {form} Monte Carlo, standard error {error:.1e}: {found[form] * 1e3:8.1f} ms")
         for tolerance in (1e-3, 1e-8):
             needed = found[form] * (error / tolerance) ** 2  # the error falls as the root of the time

@@ -106,7 +106,7 @@ def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tenso
     r"""$\pi^\top(I - P + 11^\top) = 1^\top$: a linear solve, and so (unlike elimination in place) with a gradient."""
     ones = torch.ones_like(P)
     system = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device) - P + ones
-    pi = torch.linalg.solve(system.mT, ones[..., :1])[..., 0].clamp_min(0)
+    pi: Tensor = torch.linalg.solve(system.mT, ones[..., :1])[..., 0].clamp_min(0)
     return pi / pi.sum(dim=-1, keepdim=True)
 
 
@@ -141,7 +141,7 @@ def descend(
             best_value = torch.where(better, value, best_value)
             best[0][better], best[1][better] = logits[better], start_logits[better]
         optimiser.zero_grad()
-        value.sum().backward()  # type: ignore[no-untyped-call]
+        value.sum().backward()
         optimiser.param_groups[0]["lr"] = learning_rate * (0.02 + 0.98 * (1 - step / steps))
         optimiser.step()
         with torch.no_grad():
