@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
     "claim": ("sih.cli.claim:claim", "compute Claim 1 exactly, for one matrix or many"),
     "claim search": ("sih.cli.claim:search", "look for a counterexample to Claim 1"),
+    "claim rates": ("sih.cli.claim_consequences:rates", "how often each rule picks the wrong lag, and exact exponents"),
+    "claim beta": ("sih.cli.claim_consequences:beta", "the estimator against beta, beside BMA and ML"),
     "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,7 +64,7 @@ def claim(
         raise ValueError("--rational enumerates the matrix of a file; give it with --matrix")
     if monte_carlo != "no" and matrix is not None:
         raise ValueError("--monte-carlo samples an ensemble of random matrices; leave out --matrix")
-    console = Console(soft_wrap=True, highlight=False)
+    console = _console()
     if matrix is None:
         P = ensemble(states, matrices, seed=seed, concentration=concentration)
     else:
@@ -121,7 +122,7 @@ def search(
         statement: what is to be violated: Claim 1, or a false statement to see the search succeed.
     """
     torch.set_num_threads(1)  # the arrays are small: more threads only wait for each other
-    console = Console(soft_wrap=True, highlight=False)
+    console = _console()
     config = SearchConfig(states, sizes, max_lag, lags, starts, steps, seed, statement)
     state = SearchState.load(out) if (out / STATE).exists() else SearchState(config)
     if state.config != config:
@@ -143,6 +144,11 @@ def search(
     if state.violations:
         console.print(f"the statement is violated by {state.violations} descents")
     return 1 if state.violations else 0
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide enough for the tables where there is none."""
+    return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def _margin_table(table: ClaimTable) -> Table:
@@ -237,10 +243,10 @@ def _draw(table: ClaimTable, P: torch.Tensor, out: Path, seed: int) -> list[Path
 
 def _search_table(state: SearchState) -> Table:
     shown = Table(title=f"Smallest normalised gap in {sum(state.descents.values())} descents")
-    for column in ("states", "lags", "descents", "smallest", "1 / lags", "below it", "gap", "where"):
-        shown.add_column(column, justify="right")
+    for column in ("states", "K", "descents", "smallest", "1/K", "below 1/K", "gap there", "lags", "true", "rival"):
+        shown.add_column(column, justify="right", no_wrap=True)
     for cell, worst in state.worst.items():
-        where = f"{worst.lags}, true lag {worst.true_lag}, rival {worst.rival}"
-        numbers = (f"{worst.ratio:.7f}", f"{1 / worst.num_lags:.7f}", str(state.below[cell]), f"{worst.gap:.3e}")
-        shown.add_row(str(worst.num_states), str(worst.num_lags), str(state.descents[cell]), *numbers, where)
+        numbers = (f"{worst.ratio:.6f}", f"{1 / worst.num_lags:.6f}", str(state.below[cell]), f"{worst.gap:.2e}")
+        where = (" ".join(map(str, worst.lags)), str(worst.true_lag), str(worst.rival))
+        shown.add_row(str(worst.num_states), str(worst.num_lags), str(state.descents[cell]), *numbers, *where)
     return shown

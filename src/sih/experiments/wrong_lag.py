@@ -64,6 +64,8 @@ def compute(config: Config) -> Rates:
     rng = torch.Generator().manual_seed(config.seed)
     every = len(config.lags)
     transitions = list(range(every, config.length - task.max_lag + 1, every))
+    exponents = {score: error_exponent(task, score) for score in SCORES}
+    expected = {score: [predicted(task, score, n) for n in transitions] for score in SCORES}
     wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
     for _ in range(config.blocks):
         batch = sample(task, config.sequences, rng=rng)
@@ -77,8 +79,8 @@ def compute(config: Config) -> Rates:
         transitions,
         {score: b.mean(dim=0).tolist() for score, b in blocks.items()},
         {score: (b.std(dim=0) / math.sqrt(len(b))).tolist() for score, b in blocks.items()},
-        {score: [predicted(task, score, n) for n in transitions] for score in SCORES},
-        {score: error_exponent(task, score) for score in SCORES},
+        expected,
+        exponents,
         {score: fit[0] for score, fit in fits.items()},
         {score: fit[1] for score, fit in fits.items()},
     )
