@@ -78,7 +78,7 @@ def test_stationary_law_of_a_slowly_mixing_chain(leak: float) -> None:
     P = [[0.5, 0.5 - leak, leak, 0.0], [0.3, 0.7, 0.0, 0.0], [0.0, 0.0, 0.2, 0.8], [0.0, 3 * leak, 0.6, 0.4 - 3 * leak]]
     exact_P = [[Fraction(x) for x in row] for row in P]
     for i, row in enumerate(exact_P):  # the diagonal takes up what rounding left, so that the rational rows sum to 1
-        row[i] = 1 - sum(x for j, x in enumerate(row) if j != i)
+        row[i] = 1 - sum((x for j, x in enumerate(row) if j != i), Fraction(0))
     expected = torch.tensor([float(x) for x in oracles.stationary(exact_P)], dtype=torch.float64)
     assert (sih.stationary_distribution(torch.tensor(P, dtype=torch.float64)) - expected).abs().max() < 1e-12
 

@@ -38,7 +38,8 @@ def test_other_peoples_tokens(tmp_path: Path) -> None:
     for name in ("a.csv", "a.npz"):
         found = load_sample(tmp_path / name)
         assert found.tokens.tolist() == [[0, 1, 2], [1, 1, 0]]
-        assert found.task is found.lags is None
+        assert found.task is None
+        assert found.lags is None
 
 
 @pytest.mark.parametrize(

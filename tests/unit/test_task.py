@@ -112,7 +112,7 @@ def test_sampler_inverts_the_distribution_function_of_the_right_row(rng: torch.G
         return max(state for state, p in enumerate(law) if p > 0)
 
     def uniforms(*shape: int) -> list[list[float]]:
-        return torch.rand(shape, generator=again, dtype=torch.float64).tolist()  # type: ignore[no-any-return]
+        return torch.rand(shape, generator=again, dtype=torch.float64).tolist()
 
     lags = [task.lags[invert([0.2, 0.5, 0.3], u)] for u in uniforms(1, 30)[0]]
     assert batch.lags.tolist() == lags

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib import rc_context
@@ -23,7 +24,7 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 """Okabe and Ito's palette."""
 LAG_COLOURS = (ORANGE, RED, BLUE, GREEN, PURPLE, SKY, YELLOW, BLACK)
 
-_RC = {
+_RC: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,

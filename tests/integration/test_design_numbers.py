@@ -1,0 +1,44 @@
+"""Mean KL of the predictors at the paper's settings: known values come out again, within sampling error."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sih.experiments import predictors
+
+# T = 128, S = 5, Dirichlet(1) rows, positions past the first max_lag; from an independent computation of similar size.
+KNOWN = {
+    (1, 2, 3): {"BMA": 0.0077, "ML": 0.0131, "selective, mean (β=100)": 0.0112, "selective, sum (β=3)": 0.0084},
+    (1, 3): {"BMA": 0.0048, "ML": 0.0074, "selective, mean (β=100)": 0.0065},
+    (1, 2, 3, 4, 5): {"BMA": 0.0115, "ML": 0.0207, "selective, mean (β=100)": 0.0168},
+}
+
+
+@pytest.fixture(scope="module")
+def curves() -> predictors.Curves:
+    return predictors.compute(predictors.Config(lag_sets=tuple(KNOWN), matrices=12, sequences=256))
+
+
+def test_mean_kl_of_the_predictors(curves: predictors.Curves) -> None:
+    for index, known in enumerate(KNOWN.values()):
+        for name, value in known.items():
+            # Both are means over a dozen matrices or so: 4 standard errors of the difference.
+            error = math.sqrt(2) * curves.mean_error[index][name]
+            assert curves.mean[index][name] == pytest.approx(value, abs=4 * error)
+
+
+def test_the_order_of_the_predictors(curves: predictors.Curves) -> None:
+    for mean in curves.mean:
+        assert mean["BMA"] < mean["selective, mean (β=100)"] < mean["ML"] < mean["stationary law"]
+
+
+def test_the_figure_and_table_need_only_the_data(curves: predictors.Curves) -> None:
+    four = predictors.Curves(
+        predictors.Config(lag_sets=(*curves.config.lag_sets, (1, 3))),
+        *([*part, part[1]] for part in (curves.kl, curves.kl_error, curves.mean, curves.mean_error)),
+    )
+    figure = predictors.draw(four)
+    assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1, 2, 3}", "lags {1, 3}"]
+    assert len(predictors.table(four)) == 1 + len(predictors.PREDICTORS)
