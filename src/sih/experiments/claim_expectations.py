@@ -1,4 +1,4 @@
-r"""$\mathbb E[p_r/\sum_l p_l]$ for every true lag and every scored lag, exactly: the paper's figures of App. D."""
+r"""$\mathbb E[p_r/\sum_l p_l]$ for every true lag and every scored lag, exactly: the paper's figures of App. E."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ def compute(config: Config) -> Rates:
     rng = torch.Generator().manual_seed(config.seed)
     every = len(config.lags)
     transitions = list(range(every, config.length - task.max_lag + 1, every))
-    exponents = {score: error_exponent(task, score) for score in SCORES}
-    expected = {score: [predicted(task, score, n) for n in transitions] for score in SCORES}
+    exponents: dict[str, float] = {score: error_exponent(task, score) for score in SCORES}
+    expected: dict[str, list[float]] = {score: [predicted(task, score, n) for n in transitions] for score in SCORES}
     wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
     for _ in range(config.blocks):
         batch = sample(task, config.sequences, rng=rng)

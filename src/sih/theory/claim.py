@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -21,6 +23,8 @@ from torch import Tensor
 from sih.markov import ROW_SUM_TOLERANCE, as_transition_matrix, stationary_distribution
 from sih.task import check_lags
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
+
+Matrices = Tensor | np.ndarray | Sequence[Any]
 
 CHUNK = 2**19
 """Numbers in one array of the recursion: matrices are taken so many at a time that it stays in the cache."""
@@ -43,7 +47,7 @@ class ClaimTable:
 
     @property
     def margins(self) -> Float[Tensor, "*matrix lag"]:
-        r"""The quantity of the paper's histogram (App. D): $E_k - \max_{r \ne k} E_r$."""
+        r"""The quantity of the paper's histogram (App. E): $E_k - \max_{r \ne k} E_r$."""
         return self.gaps.amin(dim=-1)
 
     @property
@@ -53,9 +57,11 @@ class ClaimTable:
 
 
 def claim_expectations(
-    P: Float[Tensor, "*matrix state state"], lags: Sequence[int], *, tolerance: float = 1e-12
+    P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12
 ) -> Float[Tensor, "*matrix lag lag"]:
     """Entry (..., k, r): the expectation in Claim 1 for the k-th lag true and the r-th lag scored.
+
+    P is one transition matrix or many, of shape (..., state, state); `claim_table` says how exact the answer is.
 
     >>> claim_expectations(torch.tensor([[0.9, 0.1], [0.5, 0.5]]), lags=(1, 2))
     tensor([[0.5294, 0.4706],
@@ -64,9 +70,7 @@ def claim_expectations(
     return claim_table(P, lags, tolerance=tolerance).expectations
 
 
-def claim_table(
-    P: Float[Tensor, "*matrix state state"], lags: Sequence[int], *, tolerance: float = 1e-12
-) -> ClaimTable:
+def claim_table(P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12) -> ClaimTable:
     r"""The expectations for every matrix, with a bound on their absolute error (`tolerance`, plus rounding).
 
     The bound. The integral is a mixture of $c/x$ over the values x of the denominator, with
@@ -76,7 +80,7 @@ def claim_table(
     P is too small, and a zero entry needs no care: a transition of probability 0 has weight $p_k = 0$, so the
     denominator is positive almost surely and the 0/0 of an impossible window counts for nothing.
     """
-    P, lags = _check_matrices(P), check_lags(lags)
+    P, lags = _as_matrices(P), check_lags(lags)
     num_states = P.shape[-1]
     if not 1e-13 <= tolerance <= 0.1:
         raise ValueError(f"tolerance is an absolute error between 1e-13 and 0.1, e.g. 1e-12; got {tolerance:g}")
@@ -95,7 +99,7 @@ def _all_true_lags(
     P: Float[Tensor, "matrix state state"], lags: tuple[int, ...], rule: ReciprocalRule
 ) -> Float[Tensor, "matrix lag lag"]:
     integrand = Integrand(P, stationary_distribution(P), rule)
-    return torch.stack([integrand.expectations(lags, k) for k in lags], dim=1)
+    return torch.stack([integrand.expectations(lags, k, weighted=k) for k in lags], dim=1)
 
 
 @dataclass(frozen=True)
@@ -147,43 +151,45 @@ class Integrand:
         self.weights = rule.weights.to(P.device).repeat(num_states)  # (s t)
         self.P, self.start, self.stationary = P, start, stationary
         self._powers: dict[int, Tensor] = {1: P}
-        self._chains: dict[tuple[tuple[int, ...], int, int], tuple[Tensor, list[Tensor]]] = {}
+        self._chains: dict[tuple[tuple[int, ...], int | None, int], tuple[Tensor, list[Tensor]]] = {}
 
     def expectations(
-        self, lags: tuple[int, ...], true_lag: int, *, weight: int = 1, insert: int = 1
+        self, lags: tuple[int, ...], true_lag: int, *, weighted: int | None, insert: int = 1
     ) -> Float[Tensor, "matrix lag"]:
-        r"""$\sum_s\mathbb E[p_k^{\text{weight}} p_r^{\text{insert}} / \sum_l p_l]$ for every r; both 1 in the claim."""
+        r"""$\sum_s \mathbb E[p_w\, p_r^{\text{insert}} / \sum_l p_l]$ for every r, with w the `weighted` lag, if any.
+
+        In the claim w is the true lag: $p_k$ is the probability of the transition to s.
+        """
+        split = chains(lags, true_lag)
         parts = [
-            self._chain(chain.steps, weight if index == 0 else 0, insert)
-            for index, chain in enumerate(chains(lags, true_lag))
+            self._chain(chain.steps, chain.lags.index(weighted) if weighted in chain.lags else None, insert)
+            for chain in split
         ]
-        totals = [total for total, _ in parts]
         value: dict[int, Tensor] = {}
-        for index, chain in enumerate(chains(lags, true_lag)):
-            others = self.weights.expand_as(totals[0])
-            for other, total in enumerate(totals):
+        for index, chain in enumerate(split):
+            others = self.weights.expand_as(parts[0][0])
+            for other, (total, _) in enumerate(parts):
                 others = others * total if other != index else others  # a quotient could be 0/0
             for lag, inserted in zip(chain.lags, parts[index][1], strict=True):
                 value[lag] = (others * inserted).sum(dim=-1)
         return torch.stack([value[lag] for lag in lags], dim=-1)
 
-    def _chain(self, steps: tuple[int, ...], weight: int, insert: int) -> tuple[Tensor, list[Tensor]]:
-        """pi D M D ... D 1, and the same with P(., s)^insert put in at each link; P(., s)^weight sits at the last."""
-        key = ((0, *steps[1:]) if self.stationary else steps, weight, insert)
+    def _chain(self, steps: tuple[int, ...], weighted: int | None, insert: int) -> tuple[Tensor, list[Tensor]]:
+        """pi D M D ... D 1, and the same with P(., s)^insert put in at each link; the weighted one has a P(., s)."""
+        key = ((0, *steps[1:]) if self.stationary else steps, weighted, insert)
         if key not in self._chains:
-            last = self.damp * self.p**weight if weight else self.damp
-            factors = [self.damp] * (len(steps) - 1) + [last]
+            factors = [self.damp * self.p if link == weighted else self.damp for link in range(len(steps))]
             first = self.start[:, None, :]
             forward = [(first @ self._power(key[0][0]) if key[0][0] else first) * factors[0]]
             for power, factor in zip(steps[1:], factors[1:], strict=True):
                 forward.append((forward[-1] @ self._power(power)) * factor)
             total = forward[-1].sum(dim=-1)
             inserted = [(forward[-1] * self.p**insert).sum(dim=-1)]
-            backward = last
+            backward = factors[-1]
             for link in range(len(steps) - 2, -1, -1):
                 carried = backward @ self._power(steps[link + 1]).mT
                 inserted.append((forward[link] * self.p**insert * carried).sum(dim=-1))
-                backward = carried * self.damp
+                backward = carried * factors[link]
             self._chains[key] = total, inserted[::-1]
         return self._chains[key]
 
@@ -193,9 +199,12 @@ class Integrand:
         return self._powers[exponent]
 
 
-def _check_matrices(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix state state"]:
+def _as_matrices(value: Matrices) -> Float[Tensor, "*matrix state state"]:
     """Every matrix of the batch checked as `as_transition_matrix` does, the positive ones all at once."""
-    P = torch.as_tensor(P)
+    try:
+        P = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError("transition matrices are square tables of numbers, e.g. [[0.5, 0.5], [1.0, 0.0]]") from error
     if P.ndim < 2 or P.shape[-1] != P.shape[-2] or P.shape[-1] < 2 or P.numel() == 0:
         raise ValueError(
             "transition matrices are square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "

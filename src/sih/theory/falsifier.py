@@ -93,8 +93,8 @@ def normalised_gaps(
 ) -> Gaps:
     """Gap and normaliser for each rival of the statement; differentiable in P and start (pi where that is claimed)."""
     integrand = Integrand(P, start, rule, stationary=statement.stationary)
-    cross = integrand.expectations(statement.lags, statement.true_lag)
-    square = integrand.expectations(statement.lags, statement.true_lag, weight=0, insert=2)
+    cross = integrand.expectations(statement.lags, statement.true_lag, weighted=statement.true_lag)
+    square = integrand.expectations(statement.lags, statement.true_lag, weighted=None, insert=2)
     own = statement.lags.index(statement.favoured or statement.true_lag)
     against = [statement.lags.index(r) for r in statement.rivals]
     # One of favoured and rival is the true lag, so E[p_favoured p_rival / sum] is `cross` at the other of the two.

@@ -16,6 +16,13 @@ for two states, whatever the lags and whatever the law of the window, stationary
 
 Average. By Cauchy-Schwarz $(\mathbb E\sum_s a)^2 \le \mathbb E\sum_s (a^2/\Sigma) \cdot \mathbb E\sum_s \Sigma$, so
 $E_k \ge 1/K$, while the $E_r$ sum to 1: the true lag is never below the average of all lags, again for any law.
+
+What is left. As $\mathbb E\sum_s(a - b) = 0$, K times the gap is $\mathbb E\sum_s (a-b)(Ka - \Sigma)/\Sigma$, that is
+
+$$K(E_k - E_r) = N + \sum_{l \ne k, r} \mathbb E\sum_s (p_k - p_r)(p_k - p_l)/\Sigma .$$
+
+So Claim 1, and a gap of at least N/K, would follow if each `betweenness` below were at least 0: if, in mean square
+weighted by $1/\Sigma$, the true lag's row were never strictly between two others'. For three lags the two are one.
 """
 
 from __future__ import annotations
@@ -28,7 +35,8 @@ from torch import Tensor
 
 from sih.markov import stationary_distribution
 from sih.task import check_lags
-from sih.theory.claim import chains
+from sih.theory.claim import Integrand, chains
+from sih.theory.laplace import reciprocal_rule
 
 
 def two_lag_sides(
@@ -79,3 +87,18 @@ def are_independent(lags: Sequence[int], true_lag: int) -> bool:
 def two_rows_ratio(num_lags: int, like_true: int) -> float:
     """Gap over normaliser of a window with two rows, `like_true` of its `num_lags` rows being the true lag's."""
     return (num_lags - like_true) / num_lags
+
+
+def betweenness(
+    P: Float[Tensor, "matrix state state"], lags: Sequence[int], true_lag: int
+) -> Float[Tensor, "matrix lag lag"]:
+    r"""$B_{rl} = \sum_s \mathbb E[(p_k - p_r)(p_k - p_l)/\sum_{l'} p_{l'}]$ for every pair of lags, to 1e-12.
+
+    With $F_{rl} = \sum_s \mathbb E[p_r p_l / \sum p]$ it is $F_{kk} - F_{kr} - F_{kl} + F_{rl}$; $B_{rr}$ is N.
+    """
+    lags = check_lags(lags)
+    rule = reciprocal_rule(1e-13 / P.shape[-1], float(len(lags)), 1e-13)
+    integrand = Integrand(P, stationary_distribution(P), rule)
+    F = torch.stack([integrand.expectations(lags, true_lag, weighted=lag) for lag in lags], dim=-2)
+    k = lags.index(true_lag)
+    return F[:, k, k, None, None] - F[:, k, :, None] - F[:, None, k, :] + F

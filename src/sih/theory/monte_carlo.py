@@ -1,4 +1,4 @@
-"""The paper's Monte Carlo check of Claim 1 (App. D), as printed and trimmed to the variables that matter.
+"""The paper's Monte Carlo check of Claim 1 (App. E), as printed and trimmed to the variables that matter.
 
 Matrix number n of an experiment depends on the seed and n alone, and so do the sequences drawn for it: an experiment
 that stopped goes on where it was, and exact values can be put beside it.
@@ -25,7 +25,7 @@ from sih.theory.claim import chains
 Form = Literal["printed", "trimmed"]
 
 PAPER_LAGS = (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
-"""The paper's draw of 12 lags between 1 and 30 (captions of its figures in App. D)."""
+"""The paper's draw of 12 lags between 1 and 30 (captions of its figures in App. E)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import sih
 from sih.theory.claim import Integrand, claim_table
 from sih.theory.falsifier import Statement, normalised_gaps
 from sih.theory.laplace import reciprocal_rule
-from sih.theory.lemmas import are_independent, two_lag_sides, two_rows_ratio, unnormalised_expectations
+from sih.theory.lemmas import are_independent, betweenness, two_lag_sides, two_rows_ratio, unnormalised_expectations
 
 lag_sets = st.sets(st.integers(1, 9), min_size=2, max_size=5).map(lambda s: tuple(sorted(s)))
 RULE = reciprocal_rule(1e-13, 5.0, 1e-12)
@@ -119,7 +119,7 @@ def test_the_true_lag_is_never_below_average(P: Tensor, lags: tuple[int, ...], s
     start = torch.softmax(3 * torch.randn(len(P), generator=torch.Generator().manual_seed(seed)).double(), dim=-1)
     integrand = Integrand(P[None], start[None], RULE, stationary=False)
     for j, k in enumerate(lags):
-        values = integrand.expectations(lags, k)[0]
+        values = integrand.expectations(lags, k, weighted=k)[0]
         assert values.sum().item() == pytest.approx(1, abs=1e-11)
         assert values[j] >= 1 / len(lags) - 1e-11
 
@@ -145,3 +145,37 @@ def test_two_states_have_a_gap_for_any_start(leave: float, back: float, lags: tu
     for k in lags:
         gaps = normalised_gaps(P[None], Statement(lags, k, stationary=False), start, RULE)
         assert (gaps.gap - gaps.normaliser / len(lags)).min() >= -1e-11
+
+
+@pytest.mark.parametrize("lags", [(1, 2, 3), (1, 2, 4), (2, 3, 5)])
+def test_betweenness_equals_enumeration(lags: tuple[int, ...], rng: torch.Generator) -> None:
+    P = sih.random_transition_matrix(3, rng=rng, concentration=0.5)
+    rows, pi, depth = P.tolist(), sih.stationary_distribution(P).tolist(), max(lags)
+    for k in lags:
+        found = betweenness(P[None], lags, k)[0]
+        expected = torch.zeros_like(found)
+        for window, chance in oracles_claim.windows(rows, pi, k, depth):
+            for s in range(3):
+                p = [rows[window[depth - lag]][s] for lag in lags]
+                own = rows[window[depth - k]][s]
+                for i in range(len(lags)):
+                    for j in range(len(lags)):
+                        expected[i, j] += chance * (own - p[i]) * (own - p[j]) / sum(p)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-11)
+
+
+@given(matrices(), lag_sets)
+def test_the_gap_is_a_sum_of_betweennesses(P: Tensor, lags: tuple[int, ...]) -> None:
+    table = claim_table(P, lags)
+    for j, k in enumerate(lags):
+        B = betweenness(P[None], lags, k)[0]
+        for i in range(len(lags)):
+            gap = (table.expectations[j, j] - table.expectations[j, i]).item()
+            assert len(lags) * gap == pytest.approx(B[i].sum().item(), abs=1e-10)
+
+
+@given(matrices(), lag_sets)
+def test_the_true_lag_is_not_between_two_others(P: Tensor, lags: tuple[int, ...]) -> None:
+    """Not proven: what the search suggests, tried on the same chains as the claim."""
+    for k in lags:
+        assert betweenness(P[None], lags, k).min() >= -1e-11
