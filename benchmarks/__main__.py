@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-NAMES = ("start", "sampler", "predictors")
+NAMES = ("start", "sampler", "predictors", "heads")
 
 
 def main(names: list[str]) -> int:

@@ -1,5 +1,7 @@
 """Selective induction heads: how transformers select causal structures in context."""
 
+from sih.construction import head_offsets as head_offsets
+from sih.construction import least_heads as least_heads
 from sih.markov import as_transition_matrix as as_transition_matrix
 from sih.markov import load_transition_matrix as load_transition_matrix
 from sih.markov import random_doubly_stochastic as random_doubly_stochastic
@@ -10,6 +12,12 @@ from sih.markov import stationary_distribution as stationary_distribution
 from sih.metrics import kl_to_truth as kl_to_truth
 from sih.metrics import lag_accuracy as lag_accuracy
 from sih.metrics import mean_kl as mean_kl
+from sih.models.convert import to_standard as to_standard
+from sih.models.disentangled import DisentangledTransformer as DisentangledTransformer
+from sih.models.loss import next_token_loss as next_token_loss
+from sih.models.standard import Transformer as Transformer
+from sih.models.storage import load as load
+from sih.models.storage import save as save
 from sih.predictors import bma as bma
 from sih.predictors import known_lag as known_lag
 from sih.predictors import lag_log_likelihood as lag_log_likelihood

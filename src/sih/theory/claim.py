@@ -123,8 +123,8 @@ def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
     found = []
     for residue in sorted({lag % true_lag for lag in lags}):
         members = sorted((lag for lag in lags if lag % true_lag == residue), reverse=True)
-        begin = oldest - (oldest - residue) % true_lag
-        found.append(Chain(tuple(members), tuple((a - b) // true_lag for a, b in pairwise([begin, *members]))))
+        steps = ((old - new) // true_lag for old, new in pairwise([oldest, *members]))  # the first is rounded down
+        found.append(Chain(tuple(members), tuple(steps)))
     return found
 
 

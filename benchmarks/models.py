@@ -1,0 +1,202 @@
+"""Training steps of the two transformers: fast paths against the plain equations and the machine's own limit.
+
+A step is forward, backward and Adam at the paper's settings (T = 128, S = 5). Times are medians, taken in turn in one
+process, on as many threads as the caller set. `python -m benchmarks.models --plot FILE` draws the growth table too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+import sih
+from benchmarks.timing import machine, medians
+from sih.models.loss import Model
+
+WHOLE = 10**9
+"""As many sequences at a time as there are: the loss in one piece."""
+
+
+def matmul_rate(rounds: int = 9) -> float:
+    """Operations a second of a large float32 matrix product here and now."""
+    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    return 2 * 2048**3 / medians({"": lambda: a @ b}, rounds)[""]
+
+
+def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], object]:
+    """As one would write it."""
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        output = model(tokens, path=path)[:, :-1].flatten(0, 1)
+        nn.functional.cross_entropy(output, tokens[:, 1:].flatten()).backward()
+        optimiser.step()
+
+    return step
+
+
+def fast_step(model: Model, tokens: Tensor, rows: int | None = None) -> Callable[[], object]:
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        loss = sih.next_token_loss(model, tokens) if rows is None else sih.next_token_loss(model, tokens, rows=rows)
+        loss.backward()
+        optimiser.step()
+
+    return step
+
+
+def standard_operations(heads: Sequence[int], batch: int, time: int = 128, dim: int = 64, qk_dim: int = 32) -> int:
+    """Forward and backward (twice the forward) of the equations as they stand, masked entries included."""
+    return 3 * 2 * batch * sum(heads) * (time * dim * (2 * qk_dim + dim) + time**2 * (qk_dim + dim))
+
+
+def disentangled_operations(heads: Sequence[int], batch: int, time: int = 128, states: int = 5) -> int:
+    total, dim = 0, time + states
+    for count in heads:
+        total += count * (time * dim**2 + 2 * time**2 * dim)
+        dim *= 1 + count
+    return 3 * 2 * batch * (total + time * dim * states)
+
+
+def sequences(batch: int, time: int = 128, states: int = 5) -> Tensor:
+    return torch.randint(states, (batch, time), generator=torch.Generator().manual_seed(0))
+
+
+def report(title: str, calls: dict[str, Callable[[], object]], operations: int, rounds: int) -> None:
+    rate = matmul_rate()
+    found = medians(calls, rounds)
+    slow = next(iter(found.values()))
+    limit = operations / rate
+    print(f"  {title}: the equations' operations alone would take {limit * 1e3:.0f} ms at {rate / 1e9:.0f} GFLOP/s")
+    for name, seconds in found.items():
+        print(
+            f"    {name:<24} {seconds * 1e3:7.0f} ms   {slow / seconds:4.2f}x   "
+            f"{seconds / limit:4.2f} of that time, {limit / seconds:4.0%} of the machine's rate"
+        )
+
+
+def standard(rounds: int = 7) -> None:
+    tokens = sequences(256)
+    for heads in ((1, 1, 1), (1, 3, 1)):
+        model = sih.Transformer(5, 128, dim=64, qk_dim=32, heads=heads)
+        calls = {
+            "plain": plain_step(model, tokens, "plain"),
+            "fused, loss in one piece": fast_step(model, tokens, WHOLE),
+            "fused": fast_step(model, tokens),
+        }
+        report(f"standard {list(heads)}, batch 256", calls, standard_operations(heads, 256), rounds)
+
+
+def disentangled(rounds: int = 3) -> None:
+    tokens = sequences(64)
+    for heads in ((1, 3, 1), (1, 5, 1)):
+        model = sih.DisentangledTransformer(5, 128, heads)
+        calls = {
+            "dense": plain_step(model, tokens, "dense"),
+            "structured, in one piece": fast_step(model, tokens, WHOLE),
+            "structured": fast_step(model, tokens),
+        }
+        report(f"disentangled {list(heads)}, batch 64", calls, disentangled_operations(heads, 64), rounds)
+
+
+def memory() -> None:
+    """Peak resident memory of two steps above that of the process before them, each in a process of its own."""
+    for heads in ((1, 3, 1), (1, 5, 1)):
+        grown = {}
+        for kind in ("dense", "structured, in one piece", "structured"):
+            words = [sys.executable, "-m", "benchmarks.models", "--memory", kind, "--heads", *map(str, heads)]
+            grown[kind] = int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+        shown = ", ".join(f"{kind} {size / 1024:.0f} MB ({size / grown['dense']:.0%})" for kind, size in grown.items())
+        print(f"  disentangled {list(heads)}, batch 64, peak memory of a step: {shown}")
+
+
+def memory_of(kind: str, heads: Sequence[int]) -> int:
+    """Kilobytes."""
+    model, tokens = sih.DisentangledTransformer(5, 128, heads), sequences(64)
+    if kind == "dense":
+        step = plain_step(model, tokens, "dense")
+    else:
+        step = fast_step(model, tokens, WHOLE if "one piece" in kind else None)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step()
+    step()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+
+
+Growth = dict[str, list[tuple[int, float, float]]]
+
+
+def growth(rounds: int = 3, batch: int = 16) -> Growth:
+    """Seconds of a step of each model against T, the heads of layer 2, and S; all else as in the paper."""
+    table: Growth = {}
+    for name, values in (("T", (64, 128, 256, 512)), ("heads", (1, 2, 4, 8)), ("S", (2, 8, 32, 64))):
+        table[name] = []
+        for value in values:
+            time = value if name == "T" else 128
+            heads = (1, value, 1) if name == "heads" else (1, 3, 1)
+            states = value if name == "S" else 5
+            tokens = sequences(batch, time, states)
+            found = medians(
+                {
+                    "standard": fast_step(sih.Transformer(states, time, heads=heads), tokens),
+                    "disentangled": fast_step(sih.DisentangledTransformer(states, time, heads), tokens),
+                },
+                rounds,
+            )
+            table[name].append((value, found["standard"], found["disentangled"]))
+    return table
+
+
+def draw(table: Growth, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for axes, (name, rows) in zip(figure.subplots(1, len(table), sharey=True), table.items(), strict=True):
+        values = [value for value, _, _ in rows]
+        axes.loglog(values, [standard * 1e3 for _, standard, _ in rows], "o-", label="standard")
+        axes.loglog(values, [disentangled * 1e3 for _, _, disentangled in rows], "s-", label="disentangled")
+        axes.set_xticks(values, [str(value) for value in values])
+        axes.minorticks_off()
+        axes.set_xlabel({"T": "length T", "heads": "heads in layer 2", "S": "states S"}[name])
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("ms a step, batch 16")
+    figure.axes[0].legend()
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def main(plot: Path | None = None) -> None:
+    print(f"models: forward, backward and Adam, T = 128, S = 5 ({machine()}; medians)")
+    standard()
+    disentangled()
+    memory()
+    table = growth()
+    print("  ms a step at batch 16, heads [1, 3, 1] unless said: standard, disentangled (medians of 3)")
+    for name, rows in table.items():
+        shown = ";  ".join(f"{value}: {one * 1e3:.0f}, {other * 1e3:.0f}" for value, one, other in rows)
+        print(f"    {name:<6} {shown}")
+    if plot is not None:
+        draw(table, plot)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--plot", type=Path, help="draw how a step's cost grows")
+    parser.add_argument("--memory", help=argparse.SUPPRESS)
+    parser.add_argument("--heads", type=int, nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.memory:
+        print(memory_of(options.memory, tuple(options.heads)))
+    else:
+        main(options.plot)

@@ -1,0 +1,60 @@
+"""What both models ask of their sizes and inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+READOUTS = ("logit", "probability")
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def check_sizes(**sizes: int) -> None:
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+
+
+def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
+    wanted = "heads is the number of heads of each layer, e.g. (1, 3, 1)"
+    try:
+        given = tuple(heads)
+    except TypeError:
+        raise ValueError(f"{wanted}; got {heads!r}") from None
+    if not given or any(isinstance(h, bool) or not isinstance(h, int) or h < 1 for h in given):
+        raise ValueError(f"{wanted}; got {given!r}")
+    return given
+
+
+def check_temperature(temperature: float) -> float:
+    if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
+        raise ValueError(f"temperature divides the scores and must be positive and finite; got {temperature!r}")
+    return float(temperature)
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    for name, known in DTYPES.items():
+        if known == dtype:
+            return name
+    raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}")
+
+
+def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
+    if tokens.ndim != 2 or tokens.dtype != torch.int64 or not 1 <= tokens.shape[1] <= length:
+        raise ValueError(
+            f"tokens must be int64 of shape (batch, time) with time 1 to {length}; "
+            f"got {tokens.dtype} of shape {tuple(tokens.shape)}"
+        )
+    if tokens.numel() == 0:
+        return
+    low, high = (int(bound) for bound in torch.aminmax(tokens))
+    if low < 0 or high >= num_states:
+        raise ValueError(f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")

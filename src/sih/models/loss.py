@@ -1,0 +1,80 @@
+"""The training loss, a few sequences at a time.
+
+A batch's activations are larger than any cache, and memory that large is asked of the system anew at every
+step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
+stays warm; the sums are the same. It also bounds the memory of a step, whatever the batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from sih.models.disentangled import DisentangledTransformer
+from sih.models.standard import Transformer
+
+Model = Transformer | DisentangledTransformer
+ROWS = 32
+"""Sequences at a time. Fewer make the disentangled model's products too small; more no longer fit the cache."""
+
+
+def next_token_loss(
+    model: Model,
+    tokens: Int[Tensor, "batch time"],
+    path: str | None = None,
+    rows: int = ROWS,
+) -> Float[Tensor, ""]:
+    r"""Mean over sequences and positions of $-\log \hat p(s_{i+1} \mid s_{1:i})$, ready for `backward()`.
+
+    `path` is the model's forward path, the fast one by default.
+    """
+    if tokens.ndim != 2 or tokens.shape[1] < 2 or tokens.shape[0] < 1:
+        raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
+    path = path or model.default_path
+    if not torch.is_grad_enabled():
+        return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
+    loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())  # type: ignore[no-untyped-call]
+    return loss
+
+
+def _summed(model: Model, tokens: Tensor, path: str) -> Tensor:
+    output = model(tokens, path=path)[:, :-1].flatten(0, 1)
+    target = tokens[:, 1:].flatten()
+    if model.config.readout == "probability":
+        return nn.functional.nll_loss(output.log(), target, reduction="sum")
+    return nn.functional.cross_entropy(output, target, reduction="sum")
+
+
+def _terms(tokens: Tensor) -> int:
+    return tokens.shape[0] * (tokens.shape[1] - 1)
+
+
+class _NextTokenLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *parameters: Tensor) -> Tensor:
+        wanted = [parameter for parameter in parameters if parameter.requires_grad]
+        totals = [torch.zeros_like(parameter) for parameter in wanted]
+        loss = parameters[0].new_zeros(())
+        for part in torch.split(tokens, rows):
+            with torch.enable_grad():
+                summed = _summed(model, part, path)
+            loss += summed.detach()
+            # materialize: a weight that no output depends on (the heads of one token, say) has gradient 0
+            grads = torch.autograd.grad(summed, wanted, allow_unused=True, materialize_grads=True)
+            for total, grad in zip(totals, grads, strict=True):
+                total += grad
+        rest = iter(totals)
+        ctx.terms = _terms(tokens)
+        ctx.grads = [next(rest) if parameter.requires_grad else None for parameter in parameters]
+        mean: Tensor = loss / ctx.terms
+        return mean
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        scale = above / ctx.terms
+        return None, None, None, None, *(None if grad is None else grad * scale for grad in ctx.grads)

@@ -1,0 +1,122 @@
+"""A model on disk: a folder with `config.json` and `weights.safetensors`. Nothing in it is ever executed.
+
+The weights' file holds the configuration it was written with, so that a file from another model is
+noticed. Both files are written whole or not at all, the configuration last: a folder with one is complete.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sih.files import atomic_write
+from sih.models.checks import dtype_name
+from sih.models.disentangled import DisentangledConfig, DisentangledTransformer
+from sih.models.standard import Transformer, TransformerConfig
+
+Model = DisentangledTransformer | Transformer
+CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
+    "disentangled": DisentangledConfig,
+    "standard": TransformerConfig,
+}
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+
+
+def save(model: Model, path: str | Path) -> None:
+    """Write the model to the folder `path`, made if need be; a model already there is replaced."""
+    from safetensors.torch import save as to_bytes
+
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"a model is saved as a folder; {folder} is a file")
+    config = config_of(model)
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
+    (folder / CONFIG).unlink(missing_ok=True)  # no folder ever pairs an old configuration with new weights
+    with atomic_write(folder / WEIGHTS) as file:
+        file.write(to_bytes(weights, metadata={"config": json.dumps(config, sort_keys=True)}))
+    with atomic_write(folder / CONFIG) as file:
+        file.write((json.dumps(config, indent=2) + "\n").encode())
+
+
+def load(path: str | Path) -> Model:
+    """The model saved in the folder `path`, on the CPU."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ValueError(f"there is no model {str(path)!r}: no such folder")
+    config = _read_config(folder / CONFIG)
+    model = model_from(config, folder / CONFIG)
+    load_weights(model, folder / WEIGHTS)
+    return model
+
+
+def config_of(model: Model) -> dict[str, Any]:
+    """Plain numbers, words and lists: what `model_from` needs to make the model again."""
+    kind = next(kind for kind, known in CONFIGS.items() if isinstance(model.config, known))
+    entries = {**dataclasses.asdict(model.config), "heads": list(model.config.heads)}
+    return {"model": kind, **entries, "dtype": dtype_name(model.readout.dtype)}  # it may have been converted since
+
+
+def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
+    """A model of this configuration with all weights zero; `source` is named in errors."""
+    entries = dict(config)
+    kind = entries.pop("model", None)
+    if not isinstance(kind, str) or kind not in CONFIGS:
+        raise ValueError(f"{source}: model must be one of {', '.join(CONFIGS)}; got {kind!r}")
+    expected = {field.name for field in dataclasses.fields(CONFIGS[kind])}
+    if expected != entries.keys():
+        name = min(expected ^ entries.keys())
+        raise ValueError(f"{source}: a {kind} model's entry {name!r} is {'missing' if name in expected else 'unknown'}")
+    if isinstance(entries["heads"], list):  # JSON has no tuples
+        entries["heads"] = tuple(entries["heads"])
+    try:
+        return CONFIGS[kind](**entries).build()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{source}: {str(error).splitlines()[0]}") from error
+
+
+def load_weights(model: Model, path: str | Path) -> None:
+    """Fill the model with the weights in a safetensors file, which must fit it exactly."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    wanted = model.state_dict()
+    try:
+        with safe_open(path, framework="pt") as file:
+            written_for = (file.metadata() or {}).get("config")
+            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged or no safetensors file: {str(error).splitlines()[0]}") from error
+    for name, weight in wanted.items():
+        if name not in found:
+            raise ValueError(f"{path} has no weight {name!r}; it holds another model's weights")
+        if found[name].shape != weight.shape or found[name].dtype != weight.dtype:
+            raise ValueError(
+                f"{path}: weight {name!r} should be {weight.dtype} of shape {tuple(weight.shape)}; "
+                f"it is {found[name].dtype} of shape {tuple(found[name].shape)}"
+            )
+        if not torch.isfinite(found[name]).all():
+            raise ValueError(f"{path}: weight {name!r} holds numbers that are not finite")
+    extra = sorted(found.keys() - wanted.keys())
+    if extra:
+        raise ValueError(f"{path} holds a weight {extra[0]!r} that the model does not have")
+    if written_for is not None and json.loads(written_for) != config_of(model):
+        raise ValueError(f"{path} was written for another configuration than the {CONFIG} beside it")
+    model.load_state_dict(found)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}; a model's folder holds {CONFIG} and {WEIGHTS}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is not a JSON file: {str(error).splitlines()[0]}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path} must hold a JSON object; got {type(config).__name__}")
+    return config

@@ -1,0 +1,83 @@
+"""Names for the parts of a residual stream, so that nothing is ever addressed by its offset.
+
+The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot
+position, width T). A head copies the whole stream it reads, so that its output has one block for each block
+before it: head h of layer l puts `l.h/` in front of their names. After layer 1 of a model with heads (1, 3,
+1) the stream is
+
+    token, position, 1.1/token, 1.1/position,
+
+and `2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read
+from the right, a name is the way the information came. Names count layers and heads from 1, as the paper
+does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+HEAD = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
+
+
+class Stream:
+    r"""The blocks of $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots, \hat h^{(l,H_l)}]$, after all of `heads`.
+
+    >>> stream = Stream(num_states=5, length=10, heads=(1,))
+    >>> stream.names
+    ('token', 'position', '1.1/token', '1.1/position')
+    >>> stream["1.1/position"]
+    slice(20, 30, None)
+    """
+
+    def __init__(self, num_states: int, length: int, heads: Sequence[int] = ()) -> None:
+        paths = [""]
+        for layer, count in enumerate(heads, 1):
+            paths += [f"{layer}.{head}/{path}" for head in range(1, count + 1) for path in paths]
+        widths = {"token": num_states, "position": length}
+        self.paths = tuple(paths)
+        """The ways through heads: every block's name without its last word; a head's go together."""
+        self.names = tuple(path + kind for path in paths for kind in widths)
+        self.dim = len(paths) * (num_states + length)
+        self._slices: dict[str, slice] = {}
+        start = 0
+        for name in self.names:
+            width = widths[name.rpartition("/")[2]]
+            self._slices[name] = slice(start, start + width)
+            start += width
+
+    def __getitem__(self, name: str) -> slice:
+        """Where the block is."""
+        if name not in self._slices:
+            raise ValueError(f"there is no block {name!r} here; the blocks are {_listed(self.names)}")
+        return self._slices[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._slices
+
+
+@lru_cache(maxsize=64)
+def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> Stream:
+    """The same stream object for the same shape; it is never changed."""
+    return Stream(num_states, length, heads)
+
+
+def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
+    """`"2.1"`, the paper's layer 2 and head 1, as indices (1, 0).
+
+    >>> parse_head("2.1", heads=(1, 3, 1))
+    (1, 0)
+    """
+    match = HEAD.fullmatch(name)
+    if match is not None:
+        layer, head = int(match[1]), int(match[2])
+        if layer <= len(heads) and head <= heads[layer - 1]:
+            return layer - 1, head - 1
+    known = [f"{layer}.{head}" for layer, count in enumerate(heads, 1) for head in range(1, count + 1)]
+    raise ValueError(f"there is no head {name!r}; the heads, layer.head counted from 1, are {_listed(known)}")
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"

@@ -1,0 +1,59 @@
+"""The training loss."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from shapes import disentangled_models, standard_models
+from torch import Tensor, nn
+
+import sih
+
+
+def by_definition(model: nn.Module, tokens: Tensor) -> Tensor:
+    output = model(tokens)
+    terms = [
+        -torch.log_softmax(output[row, i], dim=-1)[tokens[row, i + 1]]
+        for row in range(tokens.shape[0])
+        for i in range(tokens.shape[1] - 1)
+    ]
+    return torch.stack(terms).mean()
+
+
+@given(one=disentangled_models(), other=standard_models())
+def test_value_and_gradient_are_those_of_the_mean(
+    one: tuple[sih.DisentangledTransformer, Tensor], other: tuple[sih.Transformer, Tensor]
+) -> None:
+    for model, tokens in (one, other):
+        if tokens.shape[1] < 2:
+            continue
+        expected, found = by_definition(model, tokens), sih.next_token_loss(model, tokens, rows=2)
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+        weights = list(model.parameters())
+        for one_grad, other_grad in zip(
+            torch.autograd.grad(3 * found, weights), torch.autograd.grad(3 * expected, weights), strict=True
+        ):
+            torch.testing.assert_close(one_grad, other_grad, rtol=1e-9, atol=1e-9)
+        with torch.no_grad():
+            torch.testing.assert_close(sih.next_token_loss(model, tokens, rows=2), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_frozen_weights_get_no_gradient(rng: torch.Generator) -> None:
+    model = sih.Transformer(3, 6, 4, 3, (1, 1), rng=rng)
+    model.position.requires_grad_(False)
+    sih.next_token_loss(model, torch.randint(3, (5, 6), generator=rng)).backward()
+    assert model.position.grad is None
+    assert model.token.grad is not None
+
+
+def test_a_law_is_scored_as_a_law() -> None:
+    model = sih.DisentangledTransformer(4, 6, heads=(1,), readout="probability", init="zeros")
+    model.readout_block("1.1/token").fill_(0.25)
+    loss = sih.next_token_loss(model, torch.tensor([[0, 1, 2, 3, 0, 1]]))
+    torch.testing.assert_close(loss, torch.tensor(4.0).log())
+
+
+def test_one_token_has_no_next() -> None:
+    with pytest.raises(ValueError, match=r"two tokens or more; got shape \(2, 1\)"):
+        sih.next_token_loss(sih.Transformer(3, 6), torch.zeros(2, 1, dtype=torch.int64))

@@ -1,0 +1,139 @@
+"""Models on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from shapes import disentangled_models, standard_models
+from torch import Tensor
+
+import sih
+
+
+@pytest.fixture
+def folder(tmp_path: Path, rng: torch.Generator) -> Path:
+    sih.save(sih.Transformer(3, 6, 4, 3, (1, 2), rng=rng), tmp_path / "model")
+    return tmp_path / "model"
+
+
+@settings(max_examples=10)
+@given(one=disentangled_models(), other=standard_models())
+def test_what_was_saved_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    one: tuple[sih.DisentangledTransformer, Tensor],
+    other: tuple[sih.Transformer, Tensor],
+) -> None:
+    path = tmp_path_factory.mktemp("models")
+    for model, tokens in (one, other):  # the second replaces the first
+        sih.save(model, path)
+        again = sih.load(path)
+        assert type(again) is type(model)
+        assert again.config == model.config
+        assert torch.equal(again(tokens), model(tokens))
+    assert sorted(file.name for file in path.iterdir()) == ["config.json", "weights.safetensors"]
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        sih.save(sih.DisentangledTransformer(3, 6, heads=(1, 2)), tmp_path / name)
+    for file in ("config.json", "weights.safetensors"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_truncated_file_is_refused(folder: Path) -> None:
+    weights = folder / "weights.safetensors"
+    whole = weights.read_bytes()
+    for length in (0, 7, 100, len(whole) - 1):
+        weights.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"weights\.safetensors is damaged or no safetensors file"):
+            sih.load(folder)
+
+
+def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
+    weights = folder / "weights.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole.replace(b'"layers.1.Q"', b'"layers.1.X"'))
+    with pytest.raises(ValueError, match=r"has no weight 'layers\.1\.Q'"):
+        sih.load(folder)
+    weights.rename(folder / "other.safetensors")
+    with pytest.raises(ValueError, match=r"there is no file .*weights\.safetensors"):
+        sih.load(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(ValueError, match=r"there is no file .*config\.json; a model's folder holds"):
+        sih.load(folder)
+    with pytest.raises(ValueError, match=r"there is no model .*: no such folder"):
+        sih.load(folder / "nothing")
+
+
+def test_another_models_weights_are_refused(folder: Path, tmp_path: Path) -> None:
+    others: tuple[sih.Transformer | sih.DisentangledTransformer, ...] = (
+        sih.Transformer(3, 6, 4, 3, (1, 3)),
+        sih.Transformer(3, 6, 4, 3, (1, 2), dtype=torch.float64),
+        sih.Transformer(3, 6, 4, 3, (1, 2), temperature=1.0),
+        sih.Transformer(3, 6, 4, 3, (1, 2, 1)),
+        sih.DisentangledTransformer(3, 6, (1, 2)),
+    )
+    for number, other in enumerate(others):
+        sih.save(other, tmp_path / str(number))
+        foreign = (tmp_path / str(number) / "weights.safetensors").read_bytes()
+        (folder / "weights.safetensors").write_bytes(foreign)
+        with pytest.raises(ValueError, match=r"weights\.safetensors"):
+            sih.load(folder)
+
+
+def test_a_pickle_is_refused(folder: Path) -> None:
+    torch.save({"token": torch.zeros(3)}, folder / "weights.safetensors")
+    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+        sih.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not a JSON file"),
+        ("[1]", "must hold a JSON object; got list"),
+        ("{}", "model must be one of disentangled, standard; got None"),
+        ('{"model": "mamba"}', "got 'mamba'"),
+        ('{"model": "disentangled", "num_states": 3}', "disentangled model's entry 'dtype' is missing"),
+    ],
+)
+def test_a_foreign_configuration_is_refused(folder: Path, text: str, message: str) -> None:
+    (folder / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        sih.load(folder)
+
+
+@pytest.mark.parametrize("change", [{"dim": "4"}, {"heads": 3}, {"length": -1}, {"colour": "red"}, {"dtype": "int8"}])
+def test_a_wrong_entry_is_refused(folder: Path, change: dict[str, object]) -> None:
+    """In one line; which one says it, the type checker of the tests or the configuration's own checks, may differ."""
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **change}))
+    with pytest.raises(ValueError, match=r"config\.json: "):
+        sih.load(folder)
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    model = sih.Transformer(3, 6, 4, 3, (1,))
+    with torch.no_grad():
+        model.readout[0, 0] = torch.nan
+    sih.save(model, tmp_path)
+    with pytest.raises(ValueError, match="'readout' holds numbers that are not finite"):
+        sih.load(tmp_path)
+
+
+def test_a_failed_save_leaves_the_file_in_its_way(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("mine")
+    with pytest.raises(ValueError, match="a model is saved as a folder"):
+        sih.save(sih.Transformer(3, 6), tmp_path / "model")
+    assert (tmp_path / "model").read_text() == "mine"
+
+
+def test_a_converted_model_is_saved_as_it_is(tmp_path: Path, rng: torch.Generator) -> None:
+    model = sih.Transformer(3, 6, 4, 3, (1, 2), rng=rng).double()
+    sih.save(model, tmp_path)
+    tokens = torch.tensor([[0, 1, 2, 1]])
+    assert torch.equal(sih.load(tmp_path)(tokens), model(tokens))
