@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-NAMES = ("start", "sampler", "predictors", "heads")
+NAMES = ("start", "sampler", "predictors", "heads", "claim")
 
 
 def main(names: list[str]) -> int:

@@ -58,6 +58,7 @@ def claim(
         rational: also enumerate one small matrix in exact rational arithmetic.
         figures: whether to draw.
     """
+    torch.set_num_threads(1)  # the arrays are small: more threads mostly wait for each other
     if len(lags) < 2:
         raise ValueError(f"a comparison needs at least 2 lags, e.g. 1 2 3; got {lags}")
     if rational and matrix is None:
@@ -121,7 +122,7 @@ def search(
         seed: of everything drawn.
         statement: what is to be violated: Claim 1, or a false statement to see the search succeed.
     """
-    torch.set_num_threads(1)  # the arrays are small: more threads only wait for each other
+    torch.set_num_threads(1)
     console = _console()
     config = SearchConfig(states, sizes, max_lag, lags, starts, steps, seed, statement)
     state = SearchState.load(out) if (out / STATE).exists() else SearchState(config)
