@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-NAMES = ("start", "sampler", "predictors", "circuits", "heads", "models")
+NAMES = ("start", "sampler", "predictors", "circuits", "heads", "claim", "models")
 
 
 def main(names: list[str]) -> int:

@@ -34,4 +34,5 @@ from sih.predictors import stationary_law as stationary_law
 from sih.task import Batch as Batch
 from sih.task import Task as Task
 from sih.task import sample as sample
+from sih.theory.claim import claim_expectations as claim_expectations
 from sih.tracker import LagTracker as LagTracker
