@@ -34,10 +34,10 @@ NAME = "one_head"
 
 @dataclass(frozen=True)
 class Config:
-    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
+    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3), (1, 2, 3, 4, 5))
     num_states: int = 5
     length: int = 128
-    matrices: int = 4
+    matrices: int = 3
     sequences: int = 512
     steps: int = 800
     batch: int = 64
