@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-NAMES = ("start", "sampler", "predictors", "training")
+NAMES = ("start", "sampler", "predictors", "circuits", "heads", "claim", "models", "training")
 
 
 def main(names: list[str]) -> int:

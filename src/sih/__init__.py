@@ -1,5 +1,10 @@
 """Selective induction heads: how transformers select causal structures in context."""
 
+from sih.construction import circuit_weights as circuit_weights
+from sih.construction import construct as construct
+from sih.construction import head_offsets as head_offsets
+from sih.construction import least_heads as least_heads
+from sih.construction import verify as verify
 from sih.markov import as_transition_matrix as as_transition_matrix
 from sih.markov import load_transition_matrix as load_transition_matrix
 from sih.markov import random_doubly_stochastic as random_doubly_stochastic
@@ -31,6 +36,7 @@ from sih.runs import open_run as open_run
 from sih.task import Batch as Batch
 from sih.task import Task as Task
 from sih.task import sample as sample
+from sih.theory.claim import claim_expectations as claim_expectations
 from sih.tracker import LagTracker as LagTracker
 from sih.training import TrainConfig as TrainConfig
 from sih.training import train as train

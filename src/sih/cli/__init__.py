@@ -18,6 +18,13 @@ from contextlib import redirect_stderr
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
+    "claim": ("sih.cli.claim:claim", "compute Claim 1 exactly, for one matrix or many"),
+    "claim search": ("sih.cli.claim:search", "look for a counterexample to Claim 1"),
+    "claim rates": ("sih.cli.claim_consequences:rates", "how often each rule picks the wrong lag, and exact exponents"),
+    "claim beta": ("sih.cli.claim_consequences:beta", "the estimator against beta, beside BMA and ML"),
+    "heads": ("sih.cli.heads:heads", "the least number of second-layer heads for a set of lags, and why"),
+    "construct": ("sih.cli.construct:construct", "write a circuit's weights by hand, with their certificate"),
+    "verify": ("sih.cli.construct:verify", "check a saved circuit against its closed form"),
     "train": ("sih.cli.train:train", "train a model; the same command goes on where a run stopped"),
     "runs": ("sih.cli.runs:runs", "list training runs and compare them"),
     "runs show": ("sih.cli.runs:show", "plot a run's loss and KL"),

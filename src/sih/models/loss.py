@@ -3,10 +3,17 @@
 A batch's activations are larger than any cache, and memory that large is asked of the system anew at every
 step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
 stays warm; the sums are the same. It also bounds the memory of a step, whatever the batch.
+
+On a CPU the parts go to as many threads as torch may use, each of which works alone: a step is made of many small
+operations, and two cores that share each of them wait for one another more than two that share none. The parts are
+added up in their order, so that the result does not depend on which thread was first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -53,18 +60,43 @@ def _terms(tokens: Tensor) -> int:
     return tokens.shape[0] * (tokens.shape[1] - 1)
 
 
+def _side_by_side(
+    work: Callable[[Tensor], tuple[Tensor, Sequence[Tensor]]], parts: Sequence[Tensor]
+) -> Iterator[tuple[Tensor, Sequence[Tensor]]]:
+    """The work on each part, in order; on a CPU by as many threads as torch may use, a thread a part."""
+    threads = min(torch.get_num_threads(), len(parts))
+    if threads == 1 or parts[0].device.type != "cpu":
+        yield from map(work, parts)
+        return
+    allowed = torch.get_num_threads()
+    pool = _pool(threads)
+    torch.set_num_threads(1)  # while it lasts: the libraries below torch have one setting for all threads
+    try:
+        yield from pool.map(work, parts)
+    finally:
+        torch.set_num_threads(allowed)
+
+
+@lru_cache(maxsize=4)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, "sih-loss", initializer=torch.set_num_threads, initargs=(1,))
+
+
 class _NextTokenLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *parameters: Tensor) -> Tensor:
         wanted = [parameter for parameter in parameters if parameter.requires_grad]
+
+        def part(tokens: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
+            with torch.enable_grad():
+                summed = _summed(model, tokens, path)
+            # materialize: a weight that no output depends on (the heads of one token, say) has gradient 0
+            return summed.detach(), torch.autograd.grad(summed, wanted, allow_unused=True, materialize_grads=True)
+
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = parameters[0].new_zeros(())
-        for part in torch.split(tokens, rows):
-            with torch.enable_grad():
-                summed = _summed(model, part, path)
-            loss += summed.detach()
-            # materialize: a weight that no output depends on (the heads of one token, say) has gradient 0
-            grads = torch.autograd.grad(summed, wanted, allow_unused=True, materialize_grads=True)
+        for summed, grads in _side_by_side(part, torch.split(tokens, rows)):
+            loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad
         rest = iter(totals)

@@ -57,3 +57,34 @@ def test_a_law_is_scored_as_a_law() -> None:
 def test_one_token_has_no_next() -> None:
     with pytest.raises(ValueError, match=r"two tokens or more; got shape \(2, 1\)"):
         sih.next_token_loss(sih.Transformer(3, 6), torch.zeros(2, 1, dtype=torch.int64))
+
+
+def test_threads_side_by_side_give_the_same_sums() -> None:
+    """Parts on several threads, added in order: the same bits every time, and those of one thread."""
+    model = sih.Transformer(4, 12, dim=8, qk_dim=4, heads=(1, 2), dtype=torch.float64)
+    tokens = torch.randint(4, (24, 12), generator=torch.Generator().manual_seed(0))
+
+    def gradients(threads: int) -> list[torch.Tensor]:
+        torch.set_num_threads(threads)
+        model.zero_grad()
+        sih.next_token_loss(model, tokens, rows=4).backward()
+        assert torch.get_num_threads() == threads
+        return [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+
+    try:
+        one, several, again = gradients(1), gradients(3), gradients(3)
+    finally:
+        torch.set_num_threads(1)
+    assert all(torch.equal(a, b) for a, b in zip(several, again, strict=True))
+    assert all((a - b).abs().max() < 1e-14 for a, b in zip(one, several, strict=True))
+
+
+def test_an_error_in_a_thread_is_an_error() -> None:
+    model = sih.Transformer(4, 12, dim=8, qk_dim=4, heads=(1,))
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ValueError, match="states"):
+            sih.next_token_loss(model, torch.full((8, 12), 9), rows=2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)

@@ -1,0 +1,279 @@
+"""Colouring integers so that no two of one colour lie at a forbidden distance: the searches behind `least_heads`.
+
+The graph G(Z, D) joins integers whose distance is in D. Whatever is asked of it is asked of a finite piece: a
+*segment* 0 .. n-1, whose failure to be coloured is a proof, or a *circle* of n integers (distances modulo n), whose
+colouring, repeated, colours all integers. A set of vertices is the bits of a Python integer, so that a step of a
+search handles all vertices at once; `adjacent[v]` is the set of v's neighbours.
+
+Every search here is exhaustive and repeatable: it returns the same answer each time or raises `OutOfBudgetError`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+
+
+class OutOfBudgetError(Exception):
+    """A search was given up before it had its answer."""
+
+
+class Budget:
+    """The steps a search may take, and the moment (of `time.monotonic`) at which it must stop."""
+
+    def __init__(self, steps: int | float = math.inf, deadline: float = math.inf) -> None:
+        self.steps = steps
+        self.deadline = deadline
+        self.taken = 0
+
+    def spend(self) -> None:
+        self.taken += 1
+        if self.taken > self.steps or (self.taken % 64 == 1 and time.monotonic() > self.deadline):
+            raise OutOfBudgetError
+
+
+def segment(length: int, distances: Collection[int]) -> list[int]:
+    """The neighbours of each of 0 .. length-1 in G(Z, distances)."""
+    everything = (1 << length) - 1
+    above = sum(1 << d for d in distances)
+    return [above << v & everything | sum(1 << (v - d) for d in distances if d <= v) for v in range(length)]
+
+
+def circle(length: int, distances: Collection[int]) -> list[int] | None:
+    """The same on a circle; None where a distance goes all the way round, back to where it started."""
+    if any(d % length == 0 for d in distances):
+        return None
+    steps = {d % length for d in distances} | {-d % length for d in distances}
+    return [sum(1 << (v + s) % length for s in steps) for v in range(length)]
+
+
+def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...]:
+    """Most integers, 0 the smallest, all at distances in D from one another: each needs a colour of its own."""
+    best: tuple[int, ...] = (0,)
+
+    def grow(clique: tuple[int, ...], candidates: list[int]) -> None:
+        nonlocal best
+        budget.spend()
+        if len(clique) > len(best):
+            best = clique
+        for n, v in enumerate(candidates):
+            if len(clique) + len(candidates) - n <= len(best):
+                return
+            grow((*clique, v), [w for w in candidates[n + 1 :] if w - v in distances])
+
+    with suppress(OutOfBudgetError):  # a smaller clique is a clique still
+        grow((0,), sorted(distances))
+    return best
+
+
+def class_sizes(distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)) -> list[int]:
+    """f[n] for n = 0 .. length: how many of n consecutive integers one colour can take. Stops short out of budget.
+
+    f[n] is f[n-1], or one more if a set that holds both ends, 0 and n-1, is that large. The search for one adds
+    members upwards and gives up where even f of the integers left cannot make up the number.
+    """
+    above = sum(1 << d for d in distances)
+    sizes = list(known)
+
+    def fits(n: int, free: int, need: int) -> bool:
+        budget.spend()
+        while need:
+            low = (free & -free).bit_length() - 1
+            if free.bit_count() < need or sizes[n - low] <= need:  # the end n-1 is a member as well
+                return False
+            free &= free - 1
+            if fits(n, free & ~(above << low), need - 1):
+                return True
+        return True
+
+    with suppress(OutOfBudgetError):
+        while len(sizes) <= length:
+            n, end = len(sizes), 1 << (len(sizes) - 1)
+            below = sum(1 << (n - 1 - d) for d in distances if d < n)
+            both = not above & end and fits(n, (end - 1) & ~(1 | above | below), sizes[-1] - 1)
+            sizes.append(sizes[-1] + both)
+    return sizes
+
+
+def largest_on_circle(length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget) -> list[int]:
+    """The largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
+
+    `sizes` is `class_sizes(distances, ...)`, of use as an upper bound on what an arc can hold.
+    """
+    adjacent = circle(length, distances)
+    if adjacent is None:
+        return []
+    best: list[int] = []
+
+    def grow(members: list[int], free: int) -> None:
+        nonlocal best
+        budget.spend()
+        if len(members) > len(best):
+            best = members
+        while free:
+            low = (free & -free).bit_length() - 1
+            arc = length - low
+            room = min(free.bit_count(), sizes[arc] if arc < len(sizes) else arc)
+            if len(members) + room <= len(best):
+                return
+            free &= free - 1
+            grow([*members, low], free & ~adjacent[low])
+
+    grow([0], (1 << length) - 2 & ~adjacent[0])
+    return best
+
+
+def colour(
+    adjacent: Sequence[int],
+    colours: int,
+    budget: Budget,
+    *,
+    fixed: Sequence[tuple[int, int]] = (),
+    capacity: int | None = None,
+) -> list[int] | None:
+    """A proper colouring with at most so many colours, or None: there is none. Backtracking on the tightest vertex.
+
+    `fixed` pairs of (vertex, colour) are kept; their colours must be 0 .. u-1 for some u, and the colours beyond, as
+    long as they are unused, are interchangeable, so that only the first of them is tried. No colour is used more
+    than `capacity` times.
+    """
+    size = len(adjacent)
+    answer = [-1] * size
+    limit = size if capacity is None else capacity
+
+    def give(v: int, k: int, free: int, allowed: list[int], room: list[int]) -> int:
+        answer[v] = k
+        room[k] -= 1
+        allowed[k] = allowed[k] & ~adjacent[v] if room[k] else 0
+        return free & ~(1 << v)
+
+    def extend(free: int, allowed: list[int], room: list[int], used: int) -> bool:
+        budget.spend()
+        while True:
+            choices = allowed[: used + 1]
+            one = two = 0  # vertices with at least one, at least two colours to choose from
+            for mask in choices:
+                two |= one & mask
+                one |= mask
+            if free & ~one:
+                return False
+            if not free:
+                return True
+            forced = free & ~two
+            if not forced:
+                break
+            v = (forced & -forced).bit_length() - 1
+            k = next(k for k, mask in enumerate(choices) if mask >> v & 1)
+            used = max(used, k + 1)
+            free = give(v, k, free, allowed, room)
+        v = _tightest(free, choices, adjacent)
+        for k, mask in enumerate(choices):
+            if mask >> v & 1:
+                next_allowed, next_room = allowed.copy(), room.copy()
+                left = give(v, k, free, next_allowed, next_room)
+                if extend(left, next_allowed, next_room, max(used, k + 1)):
+                    return True
+        return False
+
+    free = (1 << size) - 1
+    allowed, room = [free] * colours, [limit] * colours
+    for v, k in fixed:
+        if k >= colours or not allowed[k] >> v & 1:
+            return None
+        free = give(v, k, free, allowed, room)
+    used = max((k + 1 for _, k in fixed), default=0)
+    return answer if extend(free, allowed, room, used) else None
+
+
+def colour_circle(
+    length: int, distances: Collection[int], colours: int, sizes: Sequence[int], budget: Budget
+) -> tuple[int, ...] | None:
+    """A colouring of a circle, or None; a circle too long for so many of its largest classes is not searched."""
+    adjacent = circle(length, distances)
+    if adjacent is None or colours * len(largest_on_circle(length, distances, sizes, budget)) < length:
+        return None
+    found = colour(adjacent, colours, budget)
+    return None if found is None else in_order(found)
+
+
+def _tightest(free: int, choices: Sequence[int], adjacent: Sequence[int]) -> int:
+    """The free vertex with the fewest choices, among those the one with most free neighbours, then the first."""
+    at_least = [free]  # at_least[j]: free vertices with j choices or more
+    for mask in choices:
+        at_least.append(0)
+        for j in range(len(at_least) - 1, 0, -1):
+            at_least[j] |= at_least[j - 1] & mask
+    fewest = next((free & ~vertices for vertices in at_least if free & ~vertices), free)
+    return max(members(fewest), key=lambda v: ((adjacent[v] & free).bit_count(), -v))
+
+
+def first_colouring(
+    adjacent: Sequence[int], colours: int, budget: Budget, capacity: int | None = None
+) -> tuple[int, ...] | None:
+    """The lexicographically first proper colouring with at most so many colours, or None if there is none."""
+    found = colour(adjacent, colours, budget, capacity=capacity)
+    if found is None:
+        return None
+    answer = in_order(found)
+    for v in range(len(adjacent)):
+        prefix = answer[:v]
+        for k in range(answer[v]):
+            better = colour(adjacent, colours, budget, fixed=[*enumerate(prefix), (v, k)], capacity=capacity)
+            if better is not None:
+                answer = in_order(better)
+                break
+    return answer
+
+
+def cyclic_colouring(distances: Collection[int], colours: int, shift: int, budget: Budget) -> tuple[int, ...] | None:
+    """A colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`; None if none exists.
+
+    Its period is shift x colours, all its colours are equally dense, and only the first `shift` integers are free to
+    choose, which makes it quick to look for where a general colouring is not.
+    """
+    # Integers a = r and b = q*shift + t, at a distance in D, differ in colour iff x_r != x_t + q (modulo colours).
+    banned = [[0] * shift for _ in range(shift)]  # banned[r][t]: the values of x_t - x_r that will not do
+    for r in range(shift):
+        for d in distances:
+            q, t = divmod(r + d, shift)
+            if t == r and q % colours == 0:
+                return None
+            banned[r][t] |= 1 << -q % colours
+            banned[t][r] |= 1 << q % colours
+    everything = (1 << colours) - 1
+    x = [0] * shift
+
+    def extend(left: list[int], domain: list[int]) -> bool:
+        budget.spend()
+        if not left:
+            return True
+        r = min(left, key=lambda r: domain[r].bit_count())
+        rest = [t for t in left if t != r]
+        for k in members(domain[r]):
+            narrowed = domain.copy()
+            for t in rest:
+                narrowed[t] &= ~(banned[r][t] << k | banned[r][t] >> colours - k)
+            if all(narrowed[t] for t in rest):
+                x[r] = k
+                if extend(rest, narrowed):
+                    return True
+        return False
+
+    if not extend(list(range(shift)), [1] + [everything] * (shift - 1)):
+        return None
+    return in_order([(x[o % shift] + o // shift) % colours for o in range(shift * colours)])
+
+
+def in_order(colouring: Sequence[int]) -> tuple[int, ...]:
+    """The same classes, their colours numbered by first use."""
+    number: dict[int, int] = {}
+    return tuple(number.setdefault(k, len(number)) for k in colouring)
+
+
+def members(vertices: int) -> Iterator[int]:
+    """The vertices of a set, smallest first."""
+    while vertices:
+        yield (vertices & -vertices).bit_length() - 1
+        vertices &= vertices - 1

@@ -1,0 +1,129 @@
+r"""KL to the truth against $\beta$ at several lengths: the paper's Fig. 3 (right), where large beta matches ML.
+
+With mean evidence a fixed $\beta$ bounds the weights; with the sum the best $\beta$ is small and nearly the same at
+every length. BMA and ML do not depend on $\beta$.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from sih.experiments import style
+from sih.markov import random_transition_matrix
+from sih.metrics import kl_to_truth
+from sih.predictors import Evidence, bma, maximum_likelihood, selective
+from sih.task import Task, sample
+
+NAME = "beta"
+
+EVIDENCES: tuple[Evidence, Evidence] = ("mean", "sum")
+
+
+@dataclass(frozen=True)
+class Config:
+    num_states: int = 5
+    lags: tuple[int, ...] = (1, 2, 3)
+    lengths: tuple[int, ...] = (8, 16, 32, 64, 128)
+    betas: tuple[float, ...] = tuple(float(f"{10 ** (e / 4):.4g}") for e in range(-4, 17, 2))
+    matrices: int = 8
+    sequences: int = 3000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Curves:
+    """KL at the last position of each length, averaged over sequences and matrices, with standard errors over matrices.
+
+    `selective[evidence][length][beta]`; `limit[length]` is beta = infinity, the largest evidence taken outright.
+    """
+
+    config: Config
+    selective: dict[str, list[list[float]]]
+    selective_error: dict[str, list[list[float]]]
+    limit: list[float]
+    bma: list[float]
+    ml: list[float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def config() -> Config:
+    return Config()
+
+
+def compute(config: Config) -> Curves:
+    """Every predictor sees the same sequences; a sequence of the greatest length is cut to the shorter ones."""
+    rng = torch.Generator().manual_seed(config.seed)
+    last = torch.tensor(config.lengths) - 1
+    found: dict[str, list[Tensor]] = {name: [] for name in ("mean", "sum", "limit", "bma", "ml")}
+    for _ in range(config.matrices):
+        task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, max(config.lengths))
+        batch = sample(task, config.sequences, rng=rng)
+
+        def at_lengths(prediction: Tensor, batch: Any = batch, task: Task = task) -> Tensor:
+            return kl_to_truth(prediction, batch, task)[:, last].mean(dim=0)
+
+        for kind in EVIDENCES:
+            curves = [at_lengths(selective(batch.tokens, task, beta=b, evidence=kind)) for b in config.betas]
+            found[kind].append(torch.stack(curves, dim=-1))  # (length, beta)
+        found["limit"].append(at_lengths(selective(batch.tokens, task, beta=math.inf)))
+        found["bma"].append(at_lengths(bma(batch.tokens, task)))
+        found["ml"].append(at_lengths(maximum_likelihood(batch.tokens, task)))
+    mean = {name: torch.stack(values).mean(dim=0) for name, values in found.items()}
+    error = {name: torch.stack(values).std(dim=0) / math.sqrt(len(values)) for name, values in found.items()}
+    return Curves(
+        config,
+        {kind: mean[kind].tolist() for kind in EVIDENCES},
+        {kind: error[kind].tolist() for kind in EVIDENCES},
+        mean["limit"].tolist(),
+        mean["bma"].tolist(),
+        mean["ml"].tolist(),
+    )
+
+
+def draw(curves: Curves) -> Figure:
+    colours = style.LAG_COLOURS
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 2.9))
+        panels = figure.subplots(1, 2, sharex=True, sharey=True)
+        for ax, kind in zip(panels, EVIDENCES, strict=True):
+            for j, length in enumerate(curves.config.lengths):
+                colour = colours[j % len(colours)]
+                kl = torch.tensor(curves.selective[kind][j])
+                spread = torch.tensor(curves.selective_error[kind][j])
+                ax.plot(curves.config.betas, kl, color=colour, marker=".", ms=3, label=f"$T={length}$")
+                ax.fill_between(curves.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0)
+                ax.axhline(curves.bma[j], color=colour, lw=0.8, ls="-", alpha=0.6)
+                ax.axhline(curves.ml[j], color=colour, lw=0.8, ls=(0, (1, 1.5)))
+            ax.set_title(f"evidence: {kind} of $\\tilde p$" + (" (the paper's)" if kind == "mean" else ""))
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            ax.set_xlabel(r"$\beta$")
+            ax.grid(True, which="major", lw=0.3, alpha=0.5)
+        # Late errors are rare events worth some tenths of a nat each: far below that nothing is resolved.
+        panels[0].set_ylim(0.2 / (curves.config.sequences * curves.config.matrices), 0.5)
+        panels[0].set_ylabel("KL to the true law (nats)")
+        handles, labels = panels[0].get_legend_handles_labels()
+        line = panels[0].plot([], [], color=style.BLACK, lw=0.8, alpha=0.6)
+        dots = panels[0].plot([], [], color=style.BLACK, lw=0.8, ls=(0, (1, 1.5)))
+        figure.legend([*handles, *line, *dots], [*labels, "BMA", "ML"], loc="outside lower center", ncols=7)
+    return figure
+
+
+def table(curves: Curves) -> list[list[str]]:
+    """A row a length: BMA, ML, the limit of large beta, and the best beta of each evidence with its KL."""
+    rows = [["T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
+    for j, length in enumerate(curves.config.lengths):
+        best = []
+        for kind in EVIDENCES:
+            kl, beta = min(zip(curves.selective[kind][j], curves.config.betas, strict=True))
+            best.append(f"{abs(kl):.5f} (β={beta:g})")
+        rows.append([str(length), *(f"{abs(x[j]):.5f}" for x in (curves.bma, curves.ml, curves.limit)), *best])
+    return rows

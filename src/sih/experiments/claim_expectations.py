@@ -1,0 +1,82 @@
+r"""$\mathbb E[p_r/\sum_l p_l]$ for every true lag and every scored lag, exactly: the paper's figures of App. E."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from sih.experiments import style
+from sih.theory.claim import ClaimTable, claim_table
+from sih.theory.monte_carlo import PAPER_LAGS, ensemble
+
+NAME = "claim_expectations"
+
+
+@dataclass(frozen=True)
+class Config:
+    num_states: int = 10
+    matrices: int = 10
+    lags: tuple[int, ...] = PAPER_LAGS
+    concentration: float = 1.0
+    seed: int = 0
+    tolerance: float = 1e-10
+
+
+@dataclass(frozen=True)
+class Bars:
+    """`mean[true lag][lag]` over the matrices, and their standard deviation (0 for one matrix)."""
+
+    num_states: int
+    matrices: int
+    lags: tuple[int, ...]
+    mean: list[list[float]]
+    spread: list[list[float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def config() -> Config:
+    return Config()
+
+
+def compute(config: Config) -> Bars:
+    P = ensemble(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
+    return of_table(claim_table(P, config.lags, tolerance=config.tolerance), config.num_states)
+
+
+def of_table(table: ClaimTable, num_states: int) -> Bars:
+    """The bars of expectations already at hand."""
+    values = table.expectations.reshape(-1, len(table.lags), len(table.lags))
+    spread = values.std(dim=0, correction=min(1, len(values) - 1))
+    return Bars(num_states, len(values), table.lags, values.mean(dim=0).tolist(), spread.tolist())
+
+
+def draw(data: Bars) -> Figure:
+    """A panel for each true lag; its own bar is the highest where the claim holds."""
+    count = len(data.lags)
+    columns = min(count, 4 if count > 4 else count)
+    rows = math.ceil(count / columns)
+    places = range(count)
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 0.5 + 1.3 * rows))
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for j, ax in enumerate(panels.flat):
+            if j >= count:
+                ax.set_visible(False)
+                continue
+            colours = [style.RED if i == j else style.SKY for i in places]
+            bars = {"elinewidth": 0.6, "capsize": 1.2, "capthick": 0.6}
+            ax.bar(places, data.mean[j], yerr=data.spread[j], color=colours, width=0.8, error_kw=bars)
+            ax.axhline(1 / count, color=style.BLACK, lw=0.5, ls=(0, (3, 2)))
+            ax.set_title(f"true lag {data.lags[j]}")
+            ax.set_xticks(places, [str(lag) for lag in data.lags], fontsize=5 if count > 8 else 7)
+            if j >= count - columns:
+                ax.tick_params(labelbottom=True)
+                ax.set_xlabel("lag $r$")
+        for ax in panels[:, 0]:
+            ax.set_ylabel("$E_r$")
+    return figure

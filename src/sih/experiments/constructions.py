@@ -1,0 +1,156 @@
+"""KL to the truth along the sequence for circuits written by hand, run as weights, beside BMA and ML.
+
+The constructed half of the paper's Fig. 4 at its settings (T = 128, 5 states, lam = 500, beta = 100), and our
+Bayes-optimal circuit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from sih.construction import construct
+from sih.experiments import style
+from sih.markov import random_transition_matrix
+from sih.metrics import kl_to_truth, mean_kl
+from sih.predictors import bma, maximum_likelihood
+from sih.task import Task, sample
+
+NAME = "constructions"
+
+CIRCUITS: dict[str, dict[str, Any]] = {
+    "construction": {},
+    "construction, 1 head": {"heads": 1, "third": "position"},
+    "two lags, 1 head": {"target": "two-lags"},
+    "Bayes-optimal construction": {"target": "bayes"},
+}
+_LOOKS: dict[str, tuple[str, Any, float]] = {
+    "BMA": (style.BLACK, "-", 2.4),
+    "ML": (style.RED, (0, (1, 1)), 1.2),
+    "construction": (style.BLUE, "-", 1.2),
+    "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
+    "two lags, 1 head": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
+    "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
+    num_states: int = 5
+    length: int = 128
+    lam: float = 500.0
+    beta: float = 100.0
+    matrices: int = 8
+    sequences: int = 48
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Means over matrices with their standard errors, `kl[lag set][name]` along positions 0 .. length - 1; of the
+    difference to ML likewise (the same sequences, so its error is smaller); and of the mean past max_lag."""
+
+    config: Config
+    heads: list[dict[str, int]]
+    kl: list[dict[str, list[float]]]
+    kl_error: list[dict[str, list[float]]]
+    over_ml: list[dict[str, list[float]]]
+    over_ml_error: list[dict[str, list[float]]]
+    mean: list[dict[str, float]]
+    mean_error: list[dict[str, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def config() -> Config:
+    return Config()
+
+
+def compute(config: Config) -> Curves:
+    """Every circuit is built for every matrix and run as a transformer; all on the same sequences."""
+    curves = Curves(config, [], [], [], [], [], [], [])
+    for lags in config.lag_sets:
+        rng = torch.Generator().manual_seed(config.seed)
+        found: dict[str, list[Tensor]] = {}
+        means: dict[str, list[Tensor]] = {}
+        heads: dict[str, int] = {}
+        for _ in range(config.matrices):
+            task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+            batch = sample(task, config.sequences, rng=rng)
+            laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
+            for name, options in CIRCUITS.items():
+                if name == "two lags, 1 head" and len(lags) != 2:
+                    continue
+                model = construct(
+                    task, beta=config.beta, lam=None if "bayes" in options.values() else config.lam, **options
+                )
+                heads[name] = model.circuit.heads
+                laws[name] = model.predict(batch.tokens)
+            for name, law in laws.items():
+                kl = kl_to_truth(law, batch, task)
+                found.setdefault(name, []).append(kl.mean(dim=0))
+                means.setdefault(name, []).append(mean_kl(kl, task).mean())
+        over = {name: [a - b for a, b in zip(rows, found["ML"], strict=True)] for name, rows in found.items()}
+        curves.heads.append(heads)
+        curves.kl.append({name: _mean(rows).tolist() for name, rows in found.items()})
+        curves.kl_error.append({name: _error(rows).tolist() for name, rows in found.items()})
+        curves.over_ml.append({name: _mean(rows).tolist() for name, rows in over.items()})
+        curves.over_ml_error.append({name: _error(rows).tolist() for name, rows in over.items()})
+        curves.mean.append({name: _mean(rows).item() for name, rows in means.items()})
+        curves.mean_error.append({name: _error(rows).item() for name, rows in means.items()})
+    return curves
+
+
+def draw(curves: Curves) -> Figure:
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 4.2))
+        axes = figure.subplots(2, 2, sharex=True, sharey=True)
+        for panel, (ax, lags) in enumerate(zip(axes.flat, curves.config.lag_sets, strict=True)):
+            first = lags[-1] - 1
+            positions = torch.arange(first + 1, curves.config.length + 1)
+            for name, values in curves.kl[panel].items():
+                colour, dashes, width = _LOOKS[name]
+                y = torch.tensor(values[first:]).clamp_min(1e-9)
+                spread = torch.tensor(curves.kl_error[panel][name][first:])
+                ax.plot(positions, y, color=colour, linestyle=dashes, lw=width, label=name)
+                ax.fill_between(positions, (y - spread).clamp_min(1e-9), y + spread, color=colour, alpha=0.15, lw=0)
+            count = curves.heads[panel]["construction"]
+            ax.set_title(f"lags {{{', '.join(map(str, lags))}}}, least heads: {count}")
+            ax.set_yscale("log")
+            ax.set_ylim(2e-6, 2)
+            ax.set_xlim(0, curves.config.length)
+            ax.grid(True, which="major", lw=0.3, alpha=0.5)
+        for ax in axes[-1]:
+            ax.set_xlabel("position $i$ in the sequence")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("KL to the true law (nats)")
+        handles, labels = axes.flat[-1].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+def table(curves: Curves) -> list[list[str]]:
+    """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
+    rows = [["", *("{" + ",".join(map(str, lags)) + "}" for lags in curves.config.lag_sets)]]
+    for name in _LOOKS:
+        cells = [
+            f"{mean[name]:.4f}±{error[name]:.4f}" if name in mean else ""
+            for mean, error in zip(curves.mean, curves.mean_error, strict=True)
+        ]
+        rows.append([name, *cells])
+    return rows
+
+
+def _mean(values: list[Tensor]) -> Tensor:
+    return torch.stack(values).mean(dim=0)
+
+
+def _error(values: list[Tensor]) -> Tensor:
+    return torch.stack(values).std(dim=0) / math.sqrt(len(values))

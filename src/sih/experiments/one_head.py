@@ -1,0 +1,174 @@
+r"""What can a single second-layer head do? `python -m sih.experiments.one_head` prints the table.
+
+In the positional form, a head that attends to offset o with weight $A(o) \ge 0$, read by a Toeplitz block B, gives lag
+$k_0$ the score
+
+$$ E_{i,k_0} = \sum_{o} A(o) \sum_k B(o + k - k_0 + 1)\, \tilde p_{i-o,\,k}. $$
+
+With A the indicator of every K-th offset and B of the same offsets plus one, it is the paper's. If every term of a
+wrong lag must cancel, no more offsets can be used than `head_offsets` finds. But a mixture of lags is still evidence:
+here A and B (and the first layer's exponent) are found by descent on the next-token loss, within the form of the
+circuit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.construction import circuit_weights, construct
+from sih.construction.circuit import Circuit, normalised
+from sih.markov import random_transition_matrix
+from sih.metrics import kl_to_truth, mean_kl
+from sih.predictors import lag_posterior, mixture
+from sih.task import Batch, Task, sample
+
+NAME = "one_head"
+
+
+@dataclass(frozen=True)
+class Config:
+    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3), (1, 2, 3, 4, 5))
+    num_states: int = 5
+    length: int = 128
+    matrices: int = 3
+    sequences: int = 512
+    steps: int = 800
+    batch: int = 64
+    learning_rate: float = 0.03
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Mean KL past the first max_lag positions, `mean[lag set][name]`, over matrices, with its standard error."""
+
+    config: Config
+    mean: list[dict[str, float]]
+    error: list[dict[str, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def config() -> Config:
+    return Config()
+
+
+def compute(config: Config, report: Callable[[str], None] = lambda line: None) -> Table:
+    """Each lag set on the same matrices; every way of reading one head on the same sequences."""
+    table = Table(config, [], [])
+    for lags in config.lag_sets:
+        found: dict[str, list[float]] = {}
+        for repetition in range(config.matrices):
+            rng = torch.Generator().manual_seed(config.seed + repetition)
+            task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+            batch = sample(task, config.sequences, rng=rng)
+            circuits: dict[str, dict[str, Any]] = {
+                "all heads, Bayes": {"target": "bayes"},
+                "1 head, the paper's": {"heads": 1, "third": "position"},
+                "1 head, Bayes on what it keeps": {"heads": 1, "target": "bayes"},
+            }
+            if len(lags) == 2:
+                circuits["1 head, the paper's for two lags"] = {"target": "two-lags"}
+            for name, options in circuits.items():
+                circuit: Circuit = construct(task, **options).circuit
+                found.setdefault(name, []).append(_kl(circuit_weights(batch.tokens, task, circuit), batch, task))
+            head = descend(task, config, rng)
+            found.setdefault("1 head, found by descent", []).append(_kl(head(batch.tokens).detach(), batch, task))
+            found.setdefault("BMA", []).append(_kl(lag_posterior(batch.tokens, task), batch, task))
+            report(f"lags {lags}, matrix {repetition + 1} of {config.matrices}")
+        table.mean.append({name: sum(values) / len(values) for name, values in found.items()})
+        table.error.append({name: _error(values) for name, values in found.items()})
+    return table
+
+
+class MixingHead(torch.nn.Module):
+    """One head, its weights over offsets, and how it is read: the score in the module's docstring."""
+
+    def __init__(self, task: Task, rng: torch.Generator) -> None:
+        super().__init__()
+        self.task = task
+        self.span = task.max_lag - task.min_lag
+        self.frame = construct(task, heads=1, third="position").circuit
+        length = task.length
+        self.attend = torch.nn.Parameter(0.5 * torch.randn(length, generator=rng, dtype=torch.float64))
+        self.read = torch.nn.Parameter(
+            0.3 * torch.randn(length + 2 * self.span + 2, generator=rng, dtype=torch.float64)
+        )
+        self.log_temper = torch.nn.Parameter(torch.tensor(math.log(0.3), dtype=torch.float64))
+        self.log_beta = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
+
+    def forward(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time lag"]:
+        log_p = normalised(tokens, self.task, self.frame, 1.0).clamp_min(1e-300).log()
+        seen = torch.arange(tokens.shape[1]) >= self.task.max_lag
+        p = torch.softmax(self.log_temper.exp() * log_p, dim=-1) * seen[:, None]
+        gap = torch.arange(tokens.shape[1])[:, None] - torch.arange(tokens.shape[1])[None, :]
+        offsets = torch.arange(tokens.shape[1])
+        weights = torch.nn.functional.softplus(self.attend)
+        scores = []
+        for wanted in self.task.lags:
+            score = torch.zeros(tokens.shape, dtype=torch.float64)
+            for j, lag in enumerate(self.task.lags):
+                kernel = weights * self.read[offsets + lag - wanted + 1 + self.span]
+                score = score + p[:, :, j] @ torch.where(gap >= 0, kernel[gap.clamp_min(0)], 0.0).T
+            scores.append(score)
+        return torch.softmax(self.log_beta.exp() * torch.stack(scores, dim=-1), dim=-1)
+
+
+def descend(task: Task, config: Config, rng: torch.Generator) -> MixingHead:
+    """Adam with a cosine schedule on the loss of the next token, past the first max_lag."""
+    head = MixingHead(task, rng)
+    optimiser = torch.optim.Adam(head.parameters(), lr=config.learning_rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.steps)
+    first = task.max_lag
+    for _ in range(config.steps):
+        tokens = sample(task, config.batch, rng=rng).tokens
+        law = mixture_of(head(tokens), tokens, task)[:, first - 1 : -1]
+        loss = -law.gather(-1, tokens[:, first:, None]).log().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    return head
+
+
+def mixture_of(
+    weights: Float[Tensor, "batch time lag"], tokens: Int[Tensor, "batch time"], task: Task
+) -> Float[Tensor, "batch time state"]:
+    """`sih.mixture`, where gradients can pass."""
+    rows = [
+        weights[..., j, None] * task.P[torch.nn.functional.pad(tokens, (lag - 1, 0))[:, : tokens.shape[1]]]
+        for j, lag in enumerate(task.lags)
+    ]
+    return torch.stack(rows).sum(dim=0)
+
+
+def rows(table: Table) -> list[list[str]]:
+    names = list(dict.fromkeys(name for mean in table.mean for name in mean))
+    header = ["", *("{" + ",".join(map(str, lags)) + "}" for lags in table.config.lag_sets)]
+    cells = [
+        [f"{m[name]:.4f}±{e[name]:.4f}" if name in m else "" for m, e in zip(table.mean, table.error, strict=True)]
+        for name in names
+    ]
+    return [header, *([name, *row] for name, row in zip(names, cells, strict=True))]
+
+
+def _kl(weights: Float[Tensor, "batch time lag"], batch: Batch, task: Task) -> float:
+    law = mixture(weights, batch.tokens, task)
+    return mean_kl(kl_to_truth(law, batch, task), task).mean().item()
+
+
+def _error(values: list[float]) -> float:
+    return torch.tensor(values, dtype=torch.float64).std().item() / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+if __name__ == "__main__":
+    for line in rows(compute(config(), report=print)):
+        print(" | ".join(f"{cell:>32}" for cell in line))

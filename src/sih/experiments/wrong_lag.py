@@ -1,0 +1,159 @@
+r"""How often the wrong lag is picked against the length of the context: ML, the paper's estimator, one head of it.
+
+Measured, with error bars, beside what large deviations predict without sampling (`sih.theory.rates`). What follows from
+Claim 1 is that all three rates fall exponentially; the exponents say at what cost (paper, Secs. 5.3 and 5.4).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from sih.experiments import style
+from sih.task import Batch, Task, sample
+from sih.theory.monte_carlo import ensemble
+from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability
+
+NAME = "wrong_lag"
+
+_LOOKS = {"ML": (style.RED, "o"), "estimator": (style.BLUE, "s"), "single head": (style.GREEN, "^")}
+_LABELS = {"ML": "ML", "estimator": r"estimator, $\sum \tilde p$", "single head": r"one head, every $K$-th $\tilde p$"}
+
+
+@dataclass(frozen=True)
+class Config:
+    num_states: int = 5
+    lags: tuple[int, ...] = (1, 2, 3)
+    length: int = 99
+    blocks: int = 20
+    sequences: int = 20_000
+    """A block; the exponent is fitted in each block, and their spread is its error bar."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Positions are numbers of transitions seen; everything is keyed by the rule."""
+
+    config: Config
+    transitions: list[int]
+    measured: dict[str, list[float]]
+    measured_error: dict[str, list[float]]
+    predicted: dict[str, list[float]]
+    exponent: dict[str, float]
+    fitted: dict[str, float]
+    fitted_error: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def config() -> Config:
+    return Config()
+
+
+def compute(config: Config) -> Rates:
+    P = ensemble(config.num_states, 1, seed=config.seed)[0]
+    task = Task(P, config.lags, config.length)
+    rng = torch.Generator().manual_seed(config.seed)
+    every = len(config.lags)
+    transitions = list(range(every, config.length - task.max_lag + 1, every))
+    exponents: dict[str, float] = {score: error_exponent(task, score) for score in SCORES}
+    expected: dict[str, list[float]] = {score: [predicted(task, score, n) for n in transitions] for score in SCORES}
+    wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
+    for _ in range(config.blocks):
+        batch = sample(task, config.sequences, rng=rng)
+        for score in SCORES:
+            errors = wrong_picks(batch, task, score).to(torch.float64).mean(dim=0)
+            wrong[score].append(errors[torch.tensor(transitions) - 1])
+    blocks = {score: torch.stack(found) for score, found in wrong.items()}
+    fits = {score: _fit(torch.tensor(transitions), found, config.sequences) for score, found in blocks.items()}
+    return Rates(
+        config,
+        transitions,
+        {score: b.mean(dim=0).tolist() for score, b in blocks.items()},
+        {score: (b.std(dim=0) / math.sqrt(len(b))).tolist() for score, b in blocks.items()},
+        expected,
+        exponents,
+        {score: fit[0] for score, fit in fits.items()},
+        {score: fit[1] for score, fit in fits.items()},
+    )
+
+
+def wrong_picks(batch: Batch, task: Task, score: Score) -> Bool[Tensor, "batch transition"]:
+    """Whether the largest score belongs to another lag, after each transition; ties go to the smallest lag."""
+    x, first = batch.tokens, task.max_lag
+    p = torch.stack([task.P[x[:, first - r : x.shape[1] - r], x[:, first:]] for r in task.lags], dim=-1)
+    gains = p.log() if score == "ML" else p / p.sum(dim=-1, keepdim=True)
+    if score == "single head":  # at every position, this transition and every K-th before it
+        total = gains.clone()
+        for n in range(len(task.lags), total.shape[1]):
+            total[:, n] += total[:, n - len(task.lags)]
+    else:
+        total = gains.cumsum(dim=1)
+    # Scores are sums of a few different numbers, so ties are real, and rounding must not decide them.
+    leads = total >= total.amax(dim=-1, keepdim=True) - 1e-9
+    picked = torch.tensor(task.lags)[leads.to(torch.uint8).argmax(dim=-1)]
+    return picked != batch.lags[:, None]
+
+
+def predicted(task: Task, score: Score, transitions: int) -> float:
+    """The probabilities that each rival overtakes, summed over rivals (a union bound) and averaged over true lags."""
+    pairs = [(k, r) for k in task.lags for r in task.lags if r != k]
+    chance = sum(overtaking_probability(lead(task, k, r, score), transitions) for k, r in pairs)
+    return min(1.0, chance / len(task.lags))
+
+
+def draw(data: Rates) -> Figure:
+    with style.paper_style():
+        figure = Figure(figsize=(0.75 * style.PAGE, 3.0))
+        ax = figure.subplots()
+        floor = 1 / (data.config.blocks * data.config.sequences)
+        for score in SCORES:
+            colour, marker = _LOOKS[score]
+            points = [
+                (n, m, e)
+                for n, m, e in zip(data.transitions, data.measured[score], data.measured_error[score], strict=True)
+                if m > 0
+            ]
+            n, mean, error = zip(*points, strict=True)
+            label = f"{_LABELS[score]}: $I={data.exponent[score]:.4f}$"
+            low = [min(e, 0.9 * m) for m, e in zip(mean, error, strict=True)]
+            ax.errorbar(n, mean, yerr=[low, error], color=colour, label=label, fmt=marker, ms=3, lw=0.7, capsize=1.5)
+            ax.plot(data.transitions, data.predicted[score], color=colour, lw=0.9)
+        ax.set_yscale("log")
+        ax.set_ylim(0.5 * floor, 1.2)
+        ax.set_xlim(0, data.transitions[-1] + 2)
+        ax.set_xlabel(r"transitions seen, $T - \hat{k}$")
+        ax.set_ylabel("probability of the wrong lag")
+        lags = ", ".join(map(str, data.config.lags))
+        ax.set_title(f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point")
+        ax.grid(True, which="major", lw=0.3, alpha=0.5)
+        ax.legend(loc="lower left")
+    return figure
+
+
+def table(data: Rates) -> list[list[str]]:
+    rows = [["rule", "exponent", "fitted to the measured rate"]]
+    for score in SCORES:
+        fitted = f"{data.fitted[score]:.4f} ± {data.fitted_error[score]:.4f}"
+        rows.append([score, f"{data.exponent[score]:.4f}", fitted])
+    return rows
+
+
+def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, float]:
+    r"""$-\log(\Pr \sqrt n)$ against n has slope I in the limit: least squares over the later half that is usable."""
+    mean = rates.mean(dim=0)
+    usable = (mean * sequences >= 10).nonzero().flatten()
+    late = usable[len(usable) // 2 :]
+    n = transitions[late].to(torch.float64)
+    centred = n - n.mean()
+    slopes = -((rates[:, late].clamp_min(0.1 / sequences) * n.sqrt()).log() * centred).sum(-1) / centred.square().sum()
+    whole = -((mean[late] * n.sqrt()).log() * centred).sum() / centred.square().sum()
+    return whole.item(), (slopes.std() / math.sqrt(len(slopes))).item()

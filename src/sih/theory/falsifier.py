@@ -1,0 +1,179 @@
+r"""A search for counterexamples to Claim 1: descents on P from many starts at once, on the normalised gap.
+
+For X of true lag k and a rival r, with $p_l = P_{X_{i-l},s}$ summed over all s (not weighted by the transition),
+
+$$\rho_r = \frac{E_k - E_r}{\sum_s \mathbb E[(p_k - p_r)^2 / \sum_l p_l]}, \qquad
+  E_k - E_r = \sum_s \mathbb E[p_k (p_k - p_r) / \textstyle\sum_l p_l].$$
+
+Dividing keeps a descent from collapsing to equal rows, where the gap is 0 trivially. The denominator is
+$F_k - 2E_r + F_r$ with $F_r = \sum_s \mathbb E[p_r^2/\sum_l p_l]$ (and $F_k = E_k$), so it costs one more pass. Claim 1
+says $\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.markov import stationary_distribution
+from sih.task import check_lags
+from sih.theory.claim import Integrand
+from sih.theory.laplace import ReciprocalRule, reciprocal_rule
+
+LOGIT_BOUND = 15.0
+"""Rows are softmax of logits in [-15, 15]: the search sees entries of P down to about 1e-13."""
+LEAST_NORMALISER = 1e-4
+"""Descents are kept where the denominator is at least this, so that the ratio keeps its digits."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """That `favoured` has the largest expectation when `true_lag` made the sequence. Claim 1: the two are equal.
+
+    `favoured` other than the true lag is compared with the true lag only: a false statement, to try the search on.
+    With `stationary` false each chain's first token, at or after i - max_lag, has a law that is searched with P.
+    """
+
+    lags: tuple[int, ...]
+    true_lag: int
+    favoured: int | None = None
+    stationary: bool = True
+
+    def __post_init__(self) -> None:
+        if len(check_lags(self.lags)) < 2:
+            raise ValueError(f"a comparison needs at least 2 lags, e.g. (1, 2, 3); got {self.lags}")
+        for lag in (self.true_lag, self.favoured or self.true_lag):
+            if lag not in self.lags:
+                raise ValueError(f"lag {lag} is not one of the lags {self.lags}")
+
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        favoured = self.favoured or self.true_lag
+        return tuple(lag for lag in self.lags if lag != favoured) if favoured == self.true_lag else (self.true_lag,)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The two parts of the normalised gap, for each matrix and each rival of a statement."""
+
+    gap: Float[Tensor, "matrix rival"]
+    normaliser: Float[Tensor, "matrix rival"]
+
+    @property
+    def ratio(self) -> Float[Tensor, "matrix rival"]:
+        return self.gap / self.normaliser
+
+
+@dataclass(frozen=True, eq=False)
+class Descents:
+    """Where descents ended, evaluated afresh to 1e-13: the rival of least ratio of each, worst descent first."""
+
+    statement: Statement
+    P: Float[Tensor, "descent state state"]
+    start: Float[Tensor, "descent state"]
+    rival: Int[Tensor, " descent"]
+    gap: Float[Tensor, " descent"]
+    ratio: Float[Tensor, " descent"]
+    error: float
+
+    @property
+    def violated(self) -> bool:
+        return bool((self.gap < -2 * self.error).any())
+
+
+def normalised_gaps(
+    P: Float[Tensor, "matrix state state"],
+    statement: Statement,
+    start: Float[Tensor, "matrix state"],
+    rule: ReciprocalRule,
+) -> Gaps:
+    """Gap and normaliser for each rival of the statement; differentiable in P and start (pi where that is claimed)."""
+    integrand = Integrand(P, start, rule, stationary=statement.stationary)
+    cross = integrand.expectations(statement.lags, statement.true_lag, weighted=statement.true_lag)
+    square = integrand.expectations(statement.lags, statement.true_lag, weighted=None, insert=2)
+    own = statement.lags.index(statement.favoured or statement.true_lag)
+    against = [statement.lags.index(r) for r in statement.rivals]
+    # One of favoured and rival is the true lag, so E[p_favoured p_rival / sum] is `cross` at the other of the two.
+    both = cross[:, against] if statement.lags[own] == statement.true_lag else cross[:, [own]]
+    return Gaps(cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against])
+
+
+def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tensor, "matrix state"]:
+    r"""$\pi^\top(I - P + 11^\top) = 1^\top$: a linear solve, and so (unlike elimination in place) with a gradient."""
+    ones = torch.ones_like(P)
+    system = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device) - P + ones
+    pi: Tensor = torch.linalg.solve(system.mT, ones[..., :1])[..., 0].clamp_min(0)
+    return pi / pi.sum(dim=-1, keepdim=True)
+
+
+def descend(
+    statement: Statement,
+    num_states: int,
+    *,
+    starts: int,
+    steps: int,
+    rng: torch.Generator,
+    learning_rate: float = 0.3,
+) -> Descents:
+    """Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
+    if num_states < 2 or starts < 1 or steps < 1:
+        raise ValueError(
+            f"a search needs at least 2 states, 1 start and 1 step; got {num_states}, {starts} and {steps}"
+        )
+    logits = _starting_logits(starts, num_states, rng).requires_grad_()
+    start_logits = torch.zeros(starts, num_states, dtype=torch.float64, requires_grad=True)
+    rule = reciprocal_rule(1e-9, float(len(statement.lags)), 1e-8)
+    optimiser = torch.optim.Adam([logits, start_logits], lr=learning_rate, betas=(0.9, 0.98))
+    best_value = torch.full((starts,), torch.inf, dtype=torch.float64)
+    best = logits.detach().clone(), start_logits.detach().clone()
+    for step in range(steps):
+        P = logits.softmax(dim=-1)
+        start = stationary_by_solving(P) if statement.stationary else start_logits.softmax(dim=-1)
+        gaps = normalised_gaps(P, statement, start, rule)
+        too_small = torch.relu(math.log(LEAST_NORMALISER) - gaps.normaliser.clamp_min(1e-300).log())
+        value = (gaps.gap / gaps.normaliser.clamp_min(1e-12) + too_small).amin(dim=-1)
+        with torch.no_grad():
+            better = value < best_value
+            best_value = torch.where(better, value, best_value)
+            best[0][better], best[1][better] = logits[better], start_logits[better]
+        optimiser.zero_grad()
+        value.sum().backward()
+        optimiser.param_groups[0]["lr"] = learning_rate * (0.02 + 0.98 * (1 - step / steps))
+        optimiser.step()
+        with torch.no_grad():
+            for parameter in (logits, start_logits):
+                parameter -= parameter.mean(dim=-1, keepdim=True)
+                parameter.clamp_(-LOGIT_BOUND, LOGIT_BOUND)
+    return evaluate(statement, best[0].softmax(-1), None if statement.stationary else best[1].softmax(-1))
+
+
+def evaluate(
+    statement: Statement,
+    P: Float[Tensor, "matrix state state"],
+    start: Float[Tensor, "matrix state"] | None = None,
+) -> Descents:
+    """The statement's least ratio at each matrix, to 1e-13; those whose normaliser is too small go last."""
+    least = 1e-14 / P.shape[-1]
+    rule = reciprocal_rule(least, float(len(statement.lags)), 1e-13)
+    first = stationary_distribution(P) if start is None else start  # by elimination: exact for slow chains too
+    gaps = normalised_gaps(P, statement, first, rule)
+    ratio, which = gaps.ratio.masked_fill(gaps.normaliser < LEAST_NORMALISER / 2, torch.inf).min(dim=-1)
+    order = ratio.argsort()
+    gap = gaps.gap.gather(1, which[:, None])[:, 0]
+    rivals = torch.tensor(statement.rivals)[which]
+    error = rule.error + 1e-14 + 1e-15 * (10 + len(statement.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
+    return Descents(statement, P[order], first[order], rivals[order], gap[order], ratio[order], error)
+
+
+def _starting_logits(starts: int, num_states: int, rng: torch.Generator) -> Float[Tensor, "start state state"]:
+    """Normal logits from almost equal rows to almost deterministic ones; half lean towards a random permutation."""
+    scale = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-1, 1.5, generator=rng).exp()
+    noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
+    order = torch.rand(starts, num_states, generator=rng).argsort(dim=-1)
+    lean = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-4, 6, generator=rng).clamp_min(0)
+    logits = scale * noise + lean * torch.nn.functional.one_hot(order, num_states)
+    return logits.clamp(-LOGIT_BOUND, LOGIT_BOUND)

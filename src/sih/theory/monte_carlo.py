@@ -1,0 +1,164 @@
+"""The paper's Monte Carlo check of Claim 1 (App. E), as printed and trimmed to the variables that matter.
+
+Matrix number n of an experiment depends on the seed and n alone, and so do the sequences drawn for it: an experiment
+that stopped goes on where it was, and exact values can be put beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.files import atomic_write
+from sih.markov import random_transition_matrix, stationary_distribution
+from sih.task import Task, check_lags, sample
+from sih.theory.claim import chains
+
+Form = Literal["printed", "trimmed"]
+
+PAPER_LAGS = (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
+"""The paper's draw of 12 lags between 1 and 30 (captions of its figures in App. E)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Sample means of p_r / sum_l p_l under each true lag, and their standard errors."""
+
+    mean: Float[Tensor, "*matrix lag lag"]
+    standard_error: Float[Tensor, "*matrix lag lag"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The paper's size by default: 1000 matrices, 1000 sequences of length 1000 a lag, the last transition of each."""
+
+    num_states: int = 10
+    matrices: int = 1000
+    lags: tuple[int, ...] = PAPER_LAGS
+    sequences: int = 1000
+    length: int = 1000
+    concentration: float = 1.0
+    seed: int = 0
+    form: Form = "trimmed"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lags", check_lags(self.lags))
+        for name in ("matrices", "sequences"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}")
+        if self.length <= self.lags[-1]:
+            raise ValueError(f"length must be above the largest lag, {self.lags[-1]}; got {self.length}")
+        if self.form not in ("printed", "trimmed"):
+            raise ValueError(f"form is 'printed' or 'trimmed'; got {self.form!r}")
+
+
+def ensemble(num_states: int, matrices: int, *, seed: int, concentration: float = 1.0) -> Float[Tensor, "matrix s s"]:
+    """Random transition matrices; number n depends on the seed and n only, whatever their number."""
+    if matrices < 1:
+        raise ValueError(f"matrices must be at least 1; got {matrices}")
+    return torch.stack(
+        [
+            random_transition_matrix(num_states, rng=_generator(seed, n, 0), concentration=concentration)
+            for n in range(matrices)
+        ]
+    )
+
+
+def estimates(experiment: Experiment, first: int = 0) -> Iterator[Estimate]:
+    """The estimate for each matrix of the ensemble, from number `first` on."""
+    for n in range(first, experiment.matrices):
+        rng = _generator(experiment.seed, n, 0)
+        P = random_transition_matrix(experiment.num_states, rng=rng, concentration=experiment.concentration)
+        rng = _generator(experiment.seed, n, 1)
+        if experiment.form == "printed":
+            yield printed(P, experiment.lags, sequences=experiment.sequences, length=experiment.length, rng=rng)
+        else:
+            yield trimmed(P, experiment.lags, samples=experiment.sequences, rng=rng)
+
+
+def printed(
+    P: Float[Tensor, "state state"], lags: tuple[int, ...], *, sequences: int, length: int, rng: torch.Generator
+) -> Estimate:
+    """As the paper prints it: whole sequences of each lag, the last transition of each averaged.
+
+    The first k tokens of a lag-k sequence come from the stationary law, so that it is stationary from the start.
+    """
+    back = length - 1 - torch.tensor(lags)
+    windows = [sample(Task(P, (k,), length), sequences, rng=rng).tokens for k in lags]
+    return _average(P, torch.stack([w[:, back] for w in windows]), torch.stack([w[:, -1] for w in windows]))
+
+
+def trimmed(P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: int, rng: torch.Generator) -> Estimate:
+    """Only X_i and the X_{i-l} are drawn, chain by chain, from powers of P."""
+    pi = stationary_distribution(P)
+    powers: dict[int, Tensor] = {}
+
+    def step(x: Int[Tensor, " sample"], power: int) -> Int[Tensor, " sample"]:
+        if power not in powers:
+            powers[power] = torch.linalg.matrix_power(P, power).cumsum(dim=-1)
+        return _draw(powers[power][x], rng)
+
+    windows, targets = [], []
+    for k in lags:
+        token = {}
+        for chain in chains(lags, k):
+            x = _draw(pi.cumsum(dim=-1).expand(samples, -1), rng)
+            token[chain.lags[0]] = x
+            for lag, power in zip(chain.lags[1:], chain.steps[1:], strict=True):
+                token[lag] = x = step(x, power)
+        windows.append(torch.stack([token[lag] for lag in lags], dim=-1))
+        targets.append(step(token[k], 1))
+    return _average(P, torch.stack(windows), torch.stack(targets))
+
+
+def save_estimates(folder: Path, experiment: Experiment, done: list[Estimate]) -> None:
+    """estimates.npz: the experiment, and means and standard errors of the matrices done so far."""
+    if done:
+        with atomic_write(folder / "estimates.npz") as file:
+            np.savez(
+                file,
+                experiment=np.array(json.dumps(asdict(experiment))),
+                mean=torch.stack([e.mean for e in done]).numpy(),
+                standard_error=torch.stack([e.standard_error for e in done]).numpy(),
+            )
+
+
+def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate]:
+    """What `save_estimates` left of this experiment, or nothing; more matrices of the same may be asked for."""
+    path = folder / "estimates.npz"
+    if not path.exists():
+        return []
+    with np.load(path, allow_pickle=False) as file:
+        told = json.loads(str(file["experiment"]))
+        means, errors = torch.from_numpy(file["mean"]), torch.from_numpy(file["standard_error"])
+    wanted = json.loads(json.dumps(asdict(experiment)))
+    if {**told, "matrices": 0} != {**wanted, "matrices": 0}:
+        raise ValueError(f"{path} holds another experiment, {told}; give another folder")
+    return [Estimate(m, e) for m, e in zip(means, errors, strict=True)][: experiment.matrices]
+
+
+def _average(
+    P: Float[Tensor, "state state"], windows: Int[Tensor, "lag sample lag"], targets: Int[Tensor, "lag sample"]
+) -> Estimate:
+    p = P[windows, targets[..., None]]  # (true lag, sample, lag)
+    p_norm = p / p.sum(dim=-1, keepdim=True)
+    return Estimate(p_norm.mean(dim=1), p_norm.std(dim=1) / p.shape[1] ** 0.5)
+
+
+def _draw(cdf: Float[Tensor, "sample state"], rng: torch.Generator) -> Int[Tensor, " sample"]:
+    """The first state whose cumulative probability exceeds a uniform number, scaled since sums may miss 1 by a bit."""
+    uniform = torch.rand(cdf.shape[0], 1, dtype=torch.float64, generator=rng) * cdf[:, -1:]
+    return (cdf <= uniform).sum(dim=-1)
+
+
+def _generator(seed: int, number: int, purpose: int) -> torch.Generator:
+    state = np.random.SeedSequence([seed, number, purpose]).generate_state(2)
+    return torch.Generator().manual_seed(int(state[0]) << 31 ^ int(state[1]))

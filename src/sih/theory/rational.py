@@ -1,0 +1,85 @@
+"""Claim 1 in exact rational arithmetic, by enumeration: slow, and beyond doubt. For checking a counterexample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.markov import as_transition_matrix
+from sih.task import check_lags
+from sih.theory.claim import chains
+
+WINDOW_LIMIT = 10**6
+"""Values of (X_{i-l}) that are enumerated, at most."""
+
+Matrix = list[list[Fraction]]
+
+
+def rational_expectations(P: Float[Tensor, "state state"], lags: Sequence[int], true_lag: int) -> list[Fraction]:
+    r"""$\mathbb E[p_r/\sum_l p_l]$ for every r, summed over every window and next state, without rounding.
+
+    The floats of P are taken at face value and each row is divided by its sum, so that rows sum to exactly 1.
+    """
+    lags = check_lags(lags)
+    if true_lag not in lags:
+        raise ValueError(f"the true lag is one of the lags {lags}; got {true_lag}")
+    rows = [[Fraction(x) for x in row] for row in as_transition_matrix(P).tolist()]
+    exact = [[x / sum(row) for x in row] for row in rows]
+    states = range(len(exact))
+    if len(exact) ** len(lags) > WINDOW_LIMIT:
+        raise ValueError(
+            f"{len(exact)} states and {len(lags)} lags have {len(exact) ** len(lags)} windows; at most {WINDOW_LIMIT} "
+            "are enumerated"
+        )
+    pi = rational_stationary(exact)
+    links = [
+        (lags.index(new), lags.index(old), _power(exact, steps))
+        for chain in chains(lags, true_lag)
+        for old, new, steps in zip(chain.lags, chain.lags[1:], chain.steps[1:], strict=False)
+    ]
+    firsts = [lags.index(chain.lags[0]) for chain in chains(lags, true_lag)]
+    own = lags.index(true_lag)
+    total = [Fraction(0)] * len(lags)
+    for window in product(states, repeat=len(lags)):
+        weight = Fraction(1)
+        for first in firsts:
+            weight *= pi[window[first]]
+        for new, old, power in links:
+            weight *= power[window[old]][window[new]]
+        if not weight:
+            continue
+        for s in states:
+            p = [exact[x][s] for x in window]
+            if p[own]:  # else s cannot follow, and the denominator may vanish
+                share = weight * p[own] / sum(p)
+                total = [t + share * x for t, x in zip(total, p, strict=True)]
+    return total
+
+
+def rational_stationary(P: Matrix) -> list[Fraction]:
+    """pi P = pi with sum 1, by the same elimination as `sih.stationary_distribution`."""
+    A = [row[:] for row in P]
+    for n in range(len(A) - 1, 0, -1):
+        leave = sum(A[n][:n])
+        for i in range(n):
+            A[i][n] /= leave
+            for j in range(n):
+                A[i][j] += A[i][n] * A[n][j]
+    pi = [Fraction(1)]
+    for n in range(1, len(A)):
+        pi.append(sum((pi[i] * A[i][n] for i in range(n)), Fraction(0)))
+    return [x / sum(pi) for x in pi]
+
+
+def _power(P: Matrix, exponent: int) -> Matrix:
+    result = P
+    for _ in range(exponent - 1):
+        result = [
+            [sum((a * b for a, b in zip(row, c, strict=True)), Fraction(0)) for c in zip(*P, strict=True)]
+            for row in result
+        ]
+    return result

@@ -1,0 +1,104 @@
+"""The Bayes-optimal circuit: the exact posterior, at every position, within a bound that is told."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from circuits import third_layer
+
+import sih
+from sih.construction import construct
+from sih.construction.bayes import best_tempering
+from sih.task import Task
+
+FIGURE_SETS = [(1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (3, 5, 7), (1, 2)]
+
+
+def posterior_gap(task: Task, seed: int, **options: object) -> tuple[float, float]:
+    """Largest error of a weight at any position from max_lag - 1 on, and the bound."""
+    rng = torch.Generator().manual_seed(seed)
+    model = construct(task, target="bayes", **options)  # type: ignore[arg-type]
+    tokens = torch.cat(
+        [sih.sample(task, 8, rng=rng).tokens, torch.randint(task.num_states, (4, task.length), generator=rng)]
+    )
+    gap = third_layer(model, tokens) - sih.lag_posterior(tokens, task)
+    assert model.circuit.bound is not None
+    return gap[:, task.max_lag - 1 :].abs().max().item(), model.circuit.bound
+
+
+@pytest.mark.parametrize("lags", FIGURE_SETS, ids=str)
+def test_posterior_to_1e_3_and_kl_to_1e_5_at_the_papers_length(lags: tuple[int, ...]) -> None:
+    rng = torch.Generator().manual_seed(1)
+    task = Task(sih.random_transition_matrix(5, rng=rng), lags, 128)
+    error, bound = posterior_gap(task, seed=2)
+    assert error < bound < 1e-3
+    model, batch = construct(task, target="bayes"), sih.sample(task, 32, rng=rng)
+    ours = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean()
+    best = sih.mean_kl(sih.kl_to_truth(sih.bma(batch.tokens, task), batch, task), task).mean()
+    assert abs(ours - best) < 1e-5
+
+
+@pytest.mark.parametrize("concentration", [0.1, 0.5, 1.0, 5.0])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_the_bound_holds(concentration: float, dtype: torch.dtype, symmetric: bool) -> None:
+    for seed, lags in enumerate([(1, 2, 3), (2, 5), (1, 3, 4)]):
+        rng = torch.Generator().manual_seed(seed)
+        task = Task(sih.random_transition_matrix(4, rng=rng, concentration=concentration), lags, 48)
+        error, bound = posterior_gap(task, seed, dtype=dtype, symmetric=symmetric)
+        assert error <= bound
+
+
+def test_two_first_layer_heads_win_in_float32(rng: torch.Generator) -> None:
+    task = Task(sih.random_transition_matrix(5, rng=rng), (1, 2, 3), 128)
+    one, _ = posterior_gap(task, seed=0, dtype=torch.float32, symmetric=False)
+    two, bound = posterior_gap(task, seed=0, dtype=torch.float32)  # the default there
+    assert two < one / 3
+    assert two < bound < 0.05
+
+
+def test_the_prior_over_lags_is_in_the_scores(rng: torch.Generator) -> None:
+    task = Task(sih.random_transition_matrix(4, rng=rng), (1, 2, 5), 40, (0.7, 0.2, 0.1))
+    error, bound = posterior_gap(task, seed=0)
+    assert error < bound < 1e-4
+
+
+def test_impossible_lags_get_weight_zero(rng: torch.Generator) -> None:
+    task = Task(sih.random_sparse(5, rng=rng, nonzero=2), (1, 2, 3), 64)
+    tokens = sih.sample(task, 16, rng=rng).tokens
+    exact = sih.lag_posterior(tokens, task)
+    model = construct(task, target="bayes")
+    found = third_layer(model, tokens)
+    dead = exact == 0
+    dead[:, : task.max_lag - 1] = False
+    assert dead.any()
+    assert found[dead].max() < 1e-20
+
+
+def test_a_chosen_temper_has_no_certified_bound(task: Task) -> None:
+    circuit = construct(task, target="bayes", temper=0.1).circuit
+    assert circuit.bound is None
+    assert circuit.beta == pytest.approx(30)
+
+
+def test_error_falls_with_temper_as_the_expansion_says(rng: torch.Generator) -> None:
+    """First order with one first-layer head; for two lags, and with two heads, second order."""
+    task = Task(sih.random_transition_matrix(5, rng=rng), (1, 2, 3), 60)
+    two = Task(task.P, (1, 3), 60)
+    tokens = sih.sample(task, 8, rng=rng).tokens
+
+    def error(task: Task, temper: float, symmetric: bool) -> float:
+        model = construct(task, target="bayes", temper=temper, symmetric=symmetric)
+        return float((third_layer(model, tokens) - sih.lag_posterior(tokens, task))[:, 2:].abs().max())
+
+    assert error(task, 1e-2, False) / error(task, 1e-3, False) == pytest.approx(10, rel=0.3)
+    assert error(task, 1e-2, True) / error(task, 1e-3, True) == pytest.approx(100, rel=0.3)
+    assert error(two, 1e-2, False) / error(two, 1e-3, False) == pytest.approx(100, rel=0.3)
+
+
+def test_the_chosen_exponent_is_the_best_of_its_grid(task: Task) -> None:
+    for symmetric in (False, True):
+        best = best_tempering(task, 3, torch.float64, symmetric)
+        assert best.truncation > 0
+        assert best.rounding > 0
+        assert 1e-12 < best.temper < 0.1

@@ -1,0 +1,88 @@
+"""Sampling agrees with the exact values, in both forms, and an experiment goes on where it stopped."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import sih
+from sih.theory.claim import claim_expectations
+from sih.theory.monte_carlo import (
+    PAPER_LAGS,
+    Experiment,
+    Form,
+    ensemble,
+    estimates,
+    load_estimates,
+    printed,
+    save_estimates,
+    trimmed,
+)
+
+SMALL = Experiment(num_states=4, matrices=3, lags=(1, 2, 5), sequences=50, length=20)
+
+
+@pytest.mark.parametrize("form", ["printed", "trimmed"])
+@pytest.mark.parametrize("lags", [(1, 2, 3), (2, 4, 5, 6)])
+def test_agrees_with_the_exact_values(form: Form, lags: tuple[int, ...], rng: torch.Generator) -> None:
+    P = sih.random_near_periodic(4, rng=rng, noise=0.2)
+    if form == "printed":
+        found = printed(P, lags, sequences=20_000, length=30, rng=rng)
+    else:
+        found = trimmed(P, lags, samples=20_000, rng=rng)
+    z = (found.mean - claim_expectations(P, lags)) / found.standard_error
+    assert z.abs().max() < 4.5
+    assert found.standard_error.max() < 0.004
+
+
+def test_error_bars_are_honest() -> None:
+    """Over many matrices the deviations are as large as their standard errors say, no larger and no smaller."""
+    experiment = replace(SMALL, matrices=300, sequences=200, lags=PAPER_LAGS[:4])
+    exact = claim_expectations(ensemble(4, 300, seed=0), experiment.lags)
+    found = list(estimates(experiment))
+    z = (torch.stack([e.mean for e in found]) - exact) / torch.stack([e.standard_error for e in found])
+    assert 0.9 < z.square().mean().sqrt() < 1.1
+    assert 0.93 < (z.abs() < 2).double().mean() < 0.97
+
+
+def test_matrices_do_not_depend_on_how_many_there_are() -> None:
+    assert torch.equal(ensemble(4, 3, seed=1), ensemble(4, 7, seed=1)[:3])
+    assert not torch.equal(ensemble(4, 1, seed=1), ensemble(4, 1, seed=2))
+
+
+@pytest.mark.parametrize("form", ["printed", "trimmed"])
+def test_stopped_and_resumed_is_the_same(form: Form, tmp_path: Path) -> None:
+    experiment = replace(SMALL, form=form)
+    whole = list(estimates(experiment))
+    save_estimates(tmp_path, experiment, list(itertools.islice(estimates(experiment), 1)))
+    done = load_estimates(tmp_path, experiment)
+    assert len(done) == 1
+    done += estimates(experiment, first=1)
+    for a, b in zip(whole, done, strict=True):
+        assert torch.equal(a.mean, b.mean)
+        assert torch.equal(a.standard_error, b.standard_error)
+
+
+def test_another_experiment_is_not_mixed_in(tmp_path: Path) -> None:
+    save_estimates(tmp_path, SMALL, list(estimates(SMALL)))
+    with pytest.raises(ValueError, match="holds another experiment"):
+        load_estimates(tmp_path, replace(SMALL, seed=1))
+    assert load_estimates(tmp_path / "elsewhere", SMALL) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"matrices": 0}, "matrices must be at least 1"),
+        ({"length": 5}, "above the largest lag, 5"),
+        ({"form": "other"}, "'printed' or 'trimmed'"),
+        ({"lags": (2, 2)}, "increasing"),
+    ],
+)
+def test_bad_input(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(SMALL, **change)  # type: ignore[arg-type]

@@ -1,0 +1,125 @@
+"""Error rates: moments and probabilities against the enumerated law of the lead, exponents against eigenvalues."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles_claim
+import pytest
+import torch
+
+import sih
+from sih.theory.rates import SCORES, Score, _log_moments, error_exponent, exponent, lead, overtaking_probability
+
+
+def gain(task: sih.Task, true_lag: int, rival: int, score: Score):  # type: ignore[no-untyped-def]
+    k, r = task.lags.index(true_lag), task.lags.index(rival)
+    if score == "ML":
+        return lambda p: math.log(p[r] / p[k])
+    return lambda p: (p[r] - p[k]) / sum(p)
+
+
+def counts(task: sih.Task, score: Score, transitions: int) -> list[bool]:
+    every = len(task.lags) if score == "single head" else 1
+    return [(transitions - 1 - n) % every == 0 for n in range(transitions)]
+
+
+@pytest.fixture
+def small(rng: torch.Generator) -> sih.Task:
+    return sih.Task(sih.random_transition_matrix(2, rng=rng), lags=(1, 3), length=10)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("k", "r"), [(1, 3), (3, 1)])
+def test_moments_equal_those_of_the_enumerated_lead(small: sih.Task, score: Score, k: int, r: int) -> None:
+    pi = small.stationary.tolist()
+    law = oracles_claim.lead_distribution(
+        small.P.tolist(), pi, list(small.lags), k, gain(small, k, r, score), counts(small, score, 7)
+    )
+    theta = 0.7
+    weights = {x: p * math.exp(theta * x) for x, p in law.items()}
+    total = sum(weights.values())
+    mean = sum(x * w for x, w in weights.items()) / total
+    variance = sum(x * x * w for x, w in weights.items()) / total - mean**2
+    found = _log_moments(lead(small, k, r, score), theta, 7)
+    assert found == pytest.approx((math.log(total), mean, variance), abs=1e-7)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_exponent_equals_the_least_eigenvalue(rng: torch.Generator, score: Score) -> None:
+    task = sih.Task(sih.random_transition_matrix(3, rng=rng), lags=(1, 2), length=10)
+    P, every = task.P.numpy(), 2 if score == "single head" else 1
+
+    def log_root(theta: float) -> float:
+        tilted, plain = np.zeros((9, 9)), np.zeros((9, 9))
+        for older in range(3):
+            for newer in range(3):
+                for s in range(3):  # true lag 1, rival 2
+                    p, q = P[newer, s], P[older, s]
+                    lead_gain = math.log(q / p) if score == "ML" else (q - p) / (p + q)
+                    plain[3 * older + newer, 3 * newer + s] = p
+                    tilted[3 * older + newer, 3 * newer + s] = p * math.exp(theta * lead_gain)
+        product = tilted @ np.linalg.matrix_power(plain, every - 1)
+        return math.log(max(abs(np.linalg.eigvals(product)))) / every
+
+    grid = np.linspace(0, 6, 1501)
+    assert exponent(task, 1, 2, score) == pytest.approx(-min(map(log_root, grid)), rel=1e-5)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_probability_is_near_the_enumerated_one(rng: torch.Generator, score: Score) -> None:
+    task = sih.Task(sih.random_transition_matrix(3, rng=rng, concentration=2.0), lags=(1, 2), length=10)
+    law = oracles_claim.lead_distribution(
+        task.P.tolist(), task.stationary.tolist(), [1, 2], 1, gain(task, 1, 2, score), counts(task, score, 12)
+    )
+    ahead = sum(p for x, p in law.items() if x > 1e-6)
+    tied = sum(p for x, p in law.items() if abs(x) <= 1e-6)
+    found = overtaking_probability(lead(task, 1, 2, score), 12)
+    assert 0.85 * ahead < found < 1.15 * (ahead + tied)
+
+
+def test_ml_errs_alike_both_ways(rng: torch.Generator) -> None:
+    """Chernoff's exponent does not tell which of two hypotheses is true."""
+    task = sih.Task(sih.random_transition_matrix(4, rng=rng), lags=(1, 2, 3), length=10)
+    for k, r in ((1, 2), (1, 3), (2, 3)):
+        assert exponent(task, k, r, "ML") == pytest.approx(exponent(task, r, k, "ML"), rel=1e-9)
+
+
+def test_ml_has_the_best_exponent_and_one_head_the_worst(rng: torch.Generator) -> None:
+    for _ in range(2):
+        task = sih.Task(sih.random_transition_matrix(3, rng=rng), lags=(1, 2, 3), length=10)
+        ml, estimator, one_head = (error_exponent(task, score) for score in SCORES)
+        assert ml >= estimator - 1e-12
+        assert estimator > one_head > 0
+
+
+def test_impossible_transitions(rng: torch.Generator) -> None:
+    """ML is out of doubt once a rival's transition is impossible: its lead can only stay behind."""
+    task = sih.Task(sih.random_sparse(3, rng=rng, nonzero=2), lags=(1, 2), length=10)
+    assert not (task.P > 0).all()
+    for k, r in ((1, 2), (2, 1)):
+        assert 0 < exponent(task, k, r, "estimator") <= exponent(task, k, r, "ML") + 1e-9 < math.inf
+    law = oracles_claim.lead_distribution(
+        task.P.tolist(),
+        task.stationary.tolist(),
+        [1, 2],
+        1,
+        lambda p: math.log(p[1] / p[0]) if p[1] else -math.inf,
+        [True] * 14,
+    )
+    ahead, tied = (sum(p for x, p in law.items() if lo < x <= hi) for lo, hi in ((1e-6, math.inf), (-1e-6, 1e-6)))
+    assert 0.8 * ahead < overtaking_probability(lead(task, 1, 2, "ML"), 14) < 1.2 * (ahead + tied)
+
+
+def test_equal_rows_tell_nothing() -> None:
+    task = sih.Task([[0.3, 0.7], [0.3, 0.7]], lags=(1, 2), length=10)
+    for score in SCORES:
+        assert exponent(task, 1, 2, score) == 0.0
+
+
+def test_bad_input(task: sih.Task) -> None:
+    with pytest.raises(ValueError, match="two of the lags"):
+        lead(task, 1, 1, "ML")
+    with pytest.raises(ValueError, match="at most 65536 windows"):
+        lead(sih.Task(task.P, (1, 12), 20), 1, 12, "ML")

@@ -1,0 +1,78 @@
+"""A search depends on its config and the round's number alone, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import sih
+from sih.theory.claim import claim_table
+from sih.theory.search import SearchConfig, SearchState, rounds
+
+SMALL = SearchConfig(states=(3, 4), sizes=(3,), max_lag=5, starts=4, steps=4)
+
+
+def run(config: SearchConfig, state: SearchState, count: int) -> SearchState:
+    for num_states, found in itertools.islice(rounds(config, state.rounds), count):
+        state.update(num_states, found)
+    return state
+
+
+def test_stopped_and_resumed_is_the_same(tmp_path: Path) -> None:
+    whole = run(SMALL, SearchState(SMALL), 4)
+    run(SMALL, SearchState(SMALL), 1).save(tmp_path)
+    resumed = run(SMALL, SearchState.load(tmp_path), 3)
+    assert resumed == whole
+    assert whole.rounds == 4
+    assert whole.descents == {"3 states, 3 lags": 8, "4 states, 3 lags": 8}
+
+
+def test_the_worst_file_is_the_worst_case(tmp_path: Path) -> None:
+    state = run(SMALL, SearchState(SMALL), 2)
+    state.save(tmp_path)
+    worst = state.least
+    assert worst is not None
+    assert worst.ratio == min(w.ratio for w in state.worst.values())
+    table = claim_table(sih.load_transition_matrix(tmp_path / "worst.csv"), worst.lags)
+    k, r = worst.lags.index(worst.true_lag), worst.lags.index(worst.rival)
+    assert table.gaps[k, r].item() == pytest.approx(worst.gap, abs=1e-11)
+
+
+def test_false_statements_are_violated() -> None:
+    wrong = replace(SMALL, statement="wrong-lag")
+    assert run(wrong, SearchState(wrong), 2).violations > 0
+
+
+def test_given_lags_are_the_only_ones() -> None:
+    config = SearchConfig(states=(3,), lags=(2, 3, 7), starts=2, steps=1)
+    assert {found.statement.lags for _, found in itertools.islice(rounds(config), 3)} == {(2, 3, 7)}
+
+
+def test_true_lags_vary() -> None:
+    config = SearchConfig(states=(2,), lags=(1, 2, 3), starts=1, steps=1)
+    assert {found.statement.true_lag for _, found in itertools.islice(rounds(config), 25)} == {1, 2, 3}
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "search.json").write_text(json.dumps({"rounds": 3}))
+    with pytest.raises(ValueError, match="not the state of a search"):
+        SearchState.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"states": (1,)}, "2 or more"),
+        ({"sizes": (3, 20)}, "from 2 to max_lag=12"),
+        ({"starts": 0}, "at least 1"),
+        ({"statement": "anything"}, "'claim', 'wrong-lag' or 'non-stationary'"),
+        ({"lags": (3, 1)}, "increasing"),
+    ],
+)
+def test_bad_config(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SearchConfig(**change)  # type: ignore[arg-type]
