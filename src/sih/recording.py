@@ -21,7 +21,7 @@ from torch import Tensor
 from sih.files import atomic_write
 from sih.models.storage import config_of
 from sih.runs import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
-from sih.training import Step, TrainConfig, Trainer
+from sih.training import Step, TrainConfig, Trainer, check_device
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 30.0
@@ -46,6 +46,7 @@ class Recorder:
     ) -> None:
         self.config, self.folder = config, Path(folder)
         self.checkpoint_seconds, self.losses = checkpoint_seconds, list[float]()
+        check_device(device)
         self._check_folder()
         environment = Run(self.folder).environment or describe_environment(device, threads)
         self.seconds = float(environment.pop("seconds", 0.0))

@@ -74,7 +74,7 @@ class Trainer:
     """A run in progress: model, optimiser, generator, steps done. `state()` is all of it, `restore` goes back to it."""
 
     def __init__(self, config: TrainConfig, device: torch.device | str = "cpu") -> None:
-        self.config, self.device, self.step = config, torch.device(device), 0
+        self.config, self.device, self.step = config, check_device(device), 0
         self.task = config.task()
         self._tasks = {length: self.task.with_length(length) for _, length in config.shorter}
         self._tasks[config.length] = self.task
@@ -180,6 +180,15 @@ def train(config: TrainConfig, device: torch.device | str = "cpu") -> Iterator[S
     [0, 1, 2, 3]
     """
     return iter(Trainer(config, device))
+
+
+def check_device(device: torch.device | str) -> torch.device:
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ValueError(f"device is cpu, or cuda where there is one; cannot compute on {str(device)!r}") from None
+    return found
 
 
 def _grad(weight: Tensor) -> Tensor:

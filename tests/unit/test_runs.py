@@ -211,6 +211,12 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_training(
     assert "cannot write to" in err
 
 
+def test_a_device_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, str(tmp_path / "run"), "--device", "abacus"]) == 2
+    assert "cannot compute on 'abacus'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
     """The largest file the process may write stands in for the disk."""
     make(tmp_path / "run", stop_after=5)
