@@ -17,6 +17,7 @@ COMMAND = [
     "2", "--dim", "8", "--qk-dim", "4", "--batch", "4", "--evaluate-every", "25", "--held-out", "8", "--threads", "1",
     "--seed", "3",
 ]  # fmt: skip
+STEPS = ("--steps", "300")
 KEPT = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 
@@ -64,11 +65,18 @@ def _written(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple(found)
 
 
-def test_killed_at_random_moments_the_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    more = ("--steps", "400", "--checkpoint-seconds", "0.02")
-    finish(whole, *more)
-    caught = kill_until_done(killed, 4, random.Random(0), *more)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 300 steps that nobody stopped."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    finish(folder, *STEPS)
+    return folder
+
+
+def test_killed_at_random_moments_the_run_ends_with_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    more = (*STEPS, "--checkpoint-seconds", "0.02")
+    caught = kill_until_done(killed, 3, random.Random(0), *more)
     finish(killed, *more)
     assert caught >= 1
     assert contents(killed) == contents(whole)
@@ -88,19 +96,17 @@ def test_killed_many_times(seed: int, every: str, tmp_path: Path) -> None:
     assert contents(killed) == contents(whole)
 
 
-def test_interrupted_it_saves_says_how_to_go_on_and_ends_the_same(tmp_path: Path) -> None:
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    more = ("--steps", "300")
-    finish(whole, *more)
-    process = start(stopped, *more)
+def test_interrupted_it_saves_says_how_to_go_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
+    stopped = tmp_path / "stopped"
+    process = start(stopped, *STEPS)
     while process.poll() is None and not (stopped / "checkpoint.safetensors").exists():
         time.sleep(0.005)
-    time.sleep(0.1)
+    time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert err.startswith("sih: interrupted: ")
     assert err.count("\n") == 1
     assert "go on with: sih train --lags 1 2" in err
-    finish(stopped, *more)
+    finish(stopped, *STEPS)
     assert contents(stopped) == contents(whole)
