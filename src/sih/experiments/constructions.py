@@ -46,8 +46,8 @@ class Config:
     length: int = 128
     lam: float = 500.0
     beta: float = 100.0
-    matrices: int = 8
-    sequences: int = 48
+    matrices: int = 12
+    sequences: int = 64
     seed: int = 0
 
 
@@ -141,10 +141,22 @@ def table(curves: Curves) -> list[list[str]]:
     rows = [["", *("{" + ",".join(map(str, lags)) + "}" for lags in curves.config.lag_sets)]]
     for name in _LOOKS:
         cells = [
-            f"{mean[name]:.4f}±{error[name]:.4f}" if name in mean else ""
+            style.with_error(mean[name], error[name]) if name in mean else ""
             for mean, error in zip(curves.mean, curves.mean_error, strict=True)
         ]
         rows.append([name, *cells])
+    return rows
+
+
+def against_ml(curves: Curves, positions: tuple[int, ...] = (8, 16, 32, 64)) -> list[list[str]]:
+    """Header and rows: KL of the paper's construction minus that of ML after so many tokens, on the same sequences."""
+    shown = [i for i in positions if i <= curves.config.length]
+    rows = [["lags", *map(str, shown)]]
+    for lags, over, error in zip(curves.config.lag_sets, curves.over_ml, curves.over_ml_error, strict=True):
+        name = "{" + ",".join(map(str, lags)) + "}"
+        rows.append(
+            [name, *(style.with_error(over["construction"][i - 1], error["construction"][i - 1]) for i in shown)]
+        )
     return rows
 
 

@@ -121,7 +121,7 @@ def table(curves: Curves) -> list[list[str]]:
     rows = [["predictor", *("{" + ",".join(map(str, lags)) + "}" for lags in curves.config.lag_sets)]]
     for name in PREDICTORS:
         cells = zip(curves.mean, curves.mean_error, strict=True)
-        rows.append([name, *(f"{mean[name]:.4f}±{error[name]:.4f}" for mean, error in cells)])
+        rows.append([name, *(style.with_error(mean[name], error[name]) for mean, error in cells)])
     return rows
 
 

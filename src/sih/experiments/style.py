@@ -51,6 +51,11 @@ def paper_style() -> Iterator[None]:
         yield
 
 
+def with_error(value: float, error: float) -> str:
+    """A number of a table, 4 decimals, no zero before the point: .0128±.0003."""
+    return f"{value:.4f}±{error:.4f}".replace("0.", ".")
+
+
 def save(figure: Figure, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .svg and .png; without dates inside, so that the same figure is the same bytes."""
     paths = [Path(stem).with_suffix(f".{ending}") for ending in FORMATS]
