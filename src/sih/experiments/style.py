@@ -59,6 +59,9 @@ def with_error(value: float, error: float) -> str:
 def save(figure: Figure, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .svg and .png; without dates inside, so that the same figure is the same bytes."""
     paths = [Path(stem).with_suffix(f".{ending}") for ending in FORMATS]
+    with paper_style():
+        figure.draw_without_rendering()  # find the layout once, not for every format
+        figure.set_layout_engine("none")
     for path in paths:
         metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[path.suffix[1:]]
         buffer = io.BytesIO()
