@@ -127,10 +127,18 @@ def memory_of(kind: str, heads: Sequence[int]) -> int:
         step = plain_step(model, tokens, "dense")
     else:
         step = fast_step(model, tokens, WHOLE if "one piece" in kind else None)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     step()
     step()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return peak() - before
+
+
+def peak() -> int:
+    """Kilobytes this process has had at most. Linux hands a parent's ru_maxrss on to its children, so not that one."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
 
 
 Growth = dict[str, list[tuple[int, float, float]]]

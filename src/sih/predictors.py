@@ -83,6 +83,7 @@ def ngram(
     """
     if not (pseudo_count >= 0 and math.isfinite(pseudo_count)):
         raise ValueError(f"pseudo_count is a number of imagined observations, 0 or more; got {pseudo_count}")
+    tokens = _check_tokens(tokens, task)
     law = stationary_law(tokens, task)
     size, time = tokens.shape
     first = task.max_lag - 1  # the first position with a whole context behind it
@@ -160,6 +161,7 @@ def mixture(
     weights: Float[Tensor, "batch time lag"], tokens: Int[Tensor, "batch time"], task: Task
 ) -> Float[Tensor, "batch time state"]:
     r"""$\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$: the token that each lag would copy, weighed."""
+    tokens = _check_tokens(tokens, task)
     law = stationary_law(tokens, task)
     P = task.P.to(tokens.device)
     first = task.max_lag - 1

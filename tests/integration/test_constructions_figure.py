@@ -29,7 +29,8 @@ def test_one_head_is_worse_than_enough(curves: constructions.Curves) -> None:
 
 def test_figure_and_table_need_only_the_data(curves: constructions.Curves) -> None:
     figure = constructions.draw(curves)
-    assert figure.axes[1].get_title() == "lags {1, 3, 4}, least heads: 4"
+    assert figure.axes[1].get_title() == "lags {1,3,4}, least heads: 4"
+    assert [len(row) for row in constructions.against_ml(curves)] == [4] * 5
     rows = constructions.table(curves)
     assert len(rows) == 7
     assert rows[5][2] == ""  # two lags, one head: not for three lags

@@ -40,5 +40,5 @@ def test_the_figure_and_table_need_only_the_data(curves: predictors.Curves) -> N
         *([*part, part[1]] for part in (curves.kl, curves.kl_error, curves.mean, curves.mean_error)),
     )
     figure = predictors.draw(four)
-    assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1, 2, 3}", "lags {1, 3}"]
+    assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1,2,3}", "lags {1,3}"]
     assert len(predictors.table(four)) == 1 + len(predictors.PREDICTORS)

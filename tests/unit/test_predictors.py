@@ -119,6 +119,15 @@ def test_laws_sum_to_one_and_start_stationary(name: str, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
+def test_tokens_of_any_integer_type_and_of_any_length(name: str, task: Task, rng: torch.Generator) -> None:
+    tokens = sih.sample(task, 2, rng=rng).tokens
+    assert torch.equal(PREDICTORS[name](tokens.to(torch.int32), task), PREDICTORS[name](tokens, task))
+    assert torch.equal(PREDICTORS[name](tokens.to(torch.int8), task), PREDICTORS[name](tokens, task))
+    for length in (0, 1, 2, 3, 4):
+        assert PREDICTORS[name](tokens[:, :length], task).shape == (2, length, 5)
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
 @given(data=st.data())
 def test_changing_a_token_changes_nothing_before_it(name: str, data: st.DataObject) -> None:
     task, batch = data.draw(tasks_with_tokens())

@@ -38,6 +38,7 @@ def reproduce(out: Path = Path("out"), seed: int = 0) -> None:
     _show(
         console, "The same for circuits run as weights (T = 128, lam = 500, beta = 100)", constructions.table(circuits)
     )
+    _show(console, "KL of the construction minus that of ML, after so many tokens", constructions.against_ml(circuits))
     for path in paths:
         console.print(f"wrote {path}")
 

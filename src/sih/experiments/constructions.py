@@ -6,7 +6,6 @@ Bayes-optimal circuit.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +15,8 @@ from torch import Tensor
 
 from sih.construction import construct
 from sih.experiments import style
+from sih.experiments.kl_panels import Look, braces, draw_panels, standard_error
+from sih.experiments.kl_panels import mean as mean_of
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood
@@ -29,7 +30,7 @@ CIRCUITS: dict[str, dict[str, Any]] = {
     "two lags, 1 head": {"target": "two-lags"},
     "Bayes-optimal construction": {"target": "bayes"},
 }
-_LOOKS: dict[str, tuple[str, Any, float]] = {
+_LOOKS: dict[str, Look] = {
     "BMA": (style.BLACK, "-", 2.4),
     "ML": (style.RED, (0, (1, 1)), 1.2),
     "construction": (style.BLUE, "-", 1.2),
@@ -46,8 +47,8 @@ class Config:
     length: int = 128
     lam: float = 500.0
     beta: float = 100.0
-    matrices: int = 8
-    sequences: int = 48
+    matrices: int = 12
+    sequences: int = 64
     seed: int = 0
 
 
@@ -99,58 +100,41 @@ def compute(config: Config) -> Curves:
                 means.setdefault(name, []).append(mean_kl(kl, task).mean())
         over = {name: [a - b for a, b in zip(rows, found["ML"], strict=True)] for name, rows in found.items()}
         curves.heads.append(heads)
-        curves.kl.append({name: _mean(rows).tolist() for name, rows in found.items()})
-        curves.kl_error.append({name: _error(rows).tolist() for name, rows in found.items()})
-        curves.over_ml.append({name: _mean(rows).tolist() for name, rows in over.items()})
-        curves.over_ml_error.append({name: _error(rows).tolist() for name, rows in over.items()})
-        curves.mean.append({name: _mean(rows).item() for name, rows in means.items()})
-        curves.mean_error.append({name: _error(rows).item() for name, rows in means.items()})
+        curves.kl.append({name: mean_of(rows).tolist() for name, rows in found.items()})
+        curves.kl_error.append({name: standard_error(rows).tolist() for name, rows in found.items()})
+        curves.over_ml.append({name: mean_of(rows).tolist() for name, rows in over.items()})
+        curves.over_ml_error.append({name: standard_error(rows).tolist() for name, rows in over.items()})
+        curves.mean.append({name: mean_of(rows).item() for name, rows in means.items()})
+        curves.mean_error.append({name: standard_error(rows).item() for name, rows in means.items()})
     return curves
 
 
 def draw(curves: Curves) -> Figure:
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 4.2))
-        axes = figure.subplots(2, 2, sharex=True, sharey=True)
-        for panel, (ax, lags) in enumerate(zip(axes.flat, curves.config.lag_sets, strict=True)):
-            first = lags[-1] - 1
-            positions = torch.arange(first + 1, curves.config.length + 1)
-            for name, values in curves.kl[panel].items():
-                colour, dashes, width = _LOOKS[name]
-                y = torch.tensor(values[first:]).clamp_min(1e-9)
-                spread = torch.tensor(curves.kl_error[panel][name][first:])
-                ax.plot(positions, y, color=colour, linestyle=dashes, lw=width, label=name)
-                ax.fill_between(positions, (y - spread).clamp_min(1e-9), y + spread, color=colour, alpha=0.15, lw=0)
-            count = curves.heads[panel]["construction"]
-            ax.set_title(f"lags {{{', '.join(map(str, lags))}}}, least heads: {count}")
-            ax.set_yscale("log")
-            ax.set_ylim(2e-6, 2)
-            ax.set_xlim(0, curves.config.length)
-            ax.grid(True, which="major", lw=0.3, alpha=0.5)
-        for ax in axes[-1]:
-            ax.set_xlabel("position $i$ in the sequence")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("KL to the true law (nats)")
-        handles, labels = axes.flat[-1].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    return figure
+    sets = curves.config.lag_sets
+    counts = [heads["construction"] for heads in curves.heads]
+    titles = [f"lags {braces(lags)}, least heads: {count}" for lags, count in zip(sets, counts, strict=True)]
+    return draw_panels(sets, titles, curves.kl, curves.kl_error, _LOOKS)
 
 
 def table(curves: Curves) -> list[list[str]]:
     """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
-    rows = [["", *("{" + ",".join(map(str, lags)) + "}" for lags in curves.config.lag_sets)]]
+    rows = [["", *(braces(lags) for lags in curves.config.lag_sets)]]
     for name in _LOOKS:
         cells = [
-            f"{mean[name]:.4f}±{error[name]:.4f}" if name in mean else ""
+            style.with_error(mean[name], error[name]) if name in mean else ""
             for mean, error in zip(curves.mean, curves.mean_error, strict=True)
         ]
         rows.append([name, *cells])
     return rows
 
 
-def _mean(values: list[Tensor]) -> Tensor:
-    return torch.stack(values).mean(dim=0)
-
-
-def _error(values: list[Tensor]) -> Tensor:
-    return torch.stack(values).std(dim=0) / math.sqrt(len(values))
+def against_ml(curves: Curves, positions: tuple[int, ...] = (8, 16, 32, 64)) -> list[list[str]]:
+    """Header and rows: KL of the paper's construction minus that of ML after so many tokens, on the same sequences."""
+    shown = [i for i in positions if i <= curves.config.length]
+    rows = [["lags", *map(str, shown)]]
+    for lags, over, error in zip(curves.config.lag_sets, curves.over_ml, curves.over_ml_error, strict=True):
+        name = braces(lags)
+        rows.append(
+            [name, *(style.with_error(over["construction"][i - 1], error["construction"][i - 1]) for i in shown)]
+        )
+    return rows

@@ -80,8 +80,12 @@ def compute(config: Config, report: Callable[[str], None] = lambda line: None) -
             for name, options in circuits.items():
                 circuit: Circuit = construct(task, **options).circuit
                 found.setdefault(name, []).append(_kl(circuit_weights(batch.tokens, task, circuit), batch, task))
-            head = descend(task, config, rng)
-            found.setdefault("1 head, found by descent", []).append(_kl(head(batch.tokens).detach(), batch, task))
+            for name, start in (("random weights", False), ("the circuit", True)):
+                head = MixingHead(task, rng)
+                if start:
+                    head.start_at_the_circuit()
+                weights = descend(head, task, config, rng)(batch.tokens).detach()
+                found.setdefault(f"1 head, descent from {name}", []).append(_kl(weights, batch, task))
             found.setdefault("BMA", []).append(_kl(lag_posterior(batch.tokens, task), batch, task))
             report(f"lags {lags}, matrix {repetition + 1} of {config.matrices}")
         table.mean.append({name: sum(values) / len(values) for name, values in found.items()})
@@ -105,6 +109,16 @@ class MixingHead(torch.nn.Module):
         self.log_temper = torch.nn.Parameter(torch.tensor(math.log(0.3), dtype=torch.float64))
         self.log_beta = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
 
+    @torch.no_grad()
+    def start_at_the_circuit(self, temper: float = 0.05) -> None:
+        """The Bayes circuit on the offsets that one head can keep apart, and a little of the others."""
+        taken = torch.tensor([self.frame.head_of(o) == 0 for o in range(self.task.length)])
+        self.attend.copy_(torch.where(taken, math.log(math.e - 1), -4.0))  # softplus: 1 and 0.02
+        self.read.zero_()
+        self.read[torch.arange(self.task.length)[taken] + 1 + self.span] = 1.0
+        self.log_temper.fill_(math.log(temper))
+        self.log_beta.fill_(math.log(len(self.task.lags) / temper))
+
     def forward(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time lag"]:
         log_p = normalised(tokens, self.task, self.frame, 1.0).clamp_min(1e-300).log()
         seen = torch.arange(tokens.shape[1]) >= self.task.max_lag
@@ -122,9 +136,8 @@ class MixingHead(torch.nn.Module):
         return torch.softmax(self.log_beta.exp() * torch.stack(scores, dim=-1), dim=-1)
 
 
-def descend(task: Task, config: Config, rng: torch.Generator) -> MixingHead:
+def descend(head: MixingHead, task: Task, config: Config, rng: torch.Generator) -> MixingHead:
     """Adam with a cosine schedule on the loss of the next token, past the first max_lag."""
-    head = MixingHead(task, rng)
     optimiser = torch.optim.Adam(head.parameters(), lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.steps)
     first = task.max_lag

@@ -5,7 +5,6 @@ Sets the scene for the paper's Fig. 4: the same axes and lag sets, without the t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +14,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.experiments import style
+from sih.experiments.kl_panels import Look, braces, draw_panels, standard_error
+from sih.experiments.kl_panels import mean as mean_of
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood, ngram, selective, stationary_law
@@ -30,13 +31,13 @@ PREDICTORS: dict[str, Callable[[Tensor, Task], Tensor]] = {
     "n-gram in context": ngram,
     "stationary law": stationary_law,
 }
-_LOOKS = {
-    "BMA": (style.BLACK, "-"),
-    "selective, sum (β=3)": (style.GREEN, (0, (4, 1))),
-    "selective, mean (β=100)": (style.BLUE, "-"),
-    "ML": (style.RED, (0, (1, 1))),
-    "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1))),
-    "stationary law": (style.ORANGE, (0, (5, 2))),
+_LOOKS: dict[str, Look] = {
+    "BMA": (style.BLACK, "-", 1.2),
+    "selective, sum (β=3)": (style.GREEN, (0, (4, 1)), 1.2),
+    "selective, mean (β=100)": (style.BLUE, "-", 1.2),
+    "ML": (style.RED, (0, (1, 1)), 1.2),
+    "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
+    "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
 }
 
 
@@ -82,52 +83,22 @@ def compute(config: Config) -> Curves:
                 found = kl_to_truth(predictor(batch.tokens, task), batch, task)
                 curves[name].append(found.mean(dim=0))
                 means[name].append(mean_kl(found, task).mean())
-        kl.append({name: _mean(c).tolist() for name, c in curves.items()})
-        kl_error.append({name: _error(c).tolist() for name, c in curves.items()})
-        mean.append({name: _mean(m).item() for name, m in means.items()})
-        mean_error.append({name: _error(m).item() for name, m in means.items()})
+        kl.append({name: mean_of(c).tolist() for name, c in curves.items()})
+        kl_error.append({name: standard_error(c).tolist() for name, c in curves.items()})
+        mean.append({name: mean_of(m).item() for name, m in means.items()})
+        mean_error.append({name: standard_error(m).item() for name, m in means.items()})
     return Curves(config, kl, kl_error, mean, mean_error)
 
 
 def draw(curves: Curves) -> Figure:
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 4.2))
-        axes = figure.subplots(2, 2, sharex=True, sharey=True)
-        for ax, lags, kl, error in zip(axes.flat, curves.config.lag_sets, curves.kl, curves.kl_error, strict=True):
-            first = lags[-1] - 1  # the first position whose next token a lag has made
-            positions = torch.arange(first + 1, curves.config.length + 1)
-            for name, values in kl.items():
-                colour, dashes = _LOOKS[name]
-                y = torch.tensor(values[first:]).clamp_min(1e-9)
-                spread = torch.tensor(error[name][first:])
-                ax.plot(positions, y, color=colour, linestyle=dashes, label=name)
-                ax.fill_between(positions, (y - spread).clamp_min(1e-9), y + spread, color=colour, alpha=0.2, lw=0)
-            ax.set_title(f"lags {{{', '.join(map(str, lags))}}}")
-            ax.set_yscale("log")
-            ax.set_ylim(2e-6, 2)
-            ax.set_xlim(0, curves.config.length)
-            ax.grid(True, which="major", lw=0.3, alpha=0.5)
-        for ax in axes[-1]:
-            ax.set_xlabel("position $i$ in the sequence")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("KL to the true law (nats)")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    return figure
+    sets = curves.config.lag_sets
+    return draw_panels(sets, [f"lags {braces(lags)}" for lags in sets], curves.kl, curves.kl_error, _LOOKS)
 
 
 def table(curves: Curves) -> list[list[str]]:
     """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
-    rows = [["predictor", *("{" + ",".join(map(str, lags)) + "}" for lags in curves.config.lag_sets)]]
+    rows = [["predictor", *(braces(lags) for lags in curves.config.lag_sets)]]
     for name in PREDICTORS:
         cells = zip(curves.mean, curves.mean_error, strict=True)
-        rows.append([name, *(f"{mean[name]:.4f}±{error[name]:.4f}" for mean, error in cells)])
+        rows.append([name, *(style.with_error(mean[name], error[name]) for mean, error in cells)])
     return rows
-
-
-def _mean(values: list[Tensor]) -> Tensor:
-    return torch.stack(values).mean(dim=0)
-
-
-def _error(values: list[Tensor]) -> Tensor:
-    return torch.stack(values).std(dim=0) / math.sqrt(len(values))

@@ -51,9 +51,17 @@ def paper_style() -> Iterator[None]:
         yield
 
 
+def with_error(value: float, error: float) -> str:
+    """A number of a table, 4 decimals, no zero before the point: .0128±.0003."""
+    return f"{value:.4f}±{error:.4f}".replace("0.", ".")
+
+
 def save(figure: Figure, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .svg and .png; without dates inside, so that the same figure is the same bytes."""
     paths = [Path(stem).with_suffix(f".{ending}") for ending in FORMATS]
+    with paper_style():
+        figure.draw_without_rendering()  # find the layout once, not for every format
+        figure.set_layout_engine("none")
     for path in paths:
         metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[path.suffix[1:]]
         buffer = io.BytesIO()

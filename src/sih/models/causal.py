@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-RUN = 32
+RUN = 64
 """Rows in a block, about: shorter blocks compute less that the mask removes, longer ones multiply faster."""
 
 

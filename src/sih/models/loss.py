@@ -4,9 +4,9 @@ A batch's activations are larger than any cache, and memory that large is asked 
 step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
 stays warm; the sums are the same. It also bounds the memory of a step, whatever the batch.
 
-On a CPU the parts go to as many threads as torch may use, each of which works alone: a step is made of many small
-operations, and two cores that share each of them wait for one another more than two that share none. The parts are
-added up in their order, so that the result does not depend on which thread was first.
+On a CPU the standard model's parts go to as many threads as torch may use, each of which works alone: its step is made
+of many small operations, and two cores that share each of them wait for one another more than two that share none. The
+parts are added up in their order, so that the result does not depend on which thread was first.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def _terms(tokens: Tensor) -> int:
 
 
 def _side_by_side(
-    work: Callable[[Tensor], tuple[Tensor, Sequence[Tensor]]], parts: Sequence[Tensor]
+    work: Callable[[Tensor], tuple[Tensor, Sequence[Tensor]]], parts: Sequence[Tensor], threads: int
 ) -> Iterator[tuple[Tensor, Sequence[Tensor]]]:
-    """The work on each part, in order; on a CPU by as many threads as torch may use, a thread a part."""
-    threads = min(torch.get_num_threads(), len(parts))
-    if threads == 1 or parts[0].device.type != "cpu":
+    """The work on each part, in order, by so many threads."""
+    threads = min(threads, len(parts))
+    if threads == 1:
         yield from map(work, parts)
         return
     allowed = torch.get_num_threads()
@@ -95,7 +95,10 @@ class _NextTokenLoss(torch.autograd.Function):
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = parameters[0].new_zeros(())
-        for summed, grads in _side_by_side(part, torch.split(tokens, rows)):
+        # The disentangled model's products are large enough for threads to share, and its memory counts.
+        alone = isinstance(model, DisentangledTransformer) or tokens.device.type != "cpu"
+        threads = 1 if alone else torch.get_num_threads()
+        for summed, grads in _side_by_side(part, torch.split(tokens, rows), threads):
             loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad

@@ -40,6 +40,7 @@ def test_descent_beats_the_papers_single_head_on_a_small_case() -> None:
     )
     (mean,) = table.mean
     assert mean["BMA"] == pytest.approx(mean["all heads, Bayes"], abs=1e-6)
-    assert mean["BMA"] < mean["1 head, found by descent"] < mean["1 head, the paper's"]
+    assert mean["BMA"] < mean["1 head, descent from random weights"] < mean["1 head, the paper's"]
     assert mean["1 head, Bayes on what it keeps"] < mean["1 head, the paper's"]
+    assert mean["BMA"] < mean["1 head, descent from the circuit"] < mean["1 head, the paper's"]
     assert len(one_head.rows(table)) == 1 + len(mean)
