@@ -36,7 +36,7 @@ def harmonic(**changes: Any) -> TrainConfig:
         "betas": (0.9, 0.99),
         "schedule": "cosine",
         "warmup": min(50, steps),
-        "held": steps // 12,
+        "held": min(400, steps // 4),
         "shorter": tuple((until, short) for until, short in stages if until and short < length),
     }
     return TrainConfig(**{**recipe, **changes})
