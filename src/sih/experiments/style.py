@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,12 +54,12 @@ def paper_style() -> Iterator[None]:
 
 def with_error(value: float, error: float) -> str:
     """A number of a table, 4 decimals, no zero before the point: .0128±.0003."""
-    return f"{value:.4f}±{error:.4f}".replace("0.", ".")
+    return re.sub(r"(?<!\d)0\.", ".", f"{value:.4f}±{error:.4f}")
 
 
 def save(figure: Figure, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .svg and .png; without dates inside, so that the same figure is the same bytes."""
-    paths = [Path(stem).with_suffix(f".{ending}") for ending in FORMATS]
+    paths = [Path(f"{stem}.{ending}") for ending in FORMATS]  # a stem may have dots of its own, as standard-1.2.3
     with paper_style():
         figure.draw_without_rendering()  # find the layout once, not for every format
         figure.set_layout_engine("none")
