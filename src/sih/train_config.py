@@ -74,8 +74,8 @@ class TrainConfig:
         assign(self, "betas", tuple(self.betas))
         names = ("states", "length", "dim", "qk_dim", "max_period", "steps", "batch", "evaluate_every", "held_out")
         check_sizes(**{name: getattr(self, name) for name in names})
-        if not 0 < self.learning_rate <= 100:
-            raise ValueError(f"learning_rate is a positive number up to 100, e.g. 0.001; got {self.learning_rate!r}")
+        if not 0 < self.learning_rate <= 1e30:
+            raise ValueError(f"learning_rate is a positive number up to 1e30, e.g. 0.001; got {self.learning_rate!r}")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas are two numbers from 0 to below 1, e.g. (0.9, 0.999); got {self.betas!r}")
         if not 0 <= self.warmup <= self.steps:
