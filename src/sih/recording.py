@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from sih.files import atomic_write
+from sih.models import compiled
 from sih.models.storage import config_of
 from sih.runs import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
 from sih.training import Step, TrainConfig, Trainer, check_device
@@ -171,6 +172,7 @@ def describe_environment(device: str = "cpu", threads: int | None = None) -> dic
         "processor": torch.backends.cpu.get_cpu_capability(),
         "device": device,
         "threads": threads or torch.get_num_threads(),
+        "attention": "torch" if compiled.library() is None else "compiled",
     }
 
 

@@ -169,10 +169,11 @@ def _say_how_it_begins(recorder: Recorder, console: Console) -> None:
         f"{config.steps:,} steps, {recorder.environment['threads']} threads -> {recorder.folder}"
     )
     here = describe_environment(recorder.environment["device"], recorder.environment["threads"])
-    for name in ("torch", "processor"):
-        if here[name] != recorder.environment[name]:
+    for name in ("torch", "processor", "attention"):
+        begun = recorder.environment.get(name, "torch")  # runs from before there was another attention
+        if here[name] != begun:
             console.print(
-                f"begun with {name} {recorder.environment[name]}, going on with {here[name]}: the result may differ in "
+                f"begun with {name} {begun}, going on with {here[name]}: the result may differ in "
                 "its last digits from that of a run never stopped"
             )
 

@@ -1,7 +1,8 @@
 """Causal attention summed over heads, with its gradient written out.
 
-Rows are taken in blocks; a block sees only the keys up to its end, so that most of what the mask would remove
-is never computed. Everything is a batched product of views: no head is copied out of the packed queries,
+In float32 on a CPU it is attention.c, if it can be compiled (`sih.models.compiled`). Otherwise it is made of torch's
+operations: rows are taken in blocks; a block sees only the keys up to its end, so that most of what the mask would
+remove is never computed, and everything is a batched product of views: no head is copied out of the packed queries,
 keys, values.
 """
 
@@ -15,6 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sih.models import compiled
+from sih.models.threads import side_by_side
+
 RUN = 64
 """Rows in a block, about: shorter blocks compute less that the mask removes, longer ones multiply faster."""
 
@@ -23,7 +27,10 @@ def causal_attention(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int | None = None
 ) -> Float[Tensor, "batch time values"]:
     r"""$\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$; `qkv` is [q_1 .. q_H | k_1 .. | v_1 .. v_H]."""
-    output: Tensor = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // RUN))  # type: ignore[no-untyped-call]
+    if blocks is None and compiled.wanted(qkv):
+        output: Tensor = _Compiled.apply(qkv, heads, qk_dim)  # type: ignore[no-untyped-call]
+    else:
+        output = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // RUN))  # type: ignore[no-untyped-call]
     return output
 
 
@@ -92,3 +99,24 @@ class _CausalAttention(torch.autograd.Function):
                     grad_k[h][:, :end] += to_k
                     grad_v[h][:, :end] += to_v
         return grad_qkv, None, None, None
+
+
+class _Compiled(torch.autograd.Function):
+    """attention.c on shares of the batch, as many as torch may use threads."""
+
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int) -> Tensor:
+        shares = qkv.contiguous().tensor_split(max(1, min(torch.get_num_threads(), qkv.shape[0])))
+        found = list(side_by_side(lambda share: compiled.forward(share, heads, qk_dim), shares, len(shares)))
+        ctx.save_for_backward(*shares, *(attention for _, attention in found))
+        ctx.qk_dim = qk_dim
+        return torch.cat([output for output, _ in found]) if len(found) > 1 else found[0][0]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        half = len(ctx.saved_tensors) // 2
+        shares, attention = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
+        parts = list(zip(shares, attention, above.tensor_split(half), strict=True))
+        grads = list(side_by_side(lambda part: compiled.backward(*part, ctx.qk_dim), parts, half))
+        return torch.cat(grads) if half > 1 else grads[0], None, None

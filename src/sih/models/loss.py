@@ -11,9 +11,7 @@ parts are added up in their order, so that the result does not depend on which t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -23,6 +21,7 @@ from torch.autograd.function import once_differentiable
 
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.standard import Transformer
+from sih.models.threads import side_by_side
 
 Model = Transformer | DisentangledTransformer
 ROWS = 32
@@ -60,28 +59,6 @@ def _terms(tokens: Tensor) -> int:
     return tokens.shape[0] * (tokens.shape[1] - 1)
 
 
-def _side_by_side(
-    work: Callable[[Tensor], tuple[Tensor, Sequence[Tensor]]], parts: Sequence[Tensor], threads: int
-) -> Iterator[tuple[Tensor, Sequence[Tensor]]]:
-    """The work on each part, in order, by so many threads."""
-    threads = min(threads, len(parts))
-    if threads == 1:
-        yield from map(work, parts)
-        return
-    allowed = torch.get_num_threads()
-    pool = _pool(threads)
-    torch.set_num_threads(1)  # while it lasts: the libraries below torch have one setting for all threads
-    try:
-        yield from pool.map(work, parts)
-    finally:
-        torch.set_num_threads(allowed)
-
-
-@lru_cache(maxsize=4)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, "sih-loss", initializer=torch.set_num_threads, initargs=(1,))
-
-
 class _NextTokenLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *parameters: Tensor) -> Tensor:
@@ -98,7 +75,7 @@ class _NextTokenLoss(torch.autograd.Function):
         # The disentangled model's products are large enough for threads to share, and its memory counts.
         alone = isinstance(model, DisentangledTransformer) or tokens.device.type != "cpu"
         threads = 1 if alone else torch.get_num_threads()
-        for summed, grads in _side_by_side(part, torch.split(tokens, rows), threads):
+        for summed, grads in side_by_side(part, torch.split(tokens, rows), threads):
             loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad
