@@ -12,12 +12,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
 import sih
 from benchmarks.timing import machine, medians
+from sih.models import compiled
 from sih.models.loss import Model
 
 WHOLE = 10**9
@@ -53,6 +55,16 @@ def fast_step(model: Model, tokens: Tensor, rows: int | None = None) -> Callable
         optimiser.step()
 
     return step
+
+
+def without_compiler(step: Callable[[], object]) -> Callable[[], object]:
+    """The step as it is on a machine that has none."""
+
+    def fallen_back() -> None:
+        with mock.patch.object(compiled, "wanted", return_value=False):
+            step()
+
+    return fallen_back
 
 
 def standard_operations(heads: Sequence[int], batch: int, time: int = 128, dim: int = 64, qk_dim: int = 32) -> int:
@@ -92,6 +104,7 @@ def standard(rounds: int = 7) -> None:
         calls = {
             "plain": plain_step(model, tokens, "plain"),
             "fused, loss in one piece": fast_step(model, tokens, WHOLE),
+            "fused, nothing compiled": without_compiler(fast_step(model, tokens)),
             "fused": fast_step(model, tokens),
         }
         report(f"standard {list(heads)}, batch 256", calls, standard_operations(heads, 256), rounds)
