@@ -50,6 +50,7 @@ def train(
     concentration: float | None = None,
     evaluate_every: int | None = None,
     held_out: int | None = None,
+    stored: Literal["float32", "float16"] | None = None,
     seed: int | None = None,
     out: Path | None = None,
     device: str = "cpu",
@@ -72,8 +73,8 @@ def train(
         dim: width of the standard model.
         qk_dim: width of queries and keys; its root is the temperature of the attention.
         mlp_dim: width of an MLP after every attention layer (none unless said).
-        init: how weights are drawn: uniform, normal (standard only) or harmonic (standard only).
-        max_period: the largest period of harmonic positions.
+        init: how weights are drawn: uniform, normal (standard only) or harmonic (docs/training.md).
+        max_period: the largest period of a harmonic model's positions.
         steps: updates.
         batch: sequences in a batch, drawn afresh at every step.
         learning_rate: Adam's.
@@ -87,6 +88,7 @@ def train(
         concentration: of the Dirichlet rows of a random matrix.
         evaluate_every: steps between two measurements of KL on the held-out sequences.
         held_out: number of held-out sequences.
+        stored: type of the numbers in the weights' file.
         seed: of the initial weights and the batches.
         out: the run's folder (runs/NAME, the name made from the configuration).
         device: where to compute, cpu or cuda.
