@@ -26,8 +26,8 @@ def harmonic(**changes: Any) -> TrainConfig:
     before long ones, batches of 64, a high rate that falls. Model, task and loss are the paper's (docs/training.md).
     """
     disentangled = changes.get("model") == "disentangled"
-    steps, length = changes.get("steps", 2400 if disentangled else 3600), changes.get("length", 128)
-    first, second = (steps // 3, 2 * steps // 3) if disentangled else (steps // 6, 5 * steps // 12)
+    steps, length = changes.get("steps", 3000 if disentangled else 3600), changes.get("length", 128)
+    first, second = (2 * steps // 5, 11 * steps // 15) if disentangled else (steps // 6, 5 * steps // 12)
     recipe = {
         "init": "harmonic",
         "max_period": 8,
