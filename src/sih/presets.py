@@ -22,22 +22,24 @@ def paper_disentangled(**changes: Any) -> TrainConfig:
 
 
 def harmonic(**changes: Any) -> TrainConfig:
-    """Finds the tiling in minutes: harmonic initialisation, layers that keep to their parts at first, short sequences
+    """Finds the circuit in minutes: harmonic initialisation, layers that keep to their parts at first, short sequences
     before long ones, batches of 64, a high rate that falls. Model, task and loss are the paper's (docs/training.md).
     """
-    steps, length = changes.get("steps", 3600), changes.get("length", 128)
-    stages = ((steps // 6, 32), (5 * steps // 12, 64))
+    disentangled = changes.get("model") == "disentangled"
+    steps, length = changes.get("steps", 3000 if disentangled else 3600), changes.get("length", 128)
+    first, second = (2 * steps // 5, 11 * steps // 15) if disentangled else (steps // 6, 5 * steps // 12)
     recipe = {
         "init": "harmonic",
         "max_period": 8,
         "steps": steps,
         "batch": 64,
-        "learning_rate": 5e-3,
+        "learning_rate": 5e-2 if disentangled else 5e-3,
         "betas": (0.9, 0.99),
         "schedule": "cosine",
         "warmup": min(50, steps),
-        "held": min(400, steps // 4),
-        "shorter": tuple((until, short) for until, short in stages if until and short < length),
+        "held": min(200 if disentangled else 400, steps // 4),
+        "shorter": tuple((until, short) for until, short in ((first, 32), (second, 64)) if until and short < length),
+        "stored": "float16" if disentangled else "float32",
     }
     return TrainConfig(**{**recipe, **changes})
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from sih.files import atomic_write
 from sih.models import compiled
-from sih.models.storage import config_of
+from sih.models.storage import weights_file
 from sih.runs import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
 from sih.training import Step, TrainConfig, Trainer, check_device
 
@@ -125,15 +125,11 @@ class Recorder:
                 self.metrics.flush()
 
     def _finish(self) -> None:
-        from safetensors.torch import save as to_bytes
-
         with _full_disk_is_explained(self.folder):
             os.fsync(self.metrics.fileno())
             self._write_environment()
-            model = self.trainer.model
-            weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
             with atomic_write(self.folder / WEIGHTS) as file:
-                file.write(to_bytes(weights, metadata={"config": json.dumps(config_of(model), sort_keys=True)}))
+                file.write(weights_file(self.trainer.model, self.config.stored))
             (self.folder / CHECKPOINT).unlink()
 
     def _check_folder(self) -> None:

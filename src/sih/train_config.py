@@ -13,12 +13,14 @@ from sih.markov import as_transition_matrix, random_transition_matrix
 from sih.models.checks import check_choice, check_heads, check_sizes
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.positions import draw_harmonic
+from sih.models.shared import SharedWeights
 from sih.models.standard import Transformer
 from sih.task import Batch, Task, check_lags, sample
 
 Model = Transformer | DisentangledTransformer
 MODELS = ("standard", "disentangled")
 SCHEDULES = ("constant", "cosine")
+STORED = ("float32", "float16")
 HELD_OUT_SEED = 2**40
 """Added to `matrix_seed`, the seed of the held-out sequences: far from the seeds people choose for training."""
 
@@ -33,11 +35,15 @@ class TrainConfig:
     `held_out` sequences that are the same throughout. `dim`, `qk_dim` and `mlp_dim` are the standard model's;
     the disentangled one uses sqrt(qk_dim) as its temperature, as the standard one does.
 
-    Two departures from the paper's optimisation, for the standard model with `init="harmonic"`
-    (`sih.models.positions`); model, task and loss stay the paper's. For the first `held` steps tokens, readout and
-    layer 1 keep to the parts they start with, and the layers between the first and the last stand still. `shorter`,
-    pairs of a step and a length, draws shorter sequences at first: length 32 until step 1,000, say, is ((1000, 32),);
-    positions stay as drawn meanwhile, so that those not seen yet fit what is learned on the others.
+    Two departures from the paper's optimisation, with `init="harmonic"`; model, task and loss stay the paper's. The
+    standard model's positions start as harmonics (`sih.models.positions`), the disentangled model's weights are moved
+    in coordinates that positions share (`sih.models.shared`), both up to `max_period`. For the first `held` steps
+    layer 1 and the readout keep to the parts they start with, and the layers between the first and the last stand
+    still. `shorter`, pairs of a step and a length, draws shorter sequences at first: length 32 until step 1,000, say,
+    is ((1000, 32),); a standard model's positions stay as drawn meanwhile, so that those not seen yet fit what is
+    learned on the others.
+
+    The trained weights are written as `stored` says; "float16" takes half the space.
     """
 
     model: str = "standard"
@@ -64,11 +70,13 @@ class TrainConfig:
     matrix: tuple[tuple[float, ...], ...] | None = None
     evaluate_every: int = 250
     held_out: int = 512
+    stored: str = "float32"
 
     def __post_init__(self) -> None:
         assign = object.__setattr__  # the dataclass is frozen
         check_choice("model", self.model, MODELS)
         check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("stored", self.stored, STORED)
         assign(self, "lags", check_lags(self.lags))
         assign(self, "heads", check_heads(self.heads))
         assign(self, "betas", tuple(self.betas))
@@ -118,10 +126,10 @@ class TrainConfig:
         """The model before its first step, drawn from `rng`; without one, only its shape matters and it is zero."""
         init = "zeros" if rng is None else self.init
         if self.model == "disentangled":
-            temperature = math.sqrt(self.qk_dim)
-            return DisentangledTransformer(
-                self.states, self.length, self.heads, temperature=temperature, init=init, rng=rng
-            )
+            if init == "harmonic":
+                assert rng is not None
+                return self.build_shared(rng).model
+            return self._disentangled(init, rng)
         sizes = (self.states, self.length, self.dim, self.qk_dim, self.heads, self.mlp_dim)
         if init != "harmonic":
             return Transformer(*sizes, init=init, rng=rng)
@@ -129,6 +137,18 @@ class TrainConfig:
         model = Transformer(*sizes, init="zeros")
         draw_harmonic(model, self.max_period, rng)
         return model
+
+    def build_shared(self, rng: torch.Generator, device: torch.device | str = "cpu") -> SharedWeights:
+        """The disentangled model that `build` makes, with the tables that its weights are made from."""
+        shared = SharedWeights(self._disentangled("zeros").to(device), self.max_period)
+        shared.draw(rng)
+        return shared
+
+    def _disentangled(self, init: str, rng: torch.Generator | None = None) -> DisentangledTransformer:
+        temperature = math.sqrt(self.qk_dim)
+        return DisentangledTransformer(
+            self.states, self.length, self.heads, temperature=temperature, init=init, rng=rng
+        )
 
     def held_out_batch(self, task: Task) -> Batch:
         """The sequences that the model is measured on; the same for all runs on one task."""

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from sih.metrics import kl_to_truth
 from sih.models.loss import next_token_loss
-from sih.models.positions import forbidden, parts
+from sih.models.positions import hold
+from sih.models.shared import SharedWeights
 from sih.models.standard import Transformer
 from sih.predictors import bma, maximum_likelihood
 from sih.task import Batch, sample
@@ -79,9 +80,16 @@ class Trainer:
         self._tasks = {length: self.task.with_length(length) for _, length in config.shorter}
         self._tasks[config.length] = self.task
         self.rng = torch.Generator().manual_seed(config.seed)
-        self.model = config.build(self.rng).to(self.device)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.learning_rate, betas=config.betas)
-        for weight in self.model.parameters():  # what Adam would make at its first step, so that step 0 has a state too
+        self.shared: SharedWeights | None = None
+        if config.init == "harmonic" and config.model == "disentangled":
+            self.shared = config.build_shared(self.rng, self.device)
+            self.model: Model = self.shared.model
+        else:
+            self.model = config.build(self.rng).to(self.device)
+        self.moving = dict(self.model.named_parameters()) if self.shared is None else self.shared.tables
+        """What Adam moves, by name: the model's weights, or their tables."""
+        self.optimizer = torch.optim.Adam(self.moving.values(), lr=config.learning_rate, betas=config.betas)
+        for weight in self.moving.values():  # what Adam would make at its first step, so that step 0 has a state too
             moments = {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
             self.optimizer.state[weight] = {"step": torch.zeros(()), **moments}
 
@@ -105,32 +113,30 @@ class Trainer:
             raise DivergedError(
                 f"the loss became {value} at step {self.step + 1}, learning rate {rate:g}; try a smaller one"
             )
-        self.optimizer.zero_grad()
+        self.model.zero_grad()
         loss.backward()
-        self._hold_still()
+        self._prepare_gradients()
         self.optimizer.step()
+        if self.shared is not None:
+            self.shared.spread()
         self.step += 1
         speed = tokens.numel() / (time.perf_counter() - begin)
         due = self.step % config.evaluate_every == 0 or self.step == config.steps
         return Step(self.step, value, rate, speed, self.evaluate() if due else None, self.model)
 
-    def _hold_still(self) -> None:
-        """No gradient for what does not move yet; its moments are 0 too, so Adam leaves it alone."""
+    def _prepare_gradients(self) -> None:
+        """The tables' gradients, if there are tables; none for what does not move yet: its moments are 0 too, so
+        that Adam leaves it alone."""
         config, model = self.config, self.model
-        if config.init != "harmonic" or not isinstance(model, Transformer):
-            return
-        if config.length_at(self.step) < config.length:
-            model.position.grad = None
-        if self.step < config.held:
-            _, output, tokens = parts(config.dim, config.max_period)
-            for weight, rows in forbidden(model, config.max_period):
-                _grad(weight)[..., rows, :] = 0
-            _grad(model.token)[:, : tokens.start] = 0
-            _grad(model.readout)[:, : output.start] = 0
-            _grad(model.readout)[:, output.stop :] = 0
-            for layer in model.each_layer()[1:-1]:
-                for weight in layer.parameters():
-                    weight.grad = None
+        if self.shared is not None:
+            self.shared.gather()
+            if self.step < config.held:
+                self.shared.hold()
+        elif config.init == "harmonic" and isinstance(model, Transformer):
+            if config.length_at(self.step) < config.length:
+                model.position.grad = None
+            if self.step < config.held:
+                hold(model, config.max_period)
 
     @torch.no_grad()
     def evaluate(self) -> Evaluation:
@@ -151,10 +157,11 @@ class Trainer:
     def state(self) -> dict[str, Tensor]:
         """Model, optimiser and generator as named tensors on the CPU; with `step`, all that the future depends on."""
         found = {"generator": self.rng.get_state(), "step": torch.tensor(self.step)}
-        for name, weight in self.model.named_parameters():
-            found[f"model/{name}"] = weight.detach()
-            for moment, value in self.optimizer.state[weight].items():
-                found[f"adam/{moment}/{name}"] = value
+        found |= {f"model/{name}": weight.detach() for name, weight in self.model.named_parameters()}
+        if self.shared is not None:
+            found |= {f"table/{name}": table.detach() for name, table in self.shared.tables.items()}
+        for name, weight in self.moving.items():
+            found |= {f"adam/{moment}/{name}": value for moment, value in self.optimizer.state[weight].items()}
         return {name: value.cpu().contiguous().clone() for name, value in found.items()}
 
     @torch.no_grad()
@@ -166,8 +173,12 @@ class Trainer:
                 raise ValueError(f"the state is not of this configuration: {name!r} does not fit")
         self.rng.set_state(state["generator"])
         self.step = int(state["step"])
-        for name, weight in self.model.named_parameters():
-            weight.copy_(state[f"model/{name}"])
+        kept = [("model", dict(self.model.named_parameters()))]
+        kept += [] if self.shared is None else [("table", self.shared.tables)]
+        for kind, weights in kept:
+            for name, weight in weights.items():
+                weight.copy_(state[f"{kind}/{name}"])
+        for name, weight in self.moving.items():
             for moment, value in self.optimizer.state[weight].items():
                 value.copy_(state[f"adam/{moment}/{name}"])
 
@@ -189,8 +200,3 @@ def check_device(device: torch.device | str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError):
         raise ValueError(f"device is cpu, or cuda where there is one; cannot compute on {str(device)!r}") from None
     return found
-
-
-def _grad(weight: Tensor) -> Tensor:
-    assert weight.grad is not None
-    return weight.grad

@@ -9,13 +9,14 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from sih.events import Events
 from sih.markov import load_transition_matrix
 from sih.presets import PRESETS
 from sih.recording import CHECKPOINT_SECONDS, Recorder, describe_environment
@@ -50,11 +51,13 @@ def train(
     concentration: float | None = None,
     evaluate_every: int | None = None,
     held_out: int | None = None,
+    stored: Literal["float32", "float16"] | None = None,
     seed: int | None = None,
     out: Path | None = None,
     device: str = "cpu",
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    tensorboard: bool = False,
 ) -> int:
     """Train a model. The same command on an unfinished folder goes on where it stopped, to the same bytes.
 
@@ -72,8 +75,8 @@ def train(
         dim: width of the standard model.
         qk_dim: width of queries and keys; its root is the temperature of the attention.
         mlp_dim: width of an MLP after every attention layer (none unless said).
-        init: how weights are drawn: uniform, normal (standard only) or harmonic (standard only).
-        max_period: the largest period of harmonic positions.
+        init: how weights are drawn: uniform, normal (standard only) or harmonic (docs/training.md).
+        max_period: the largest period of a harmonic model's positions.
         steps: updates.
         batch: sequences in a batch, drawn afresh at every step.
         learning_rate: Adam's.
@@ -87,16 +90,19 @@ def train(
         concentration: of the Dirichlet rows of a random matrix.
         evaluate_every: steps between two measurements of KL on the held-out sequences.
         held_out: number of held-out sequences.
+        stored: type of the numbers in the weights' file.
         seed: of the initial weights and the batches.
         out: the run's folder (runs/NAME, the name made from the configuration).
         device: where to compute, cpu or cuda.
         threads: of the CPU (all cores unless said); an unfinished run keeps the number it began with.
         checkpoint_seconds: how often the state is saved, and how much work a kill -9 can cost.
+        tensorboard: write TensorBoard events into the folder, too (needs the extra "tensorboard").
     """
     given = dict(locals())
     config = _config(given)
     folder = Path("runs") / run_name(config) if out is None else out
     console = Console(soft_wrap=True, highlight=False)
+    shown = [Events(folder)] if tensorboard else []
     recorder = Recorder(config, folder, device=device, threads=threads, checkpoint_seconds=checkpoint_seconds)
     if recorder.finished:
         console.print(f"{folder} is finished already")
@@ -107,9 +113,12 @@ def train(
     _say_how_it_begins(recorder, console)
     bar: _Progress = _Bar(config, console) if console.is_terminal else _Lines(config, console)
     try:
-        with _interruptible() as stopped, bar:
+        with _interruptible() as stopped, bar, ExitStack() as writing:
+            for events in shown:
+                writing.enter_context(events)
             for step in recorder:
-                bar.show(step)
+                for view in (bar, *shown):
+                    view.show(step)
                 if stopped:
                     recorder.save()
                     break

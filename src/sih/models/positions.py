@@ -74,5 +74,24 @@ def forbidden(model: Transformer, max_period: int) -> list[tuple[Tensor, slice]]
     return [(first.Q, positions), (first.K, positions), (first.V, slice(positions.stop, None))]
 
 
+def hold(model: Transformer, max_period: int) -> None:
+    """No gradient for what does not move at first: tokens, readout and layer 1 keep to the parts they start with, and
+    the layers between the first and the last stand still."""
+    _, output, tokens = parts(model.config.dim, max_period)
+    for weight, rows in forbidden(model, max_period):
+        _grad(weight)[..., rows, :] = 0
+    _grad(model.token)[:, : tokens.start] = 0
+    _grad(model.readout)[:, : output.start] = 0
+    _grad(model.readout)[:, output.stop :] = 0
+    for layer in model.each_layer()[1:-1]:
+        for weight in layer.parameters():
+            weight.grad = None
+
+
+def _grad(weight: Tensor) -> Tensor:
+    assert weight.grad is not None
+    return weight.grad
+
+
 def _shape(model: Transformer) -> dict[str, Any]:
     return {**asdict(model.config), "dtype": DTYPES[model.config.dtype]}

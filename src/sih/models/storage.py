@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from sih.files import atomic_write
-from sih.models.checks import dtype_name
+from sih.models.checks import DTYPES, check_choice, dtype_name
 from sih.models.disentangled import DisentangledConfig, DisentangledTransformer
 from sih.models.standard import Transformer, TransformerConfig
 
@@ -24,23 +24,44 @@ CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
     "standard": TransformerConfig,
 }
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+STORED = {"float16": torch.float16, **DTYPES}
 SHIPPED = Path(__file__).parent.parent / "shipped"
 
 
-def save(model: Model, path: str | Path) -> None:
-    """Write the model to the folder `path`, made if need be; a model already there is replaced."""
-    from safetensors.torch import save as to_bytes
+def save(model: Model, path: str | Path, stored: str | None = None) -> None:
+    """Write the model to the folder `path`, made if need be; a model already there is replaced.
 
+    `stored="float16"` writes rounded weights, in half of float32's space; `load` gives the model's own type again.
+    """
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a model is saved as a folder; {folder} is a file")
     config = config_of(model)
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
+    content = weights_file(model, stored)
     (folder / CONFIG).unlink(missing_ok=True)  # no folder ever pairs an old configuration with new weights
     with atomic_write(folder / WEIGHTS) as file:
-        file.write(to_bytes(weights, metadata={"config": json.dumps(config, sort_keys=True)}))
+        file.write(content)
     with atomic_write(folder / CONFIG) as file:
         file.write((json.dumps(config, indent=2) + "\n").encode())
+
+
+def weights_file(model: Model, stored: str | None = None) -> bytes:
+    """The content of a model's `weights.safetensors`; `stored` is the type of the numbers in it, the model's if None.
+
+    What is stored in another type says so, so that a file whose type is an accident is still refused.
+    """
+    from safetensors.torch import save as to_bytes
+
+    metadata = {"config": json.dumps(config_of(model), sort_keys=True)}
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
+    if stored is not None and stored != dtype_name(model.readout.dtype):
+        check_choice("stored", stored, tuple(STORED))
+        metadata["stored"] = stored
+        weights = {name: weight.to(STORED[stored]) for name, weight in weights.items()}
+        for name, weight in weights.items():
+            if not torch.isfinite(weight).all():
+                raise ValueError(f"weight {name!r} is too large for {stored}; store the model in its own type")
+    return to_bytes(weights, metadata=metadata)
 
 
 def load(path: str | Path) -> Model:
@@ -100,18 +121,19 @@ def load_weights(model: Model, path: str | Path) -> None:
     wanted = model.state_dict()
     try:
         with safe_open(path, framework="pt") as file:
-            written_for = (file.metadata() or {}).get("config")
+            metadata = file.metadata() or {}
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {str(error).splitlines()[0]}") from error
+    written_for, stored = metadata.get("config"), STORED.get(metadata.get("stored", ""))
     for name, weight in wanted.items():
         if name not in found:
             raise ValueError(f"{path} has no weight {name!r}; it holds another model's weights")
-        if found[name].shape != weight.shape or found[name].dtype != weight.dtype:
+        if found[name].shape != weight.shape or found[name].dtype != (stored or weight.dtype):
             raise ValueError(
-                f"{path}: weight {name!r} should be {weight.dtype} of shape {tuple(weight.shape)}; "
+                f"{path}: weight {name!r} should be {stored or weight.dtype} of shape {tuple(weight.shape)}; "
                 f"it is {found[name].dtype} of shape {tuple(found[name].shape)}"
             )
         if not torch.isfinite(found[name]).all():

@@ -137,3 +137,35 @@ def test_a_converted_model_is_saved_as_it_is(tmp_path: Path, rng: torch.Generato
     sih.save(model, tmp_path)
     tokens = torch.tensor([[0, 1, 2, 1]])
     assert torch.equal(sih.load(tmp_path)(tokens), model(tokens))
+
+
+def test_half_precision_is_half_the_size_and_comes_back_in_the_models_type(
+    tmp_path: Path, rng: torch.Generator
+) -> None:
+    model = sih.DisentangledTransformer(3, 40, (1, 1), rng=rng)
+    sih.save(model, tmp_path / "whole")
+    sih.save(model, tmp_path / "half", stored="float16")
+    whole, half = ((tmp_path / name / "weights.safetensors").stat().st_size for name in ("whole", "half"))
+    assert half < 0.55 * whole
+    found = sih.load(tmp_path / "half")
+    for weight, kept in zip(model.parameters(), found.parameters(), strict=True):
+        assert kept.dtype == torch.float32
+        assert torch.equal(kept, weight.detach().half().float())
+    assert found.config == model.config
+
+
+def test_half_precision_must_be_said_and_must_hold_the_weights(tmp_path: Path, rng: torch.Generator) -> None:
+    from safetensors.torch import load_file, save_file
+
+    model = sih.DisentangledTransformer(3, 4, (1,), rng=rng)
+    sih.save(model, tmp_path / "model", stored="float16")
+    path = tmp_path / "model" / "weights.safetensors"
+    save_file(load_file(path), path)  # without the note that they are stored so
+    with pytest.raises(ValueError, match=r"should be torch\.float32"):
+        sih.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="stored must be one of"):
+        sih.save(model, tmp_path / "model", stored="int8")
+    with torch.no_grad():
+        model.readout[0, 0] = 1e5
+    with pytest.raises(ValueError, match="too large for float16"):
+        sih.save(model, tmp_path / "model", stored="float16")
