@@ -14,7 +14,7 @@ RANDOM_FUNCTIONS = {
 
 def snippet(state: State) -> str:
     """Python that makes the same matrix, sequence, models and numbers, with the public names of `sih` alone."""
-    query = state.query if state.query is not None else state.length - 1
+    query = state.query if state.query is not None else state.length // 3
     lines = [
         "import torch, sih",
         "",

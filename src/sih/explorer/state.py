@@ -104,15 +104,16 @@ class State:
     states: int = 5
     length: int = 128
     matrix: Matrix = field(default_factory=Matrix)
-    seed: int = 1
+    seed: int = 19
     edits: tuple[tuple[int, int], ...] = ()
     """(position, state) pairs: tokens that were changed by hand."""
     models: tuple[ModelChoice, ...] = (ModelChoice(),)
     query: int | None = None
+    """The position looked at; None: a third of the way."""
     revealed: bool = True
-    zoom: int = 1
-    arcs: str = "3"
-    """Whose attention is drawn as arcs: a layer, "3", or a head, "2.1"."""
+    zoom: int = 2
+    arcs: str = "all"
+    """Whose attention is drawn as arcs: a layer's, "3", a head's, "2.1", or all heads'."""
 
     def task(self) -> Task:
         try:
@@ -150,8 +151,8 @@ def read_state(value: object) -> State:
     )
     if not isinstance(state.revealed, bool):
         raise FieldError("revealed", f"revealed is true or false; got {_short(state.revealed)}")
-    if not isinstance(state.arcs, str) or not re.fullmatch(r"[1-9]\d?(\.[1-9]\d?)?", state.arcs, re.ASCII):
-        raise FieldError("arcs", f"arcs are a layer's, '3', or a head's, '2.1'; got {_short(state.arcs)}")
+    if not isinstance(state.arcs, str) or not re.fullmatch(r"all|[1-9]\d?(\.[1-9]\d?)?", state.arcs, re.ASCII):
+        raise FieldError("arcs", f"arcs are 'all', a layer's, '3', or a head's, '2.1'; got {_short(state.arcs)}")
     return state
 
 
@@ -162,8 +163,12 @@ def to_json(state: State) -> dict[str, Any]:
     if "matrix" in changed:
         changed["matrix"] = _without_defaults(changed["matrix"], Matrix())
     if "models" in changed:
-        changed["models"] = [_without_defaults(model, ModelChoice()) for model in changed["models"]]
+        changed["models"] = [choice_json(model) for model in state.models]
     return changed
+
+
+def choice_json(choice: ModelChoice) -> dict[str, Any]:
+    return _without_defaults(asdict(choice), ModelChoice())
 
 
 def fragment(state: State) -> str:

@@ -51,8 +51,9 @@ class App {
       });
       if (this.source.fixed) this.notice("A saved page: sequences and models are fixed. Run `sih explore` to change everything.");
       const first = this.source.fixed ? { ...fromFragment(""), ...this.source.record.state } : null;
+      const narrow = matchMedia("(max-width: 560px)").matches;
       let wanted;
-      try { wanted = location.hash.length > 1 ? fromFragment(location.hash) : (first ?? fromFragment("")); } catch { wanted = first ?? fromFragment(""); this.notice("The address holds no state that can be read; this is the first one."); }
+      try { wanted = location.hash.length > 1 ? fromFragment(location.hash) : { ...(first ?? fromFragment("")), ...(narrow ? { zoom: 4 } : {}) }; } catch { wanted = first ?? fromFragment(""); this.notice("The address holds no state that can be read; this is the first one."); }
       if (this.source.fixed && location.hash.length > 1) wanted = { ...first, ...Object.fromEntries(Object.entries(wanted).filter(([name, entry]) => !same(entry, fromFragment("")[name]))) };
       if (!(await this.request(wanted, null)) && !this.state) await this.request(first ?? fromFragment(""), null, true);
     } catch (error) {
@@ -76,8 +77,8 @@ class App {
       this.view = view;
       document.body.classList.remove("loading");
       this.drawAll();
-      document.body.dataset.latency = (performance.now() - begun).toFixed(1);
       document.body.dataset.views = Number(document.body.dataset.views ?? 0) + 1;
+      requestAnimationFrame(() => { document.body.dataset.latency = (performance.now() - begun).toFixed(1); });
       this.remember();
       this.certify();
       return true;
@@ -103,7 +104,6 @@ class App {
       if (next.query !== null) next.query = Math.min(next.query, Math.max(0, (next.length || 1) - 1));
     }
     if (task) next.models = next.models.map((choice) => this.suited(choice, next));
-    if (next.models[0].kind === undefined && next.models[0].heads === undefined && !/^[1-3]$/.test(next.arcs)) next.arcs = "3";
     this.request(copyOf(next), field).then((good) => { if (good && this.wanted === next) this.wanted = null; });
   }
 
@@ -136,7 +136,7 @@ class App {
   drawAnother() {
     const seeds = this.source.fixed ? this.source.record.seeds : null;
     const seed = seeds ? seeds[(seeds.indexOf(this.state.seed) + 1) % seeds.length] : this.state.seed + 1;
-    this.change({ seed, revealed: false, query: this.state.length - 1 }, "seed");
+    this.change({ seed, revealed: false, query: null }, "seed");
   }
 
   setToken(token) {
@@ -155,7 +155,7 @@ class App {
     this.remember();
   }
 
-  query() { return this.state.query ?? this.state.length - 1; }
+  query() { return this.state.query ?? Math.floor(this.state.length / 3); }
 
   step(by) {
     const next = this.query() + by;
@@ -188,9 +188,9 @@ class App {
     this.cards.show(state, view);
     $("compare").hidden = state.models.length === 2;
     const heads = headsOf(view.models[0]);
-    const choices = [...new Set(heads.map(({ layer }) => String(layer))), ...heads.map(({ name }) => name)];
+    const choices = ["all", ...new Set(heads.map(({ layer }) => String(layer))), ...heads.map(({ name }) => name)];
     $("arcs").replaceChildren(...choices.map((arcs) => new Option(arcsName(arcs), arcs)));
-    if (!choices.includes(state.arcs)) state.arcs = String(view.models[0].heads.length);
+    if (!choices.includes(state.arcs)) state.arcs = "all";
     this.maps.rebuild(this.scene());
     this.drawLook(false);
   }
@@ -215,9 +215,10 @@ class App {
 
   sayPosition({ query, state, view, veiled }) {
     const token = view.arrays.tokens[query];
-    const keys = veiled ? [] : attended(this.scene(), 0).slice(-3).reverse();
+    const last = view.models[0].heads.length;
+    const keys = attended(this.scene(), 0).filter(({ head }) => (state.arcs === "all" || veiled ? head.layer === last && !veiled : true)).slice(-3).reverse();
     const looks = keys.map(({ key, weight }) => `${weight.toFixed(2)} to ${key}`).join(", ");
-    $("position-line").replaceChildren("Position ", element("b", "", {}, String(query)), ", token ", element("b", "", {}, String(token)), looks ? `; ${arcsName(state.arcs)} looks ${looks}` : "");
+    $("position-line").replaceChildren("Position ", element("b", "", {}, String(query)), ", token ", element("b", "", {}, String(token)), looks ? `; ${arcsName(state.arcs === "all" ? String(last) : state.arcs)} looks ${looks}` : "");
     const slider = $("sequence");
     slider.setAttribute("aria-valuemax", String(state.length - 1));
     slider.setAttribute("aria-valuenow", String(query));

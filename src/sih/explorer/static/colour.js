@@ -1,8 +1,8 @@
 // Colours: lags from Okabe and Ito's palette, states from Paul Tol's muted one, all else from the style sheet.
 
-const LAGS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "yellow-lag", "black-lag"];
-const STATES = ["#332288", "#88CCEE", "#DDCC77", "#117733", "#CC6677", "#AA4499", "#44AA99", "#999933", "#882255", "#BBBBBB"];
-const NAMES = ["paper", "panel", "ink", "soft", "faint", "line", "wash", "accent", "second", "yellow-lag", "black-lag"];
+const LAGS = ["blue-lag", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "yellow-lag", "black-lag"];
+const STATES = ["indigo-state", "#88CCEE", "#DDCC77", "#117733", "#CC6677", "#AA4499", "#44AA99", "#999933", "#882255", "#BBBBBB"];
+const NAMES = ["paper", "panel", "ink", "soft", "faint", "line", "wash", "accent", "second", "yellow-lag", "black-lag", "blue-lag", "indigo-state"];
 
 let theme = null;
 
@@ -15,14 +15,14 @@ export function currentTheme() {
 }
 export function forgetTheme() { theme = null; }
 
-export function lagColour(lag) {
-  const colour = LAGS[(lag - 1) % LAGS.length];
-  return colour.startsWith("#") ? colour : currentTheme()[colour];
-}
+// Some are lighter on a dark page: the style sheet has those.
+const themed = (colour) => (colour.startsWith("#") ? colour : currentTheme()[colour]);
+
+export const lagColour = (lag) => themed(LAGS[(lag - 1) % LAGS.length]);
 // Lags 9 to 16 repeat the colours of 1 to 8; their lines are dashed.
 export const lagDash = (lag) => (lag > LAGS.length ? "5 3" : "none");
 
-export const stateColour = (state) => STATES[state % STATES.length];
+export const stateColour = (state) => themed(STATES[state % STATES.length]);
 export function stateInk(state) {
   const [r, g, b] = rgb(stateColour(state));
   return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#17141f" : "#ffffff";

@@ -108,10 +108,11 @@ export class Maps {
       if (canvas.width !== pixels) canvas.width = canvas.height = pixels;
       canvas.style.width = canvas.style.height = `${size}px`;
       const context = canvas.getContext("2d");
-      context.imageSmoothingEnabled = pixels < hi - lo;
+      context.imageSmoothingEnabled = pixels < 2.5 * (hi - lo);
+      context.imageSmoothingQuality = "high";
       context.clearRect(0, 0, pixels, pixels);
       const last = head.layer === scene.view.models[model].heads.length;
-      button.setAttribute("aria-pressed", String(state.arcs === head.name || state.arcs === String(head.layer)));
+      button.setAttribute("aria-pressed", String(["all", head.name, String(head.layer)].includes(state.arcs)));
       canvas.setAttribute("aria-label", `Attention of head ${head.name}, model ${"AB"[model]}`);
       if (veiled && last) continue;
       context.drawImage(bitmap, lo, lo, hi - lo, hi - lo, 0, 0, pixels, pixels);

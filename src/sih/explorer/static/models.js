@@ -4,7 +4,7 @@ import { element } from "./maps.js";
 import { same } from "./state.js";
 
 const CIRCUITS = {
-  paper: "The paper's circuit, least heads", mask: "The paper's, mask form", position: "The paper's, position form",
+  paper: "Paper's circuit, least heads", mask: "Paper's circuit, mask form", position: "Paper's circuit, position form",
   fewer: "Fewer heads", "two-lags": "Two lags, one head", bayes: "Bayes-optimal circuit",
 };
 const SLIDERS = [
@@ -60,7 +60,7 @@ export class ModelCards {
       box.append(label);
       return { ...slider, label, input, output };
     });
-    const evidence = element("label", "slider", {}, "Evidence");
+    const evidence = element("label", "slider wide", {}, "Evidence");
     const kind = element("select", "", { "aria-label": `Model ${"AB"[index]}: evidence` });
     kind.append(new Option("averaged", "mean"), new Option("summed", "sum"));
     kind.addEventListener("change", () => this.onChange(index, { evidence: kind.value }));

@@ -34,12 +34,14 @@ export function drawBars({ view, state, query }, width) {
   const group = width / state.states;
   const bar = Math.min(14, (group * 0.8) / shown.length);
   const parts = [legend(shown, 10, width, ({ colour }, x, y) => tag("rect", { x, y: y - 5, width: 11, height: 11, rx: 2, fill: colour }))];
+  const laws = shown.map(({ key }) => row(view.arrays[`law/${key}`], query, state.states));
+  const most = Math.min(1, Math.ceil(4 * Math.max(...laws.map((law) => Math.max(...law))) + 0.01) / 4);
   for (const level of [0, 0.5, 1]) parts.push(line(0, top + height * level, width, top + height * level, theme.line));
-  parts.push(text(width, top - 4, "1", { fill: theme.faint, "text-anchor": "end" }));
+  parts.push(text(width, top - 4, most, { fill: theme.faint, "text-anchor": "end" }));
   for (let s = 0; s < state.states; s += 1) {
     const left = group * (s + 0.5) - (bar * shown.length) / 2;
-    shown.forEach(({ key, colour }, n) => {
-      const p = Math.min(1, row(view.arrays[`law/${key}`], query, state.states)[s]);
+    shown.forEach(({ colour }, n) => {
+      const p = Math.min(1, laws[n][s] / most);
       parts.push(tag("rect", { x: left + n * bar, y: top + height * (1 - p), width: bar - 1, height: height * p, fill: colour }));
     });
     const actual = query + 1 < state.length && view.arrays.tokens[query + 1] === s;
@@ -53,7 +55,8 @@ export function drawBars({ view, state, query }, width) {
 const LOW = -4;
 const HIGH = 1;
 
-export function drawKl({ view, state, window: shown, query }, width) {
+export function drawKl({ view, state, query }, width) {
+  const shown = { lo: 0, hi: state.length };
   const theme = currentTheme();
   const top = 44;
   const height = 150;
@@ -67,7 +70,7 @@ export function drawKl({ view, state, window: shown, query }, width) {
   for (let power = LOW; power <= HIGH; power += 1) {
     const level = top + (height * (HIGH - power)) / (HIGH - LOW);
     parts.push(line(left, level, width, level, theme.line));
-    parts.push(text(left - 5, level + 4, power < 0 ? `1e${power}`.replace("-", "−") : 10 ** power, { fill: theme.faint, "text-anchor": "end" }));
+    parts.push(text(left - 5, level + 4, power % 2 && power < 0 ? "" : power < 0 ? `1e${power}`.replace("-", "−") : 10 ** power, { fill: theme.faint, "text-anchor": "end" }));
   }
   for (const { key, colour, dash } of lines) {
     const points = [];

@@ -16,13 +16,13 @@ export class Player {
     const perSecond = 2 ** Number(this.speed.value);
     this.speed.setAttribute("aria-valuetext", `${perSecond.toFixed(0)} tokens a second`);
     this.timer = setInterval(() => { if (!this.onStep()) this.stop(); }, 1000 / perSecond);
-    this.say("❚❚ Pause", "Pause");
+    this.say("Pause", "Pause");
   }
 
   stop() {
     clearInterval(this.timer);
     this.timer = null;
-    this.say("▶ Play", "Play");
+    this.say("Play", "Play");
   }
 
   say(words, label) {

@@ -19,7 +19,8 @@ export function racers({ view, state }) {
 }
 
 export function drawRace(scene, width) {
-  const { state, view, window: shown, query, evidence } = scene;
+  const { state, view, query, evidence } = scene;
+  const shown = { lo: 0, hi: state.length };
   const theme = currentTheme();
   const { gutter, cell, middle, right } = across(width, shown);
   const narrow = width < 560;

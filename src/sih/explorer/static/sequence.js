@@ -6,6 +6,7 @@ import { across, drawing, tag, text, ticks } from "./svg.js";
 
 const SKY = 92;
 const ROW = 28;
+const GROUND = 46;
 
 export function drawSequence(scene, width) {
   const { state, view, window: shown, query } = scene;
@@ -14,6 +15,7 @@ export function drawSequence(scene, width) {
   const tokens = view.arrays.tokens;
   const edited = new Set(state.edits.map(([position]) => position));
   const parts = [];
+  const bottom = SKY + ROW + (state.arcs === "all" ? GROUND + 18 : 22);
   for (let i = shown.lo; i < shown.hi; i += 1) {
     const gap = cell > 6 ? 1 : 0.4;
     parts.push(tag("rect", {
@@ -23,28 +25,30 @@ export function drawSequence(scene, width) {
     if (cell >= 11) {
       parts.push(text(x(i) + cell / 2, SKY + 18, tokens[i], { "text-anchor": "middle", fill: stateInk(tokens[i]), opacity: i > query ? 0.5 : 1, "font-weight": 600 }));
     }
-    if (edited.has(i)) parts.push(tag("circle", { cx: x(i) + cell / 2, cy: SKY + ROW + 4, r: 2.4, fill: theme.accent }));
+    if (edited.has(i)) parts.push(tag("circle", { cx: x(i) + cell / 2, cy: SKY - 5, r: 2.4, fill: theme.accent }));
   }
   if (query >= shown.lo && query < shown.hi) {
     parts.push(tag("rect", { x: x(query) - 1, y: SKY - 2, width: cell + 2, height: ROW + 4, rx: 4, fill: "none", stroke: theme.accent, "stroke-width": 2.5 }));
   }
   for (const tick of ticks(shown, cell)) {
-    parts.push(text(x(tick) + cell / 2, SKY + ROW + 18, tick, { "text-anchor": "middle", fill: theme.faint }));
+    parts.push(text(x(tick) + cell / 2, bottom - 4, tick, { "text-anchor": "middle", fill: theme.faint }));
   }
   if (width >= 560) {
     parts.push(text(0, SKY + 18, "tokens", { fill: theme.soft }));
-    parts.push(text(0, SKY - 30, arcsName(state.arcs), { fill: theme.soft }));
+    const all = state.arcs === "all";
+    parts.push(text(0, SKY - 30, all ? "layers 1 and 2" : arcsName(state.arcs), { fill: theme.soft }));
+    if (all) parts.push(text(0, SKY + ROW + 28, `layer ${view.models[0].heads.length}`, { fill: theme.soft }));
   }
-  return drawing(width, SKY + ROW + 24, parts.join("") + arcs(scene, width));
+  return drawing(width, bottom, parts.join("") + arcs(scene, width));
 }
 
-export const arcsName = (arcs) => (arcs.includes(".") ? `head ${arcs}` : `layer ${arcs}`);
+export const arcsName = (arcs) => (arcs === "all" ? "all layers" : arcs.includes(".") ? `head ${arcs}` : `layer ${arcs}`);
 
 // The keys that the heads chosen attend from the query, heaviest last.
 export function attended(scene, model) {
   const { state, view, query } = scene;
   const described = view.models[model];
-  const chosen = headsOf(described).filter(({ name, layer }) => state.arcs === name || state.arcs === String(layer));
+  const chosen = headsOf(described).filter(({ name, layer }) => ["all", name, String(layer)].includes(state.arcs));
   const last = described.heads.length;
   const found = [];
   for (const head of chosen) {
@@ -63,32 +67,40 @@ export function lagOf(layer, last, offset, lags) {
   return lags.includes(lag) ? lag : null;
 }
 
+// Arcs above the tokens; where all layers are drawn, the last one's hang below them.
 function arcs(scene, width) {
-  const { state, window: shown, query, veiled } = scene;
-  if (veiled && state.arcs.startsWith(String(scene.view.models[0].heads.length))) return "";
+  const { state, view, window: shown, query, veiled } = scene;
   const theme = currentTheme();
-  const { middle, gutter } = across(width, shown);
-  const found = attended(scene, 0);
+  const { middle } = across(width, shown);
+  const last = view.models[0].heads.length;
+  const found = attended(scene, 0).filter(({ key, head }) => key >= shown.lo && !(veiled && head.layer === last));
+  const from = middle(query);
   const labels = [];
-  const drawn = found.filter(({ key }) => key >= shown.lo).map(({ key, weight, lag }, order) => {
-    const from = middle(query);
+  const drawn = found.map(({ key, weight, lag, head }, order) => {
+    const down = state.arcs === "all" && head.layer === last;
+    const base = down ? SKY + ROW + 3 : SKY - 3;
     const to = middle(key);
-    const height = Math.min(SKY - 16, 12 + Math.abs(from - to) * 0.5);
+    const height = 12 + ((down ? GROUND : SKY) - 32) * Math.min(1, Math.abs(from - to) / (width * 0.6)) ** 0.6;
+    const peak = base + (down ? 1.3 : -1.3) * height;
     const colour = lag ? lagColour(lag) : theme.ink;
-    const shape = key === query
-      ? tag("circle", { cx: from, cy: SKY - 10, r: 7, fill: "none", stroke: colour, "stroke-width": 1 + 3 * weight })
-      : tag("path", { d: `M${from} ${SKY - 3}C${from} ${SKY - 3 - height * 1.3} ${to} ${SKY - 3 - height * 1.3} ${to} ${SKY - 3}`, fill: "none", stroke: colour, "stroke-width": 0.8 + 4 * Math.sqrt(weight), opacity: 0.35 + 0.65 * weight });
-    if (weight >= 0.03 && found.length - order <= 5) {
-      labels.push({ at: (from + to) / 2, y: SKY - 6 - height, words: weight.toFixed(2), colour, weight });
+    const several = state.arcs === "all" && head.layer === 2;
+    if (weight >= 0.03 && found.length - order <= 6 && !several) {
+      labels.push({ at: (from + to) / 2, y: down ? base + height + 10 : base - height - 3, words: weight.toFixed(2), colour, weight, down });
     }
-    return shape;
+    if (key === query) {
+      return tag("circle", { cx: from, cy: base + (down ? 7 : -7), r: 6, fill: "none", stroke: colour, "stroke-width": 1 + 3 * weight });
+    }
+    return tag("path", {
+      d: `M${from.toFixed(1)} ${base}C${from.toFixed(1)} ${peak.toFixed(1)} ${to.toFixed(1)} ${peak.toFixed(1)} ${to.toFixed(1)} ${base}`,
+      fill: "none", stroke: colour, "stroke-width": 0.8 + 4 * Math.sqrt(weight), opacity: several ? 0.28 : 0.4 + 0.6 * weight,
+    });
   });
-  // Labels that would cover one another climb; the heaviest keeps its place.
+  // Labels that would cover one another make way; the heaviest keeps its place.
   const placed = [];
   for (const label of labels.sort((a, b) => b.weight - a.weight)) {
-    let y = label.y - (label.at > gutter ? 0 : 0);
-    while (placed.some((other) => Math.abs(other.at - label.at) < 28 && Math.abs(other.y - y) < 12)) y -= 12;
-    placed.push({ ...label, y: Math.max(9, y) });
+    let { at } = label;
+    while (placed.some((other) => Math.abs(other.at - at) < 27 && Math.abs(other.y - label.y) < 12)) at -= 9;
+    placed.push({ ...label, at, y: Math.max(9, label.y) });
   }
-  return drawn.join("") + placed.map(({ at, y, words, colour }) => text(at, y, words, { "text-anchor": "middle", fill: colour, "font-weight": 600, stroke: theme.panel, "stroke-width": 3, "paint-order": "stroke" })).join("");
+  return drawn.join("") + placed.map(({ at, y, words, colour }) => text(at, y, words, { "text-anchor": "middle", fill: colour, "font-weight": 650, stroke: theme.panel, "stroke-width": 3, "paint-order": "stroke" })).join("");
 }

@@ -72,7 +72,7 @@ export class Saved {
 
   async python(state) {
     const { sequence, models } = this.places(state);
-    const query = state.query ?? state.length - 1;
+    const query = state.query ?? Math.floor(state.length / 3);
     return this.record.python[[sequence, ...models].join(".")].replace(/^query = .*$/m, `query = ${query}`);
   }
 }

@@ -1,8 +1,8 @@
 // The state of the page as JSON, and as the fragment of its address. `state.py` reads and writes the same.
 
 export const FIRST = {
-  lags: [1, 2, 3], states: 5, length: 128, matrix: {}, seed: 1, edits: [], models: [{}],
-  query: null, revealed: true, zoom: 1, arcs: "3",
+  lags: [1, 2, 3], states: 5, length: 128, matrix: {}, seed: 19, edits: [], models: [{}],
+  query: null, revealed: true, zoom: 2, arcs: "all",
 };
 const LOOKS = ["query", "revealed", "zoom", "arcs"];
 

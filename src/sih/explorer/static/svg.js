@@ -30,7 +30,7 @@ export function path(points) {
 
 // What all drawings along the sequence share: the window of positions, and where they are across.
 export function across(width, { lo, hi }) {
-  const gutter = width < 560 ? 4 : 104;
+  const gutter = width < 560 ? 4 : 122;
   const right = width < 560 ? 4 : 52;
   const cell = (width - gutter - right) / (hi - lo);
   return { gutter, right, cell, x: (i) => gutter + (i - lo) * cell, middle: (i) => gutter + (i - lo + 0.5) * cell };
