@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
-from sih.explorer.state import Matrix, State, fragment, read_state, to_json
+from sih.explorer.reading import fragment, read_state
+from sih.explorer.state import Matrix, State, to_json
 
 
 def explore(
@@ -47,8 +49,11 @@ def explore(
     state = read_state(_lists(to_json(chosen)))
     state.task()
     if export is not None:
+        import torch
+
         from sih.explorer.export import export_page
 
+        torch.set_num_threads(1)  # one sequence at a time is too little work to share
         size = export_page(export, state, sequences)
         print(f"{sequences} sequences, {size / 1e6:.1f} MB -> {export}")
         return
@@ -70,10 +75,8 @@ def explore(
 
 
 def _open(address: str) -> None:
-    try:
+    with suppress(webbrowser.Error):  # there may be no browser here; the address was printed
         webbrowser.get().open(address)
-    except webbrowser.Error:
-        pass  # there is no browser here; the address was printed
 
 
 def _lists(value: object) -> object:

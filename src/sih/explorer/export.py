@@ -1,7 +1,7 @@
 """The page as one file that needs no server: its modules joined, a few sequences and models inside.
 
-Browsers load no modules from files, so the modules become functions of one script: `import {a} from "./m.js"` reads what
-the function of m returned. The page's own policy lets nothing run but that script, by its hash.
+Browsers load no modules from files, so the modules become functions of one script: `import {a} from "./m.js"` reads
+what the function of m returned. The page's own policy lets nothing run but that script, by its hash.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from typing import Any
 from sih.explorer.packing import pack
 from sih.explorer.python_snippet import snippet
 from sih.explorer.shelf import Shelf
-from sih.explorer.state import FieldError, ModelChoice, State, choice_json, to_json
+from sih.explorer.state import CIRCUITS, FieldError, ModelChoice, State, choice_json, to_json
 from sih.explorer.verdict import verdict
-from sih.explorer.view import make_view
+from sih.explorer.view import make_view, plan_circuit
 from sih.files import atomic_write
 
 STATIC = Path(__file__).parent / "static"
@@ -65,17 +66,19 @@ def record(state: State, sequences: int, shelf: Shelf) -> dict[str, Any]:
 
 
 def fitting(state: State, shelf: Shelf) -> list[ModelChoice]:
-    """The state's own model, then the others that can be shown for its task."""
-    circuits = [ModelChoice(kind) for kind in ("paper", "mask", "position", "fewer", "two-lags", "bayes")]
-    trained = [ModelChoice("trained", name) for name in shelf.runs]
-    found = [state.models[0]]
-    for choice in (*circuits, *trained):
-        try:
-            make_view(replace(state, models=(choice,)), shelf)
-        except FieldError:
-            continue
-        if choice not in found:
-            found.append(choice)
+    """The state's own model, then the others that can be shown for its task; of two that are one circuit, the first."""
+    task = state.task()
+    found, circuits = [], []
+    for choice in (state.models[0], *(ModelChoice(kind) for kind in CIRCUITS)):
+        with suppress(FieldError):
+            circuit = plan_circuit("models.0", choice, task)
+            if circuit not in circuits:
+                circuits.append(circuit)
+                found.append(choice)
+    for name in shelf.runs:
+        with suppress(FieldError):
+            shelf.model("models.0", name, task)
+            found.append(ModelChoice("trained", name))
     return found
 
 
@@ -90,7 +93,9 @@ def saved_page(record: dict[str, Any]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     replaced = {
-        '<meta charset="utf-8">': f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta charset="utf-8">': (
+            f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        ),
         'href="icon.svg"': f'href="data:image/svg+xml;base64,{icon}"',
         '<link rel="stylesheet" href="style.css">': f"<style>{style}</style>",
         "Served from this machine; nothing is sent anywhere.": "A saved page; nothing is sent anywhere.",

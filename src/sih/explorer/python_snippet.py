@@ -35,7 +35,7 @@ def snippet(state: State) -> str:
             f"attention_{number} = {name}.trace(batch.tokens).attention  # a layer each: (1, head, query, key)",
             f"law_{number} = {name}.predict(batch.tokens)",
             f"kl_{number} = sih.kl_to_truth(law_{number}.double(), batch, task)",
-            f'print("{name}: law of the next token", law_{number}[0, query].tolist(), "KL", kl_{number}[0, query].item())',
+            f'print("{name}:", law_{number}[0, query].tolist(), "KL to the truth", kl_{number}[0, query].item())',
         ]
     return "\n".join(lines) + "\n"
 

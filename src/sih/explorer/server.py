@@ -21,8 +21,9 @@ from starlette.routing import Route
 from sih.explorer.guard import Guard, RefusedError, read_json, refusal
 from sih.explorer.packing import pack
 from sih.explorer.python_snippet import snippet
+from sih.explorer.reading import read_state
 from sih.explorer.shelf import Shelf
-from sih.explorer.state import CIRCUITS, FieldError, read_state
+from sih.explorer.state import CIRCUITS, FieldError
 from sih.explorer.verdict import verdict
 from sih.explorer.view import make_view
 
@@ -101,7 +102,9 @@ def bind(host: str, port: int) -> socket.socket:
     except OverflowError:
         raise ValueError(f"--port is a number from 0 (any free one) to 65535; got {port}") from None
     except OSError as error:
-        raise ValueError(f"cannot listen on {host} port {port}: {error.strerror}; try another --port, 0 for any free one") from None
+        raise ValueError(
+            f"cannot listen on {host} port {port}: {error.strerror}; try another --port, 0 for any free one"
+        ) from None
     return listening
 
 

@@ -1,4 +1,4 @@
-"""A circuit's certificate for the page: `sih.verify` on its weights, at the length shown or the longest that is quick."""
+"""A circuit's certificate: `sih.verify` on its weights, at the length shown or the longest that is quick."""
 
 from __future__ import annotations
 

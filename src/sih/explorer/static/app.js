@@ -137,6 +137,7 @@ class App {
     const seeds = this.source.fixed ? this.source.record.seeds : null;
     const seed = seeds ? seeds[(seeds.indexOf(this.state.seed) + 1) % seeds.length] : this.state.seed + 1;
     this.change({ seed, revealed: false, query: null }, "seed");
+    $("sequence-panel").scrollIntoView({ block: "nearest" });
   }
 
   setToken(token) {
@@ -355,7 +356,7 @@ class App {
   }
 
   second() {
-    if (this.known.saved) return this.known.saved[Math.min(1, this.known.saved.length - 1)].choice;
+    if (this.known.saved) return (this.known.saved.find(({ choice }) => choice.kind === "bayes") ?? this.known.saved[0]).choice;
     return this.state.models[0].kind === "bayes" ? {} : { kind: "bayes" };
   }
 
