@@ -75,7 +75,9 @@ def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
         Route("/api/python", answering(python), methods=["POST"]),
         *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
+    app = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
+    app.router.redirect_slashes = False
+    return app
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
@@ -94,13 +96,11 @@ def _json(value: object) -> Response:
 
 def bind(host: str, port: int) -> socket.socket:
     """A socket that listens there; a ValueError of one line if it cannot."""
+    if not 0 <= port <= 65535:
+        raise ValueError(f"--port is a number from 0 (any free one) to 65535; got {port}")
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-    except OverflowError:
-        raise ValueError(f"--port is a number from 0 (any free one) to 65535; got {port}") from None
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family)
     except OSError as error:
         raise ValueError(
             f"cannot listen on {host} port {port}: {error.strerror}; try another --port, 0 for any free one"
