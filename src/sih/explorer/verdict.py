@@ -14,6 +14,8 @@ from sih.task import Task
 
 QUICK = 1_300_000
 """Weights of a third layer that is checked in about a second: three lags, five states, length 128."""
+HUGE = 1e300
+"""Stands for infinity, which JSON does not have."""
 
 
 def verdict(state: State, index: int) -> dict[str, Any]:
@@ -44,9 +46,9 @@ def _verified(
     found = verify(construct(task, **dict(options)), task, size=4)
     return {
         "ok": found.ok,
-        "max_error": found.max_error,
+        "max_error": min(found.max_error, HUGE),
         "tolerance": found.tolerance,
-        "posterior_error": found.posterior_error,
+        "posterior_error": None if found.posterior_error is None else min(found.posterior_error, HUGE),
         "bound": found.bound,
         "first_row": found.first_row,
         "sequences": sum(found.sequences.values()),
