@@ -22,6 +22,7 @@ class App {
   view = null;
   told = null;
   evidence = false;
+  hovered = null;
   asking = null;
 
   async start() {
@@ -32,7 +33,8 @@ class App {
       onProblem: (field, words) => this.problem(field, words),
     });
     this.maps = new Maps($("maps"), {
-      onQuery: (query, head) => this.look({ query, arcs: head }), onArcs: (arcs) => this.look({ arcs }),
+      onHover: (query, arcs, model) => this.hover(query, { arcs, model }), onLeave: () => this.hover(this.query(), null),
+      onArcs: (arcs) => this.look({ arcs }),
       modelName: (index) => modelName(this.state.models[index]),
     });
     this.player = new Player({ button: $("play"), speed: $("speed"), onStep: () => this.step(1) });
@@ -156,6 +158,14 @@ class App {
     this.remember();
   }
 
+  // Pointing at a map's row: it becomes the query, and while it lasts the arcs are that head's.
+  hover(query, head) {
+    if (this.player.playing || (same(this.hovered, head) && query === this.query())) return;
+    this.hovered = head;
+    if (query === this.query()) this.drawLook();
+    else this.look({ query });
+  }
+
   query() { return this.state.query ?? Math.floor(this.state.length / 3); }
 
   step(by) {
@@ -180,7 +190,7 @@ class App {
   }
 
   scene() {
-    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.evidence, veiled: !this.state.revealed };
+    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.evidence, veiled: !this.state.revealed, arcs: this.hovered?.arcs ?? this.state.arcs, arcsModel: this.hovered?.model ?? 0 };
   }
 
   drawAll() {
@@ -214,17 +224,17 @@ class App {
     $("zoom-level").textContent = `${this.state.zoom}×`;
   }
 
-  sayPosition({ query, state, view, veiled }) {
+  sayPosition({ query, state, view, veiled, arcs, arcsModel }) {
     const token = view.arrays.tokens[query];
-    const last = view.models[0].heads.length;
-    const keys = attended(this.scene(), 0).filter(({ head }) => (state.arcs === "all" || veiled ? head.layer === last && !veiled : true)).slice(-3).reverse();
+    const last = view.models[arcsModel].heads.length;
+    const keys = attended(this.scene(), arcsModel).filter(({ head }) => !(veiled && head.layer === last) && (arcs !== "all" || head.layer === last)).slice(-3).reverse();
     const looks = keys.map(({ key, weight }) => `${weight.toFixed(2)} to ${key}`).join(", ");
-    $("position-line").replaceChildren("Position ", element("b", "", {}, String(query)), ", token ", element("b", "", {}, String(token)), looks ? `; ${arcsName(state.arcs === "all" ? String(last) : state.arcs)} looks ${looks}` : "");
+    $("position-line").replaceChildren("Position ", element("b", "", {}, String(query)), ", token ", element("b", "", {}, String(token)), looks ? `; ${arcsName(arcs === "all" ? String(last) : arcs)} looks ${looks}` : "");
     const slider = $("sequence");
     slider.setAttribute("aria-valuemax", String(state.length - 1));
     slider.setAttribute("aria-valuenow", String(query));
     slider.setAttribute("aria-valuetext", `position ${query}, token ${token}${looks ? `, looks ${looks}` : ""}`);
-    $("stream-note").textContent = `Position ${query}. Bars stand at the index that holds the value; colours are the lags whose transition it is.`;
+    $("stream-note").textContent = `Position ${query}. Bars stand at the index that holds the value; colours are the lags whose transition it is.${view.models.some(({ temper }) => temper < 0.1) ? " A tempered first layer keeps the evidence in small differences between nearly equal bars." : ""}`;
   }
 
   showGuess() {

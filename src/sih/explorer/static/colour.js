@@ -23,10 +23,12 @@ export const lagColour = (lag) => themed(LAGS[(lag - 1) % LAGS.length]);
 export const lagDash = (lag) => (lag > LAGS.length ? "5 3" : "none");
 
 export const stateColour = (state) => themed(STATES[state % STATES.length]);
-export function stateInk(state) {
-  const [r, g, b] = rgb(stateColour(state));
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#17141f" : "#ffffff";
+// Black or white, whichever is read more easily on a colour.
+export function inkOn(colour) {
+  const [r, g, b] = rgb(colour);
+  return 0.299 * r + 0.587 * g + 0.114 * b > 130 ? "#17141f" : "#ffffff";
 }
+export const stateInk = (state) => inkOn(stateColour(state));
 export const modelColour = (index) => (index ? currentTheme().second : currentTheme().accent);
 
 export function rgb(hex) {

@@ -1,6 +1,6 @@
 // The task's controls: they say what was asked for; `app.js` decides what becomes of it.
 
-import { lagColour } from "./colour.js";
+import { inkOn, lagColour } from "./colour.js";
 import { element } from "./maps.js";
 import { MatrixEditor } from "./matrix.js";
 
@@ -61,6 +61,7 @@ export class Controls {
       const on = state.lags.includes(n + 1);
       chip.setAttribute("aria-pressed", String(on));
       chip.style.background = on ? lagColour(n + 1) : "";
+      chip.style.color = on ? inkOn(lagColour(n + 1)) : "";
       chip.style.borderColor = on ? lagColour(n + 1) : "";
       chip.disabled = fixed;
     });

@@ -36,8 +36,8 @@ function bitmapOf(view, model, head, state) {
 }
 
 export class Maps {
-  constructor(host, { onQuery, onArcs, modelName }) {
-    Object.assign(this, { host, onQuery, onArcs, modelName, figures: [] });
+  constructor(host, { onHover, onLeave, onArcs, modelName }) {
+    Object.assign(this, { host, onHover, onLeave, onArcs, modelName, figures: [] });
   }
 
   // New figures for a new view; `redraw` then puts the bitmaps on them.
@@ -80,10 +80,11 @@ export class Maps {
           const { lo, hi } = this.scene.window;
           const box2 = canvas.getBoundingClientRect();
           const i = lo + Math.floor(((event.clientY - box2.top) / box2.height) * (hi - lo));
-          this.onQuery(Math.max(lo, Math.min(hi - 1, i)), head.name);
+          this.onHover(Math.max(lo, Math.min(hi - 1, i)), head.name, m);
         };
         canvas.addEventListener("pointermove", point);
         canvas.addEventListener("pointerdown", point);
+        canvas.addEventListener("pointerleave", () => this.onLeave());
         this.figures.push({ canvas, button, model: m, head });
       }
       this.host.append(box);
@@ -94,12 +95,12 @@ export class Maps {
     const width = this.host.clientWidth;
     const most = Math.max(...this.scene.view.models.map(({ heads }) => heads.reduce((a, b) => a + b, 0)));
     const gaps = 18 * 2 + 8 * most;
-    return Math.floor(Math.max(width < 560 ? (width - 10) / 2 : 132, Math.min(220, (width - gaps) / most)));
+    return Math.floor(Math.max(width < 560 ? (width - 18) / 3 : 156, Math.min(220, (width - gaps) / most)));
   }
 
   redraw(scene) {
     this.scene = scene;
-    const { window: { lo, hi }, query, veiled, state } = scene;
+    const { window: { lo, hi }, query, veiled, arcs } = scene;
     const theme = currentTheme();
     const size = this.size();
     const scale = globalThis.devicePixelRatio || 1;
@@ -112,7 +113,7 @@ export class Maps {
       context.imageSmoothingQuality = "high";
       context.clearRect(0, 0, pixels, pixels);
       const last = head.layer === scene.view.models[model].heads.length;
-      button.setAttribute("aria-pressed", String(["all", head.name, String(head.layer)].includes(state.arcs)));
+      button.setAttribute("aria-pressed", String(["all", head.name, String(head.layer)].includes(arcs)));
       canvas.setAttribute("aria-label", `Attention of head ${head.name}, model ${"AB"[model]}`);
       if (veiled && last) continue;
       context.drawImage(bitmap, lo, lo, hi - lo, hi - lo, 0, 0, pixels, pixels);

@@ -14,7 +14,7 @@ export class MatrixEditor {
     this.P = P;
     this.row = Math.min(this.row, P.length - 1);
     this.grid.replaceChildren(...P.map((probabilities, from) => {
-      const button = element("button", "matrix-row", { type: "button", role: "radio", "aria-checked": String(from === this.row), tabindex: from === this.row ? "0" : "-1", "aria-label": `from ${from}: ${probabilities.map((p) => p.toFixed(2)).join(", ")}` });
+      const button = element("button", "matrix-row", { type: "button", role: "radio", "aria-checked": String(from === this.row), tabindex: from === this.row ? "0" : "-1", title: `from ${from}: ${probabilities.map((p) => p.toFixed(3)).join("  ")}`, "aria-label": `from ${from}: ${probabilities.map((p) => p.toFixed(2)).join(", ")}` });
       button.append(stateTag(from), this.strip(probabilities));
       button.addEventListener("click", () => this.choose(from, true));
       button.addEventListener("keydown", (event) => {

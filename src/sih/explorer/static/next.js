@@ -66,7 +66,7 @@ export function drawKl({ view, state, query }, width) {
   const y = (kl) => top + (height * (HIGH - Math.min(HIGH, Math.max(LOW, Math.log10(Math.max(kl, 1e-12)))))) / (HIGH - LOW);
   const lines = predictors({ view }).filter(({ key }) => key !== "truth");
   const parts = [legend(lines, 10, width, ({ colour, dash }, at, y0) => line(at, y0, at + 13, y0, colour, { "stroke-width": 2.5, "stroke-dasharray": dash ?? "none" }))];
-  parts.push(text(width, 14, "KL to the truth, nats", { fill: theme.soft, "text-anchor": "end" }));
+  parts.push(text(width, top - 10, "KL to the truth, nats", { fill: theme.soft, "text-anchor": "end" }));
   for (let power = LOW; power <= HIGH; power += 1) {
     const level = top + (height * (HIGH - power)) / (HIGH - LOW);
     parts.push(line(left, level, width, level, theme.line));

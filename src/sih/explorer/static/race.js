@@ -69,12 +69,12 @@ export function drawRace(scene, width) {
   const bottom = top - GAP;
   if (query >= shown.lo && query < shown.hi) parts.push(line(middle(query), 0, middle(query), bottom, theme.accent, { "stroke-width": 1.5, opacity: 0.7 }));
   for (const tick of ticks(shown, cell)) parts.push(text(middle(tick), bottom + 15, tick, { "text-anchor": "middle", fill: theme.faint }));
-  let at = gutter;
-  for (const lag of state.lags) {
-    parts.push(line(at, bottom + 32, at + 16, bottom + 32, lagColour(lag), { "stroke-width": 3, "stroke-dasharray": lagDash(lag) }));
-    parts.push(text(at + 20, bottom + 36, `lag ${lag}`, { fill: theme.soft }));
-    at += 64;
-    if (at > width - 60) break;
-  }
-  return drawing(width, bottom + 42, parts.join(""));
+  const perRow = Math.max(1, Math.floor((width - gutter) / 64));
+  state.lags.forEach((lag, n) => {
+    const at = gutter + 64 * (n % perRow);
+    const y = bottom + 32 + 18 * Math.floor(n / perRow);
+    parts.push(line(at, y, at + 16, y, lagColour(lag), { "stroke-width": 3, "stroke-dasharray": lagDash(lag) }));
+    parts.push(text(at + 20, y + 4, `lag ${lag}`, { fill: theme.soft }));
+  });
+  return drawing(width, bottom + 24 + 18 * Math.ceil(state.lags.length / perRow), parts.join(""));
 }

@@ -15,7 +15,8 @@ export function drawSequence(scene, width) {
   const tokens = view.arrays.tokens;
   const edited = new Set(state.edits.map(([position]) => position));
   const parts = [];
-  const bottom = SKY + ROW + (state.arcs === "all" ? GROUND + 18 : 22);
+  const all = scene.arcs === "all";
+  const bottom = SKY + ROW + GROUND + 18;
   for (let i = shown.lo; i < shown.hi; i += 1) {
     const gap = cell > 6 ? 1 : 0.4;
     parts.push(tag("rect", {
@@ -35,8 +36,7 @@ export function drawSequence(scene, width) {
   }
   if (width >= 560) {
     parts.push(text(0, SKY + 18, "tokens", { fill: theme.soft }));
-    const all = state.arcs === "all";
-    parts.push(text(0, SKY - 30, all ? "layers 1 and 2" : arcsName(state.arcs), { fill: theme.soft }));
+    parts.push(text(0, SKY - 30, all ? "layers 1 and 2" : arcsName(scene.arcs), { fill: theme.soft }));
     if (all) parts.push(text(0, SKY + ROW + 28, `layer ${view.models[0].heads.length}`, { fill: theme.soft }));
   }
   return drawing(width, bottom, parts.join("") + arcs(scene, width));
@@ -46,9 +46,9 @@ export const arcsName = (arcs) => (arcs === "all" ? "all layers" : arcs.includes
 
 // The keys that the heads chosen attend from the query, heaviest last.
 export function attended(scene, model) {
-  const { state, view, query } = scene;
+  const { state, view, query, arcs: wanted } = scene;
   const described = view.models[model];
-  const chosen = headsOf(described).filter(({ name, layer }) => ["all", name, String(layer)].includes(state.arcs));
+  const chosen = headsOf(described).filter(({ name, layer }) => ["all", name, String(layer)].includes(wanted));
   const last = described.heads.length;
   const found = [];
   for (const head of chosen) {
@@ -69,21 +69,21 @@ export function lagOf(layer, last, offset, lags) {
 
 // Arcs above the tokens; where all layers are drawn, the last one's hang below them.
 function arcs(scene, width) {
-  const { state, view, window: shown, query, veiled } = scene;
+  const { view, window: shown, query, veiled, arcs: wanted, arcsModel } = scene;
   const theme = currentTheme();
   const { middle } = across(width, shown);
-  const last = view.models[0].heads.length;
-  const found = attended(scene, 0).filter(({ key, head }) => key >= shown.lo && !(veiled && head.layer === last));
+  const last = view.models[arcsModel].heads.length;
+  const found = attended(scene, arcsModel).filter(({ key, head }) => key >= shown.lo && !(veiled && head.layer === last));
   const from = middle(query);
   const labels = [];
   const drawn = found.map(({ key, weight, lag, head }, order) => {
-    const down = state.arcs === "all" && head.layer === last;
+    const down = wanted === "all" && head.layer === last;
     const base = down ? SKY + ROW + 3 : SKY - 3;
     const to = middle(key);
     const height = 12 + ((down ? GROUND : SKY) - 32) * Math.min(1, Math.abs(from - to) / (width * 0.6)) ** 0.6;
     const peak = base + (down ? 1.3 : -1.3) * height;
     const colour = lag ? lagColour(lag) : theme.ink;
-    const several = state.arcs === "all" && head.layer === 2;
+    const several = wanted === "all" && head.layer > 1 && head.layer < last;
     if (weight >= 0.03 && found.length - order <= 6 && !several) {
       labels.push({ at: (from + to) / 2, y: down ? base + height + 10 : base - height - 3, words: weight.toFixed(2), colour, weight, down });
     }
@@ -92,7 +92,7 @@ function arcs(scene, width) {
     }
     return tag("path", {
       d: `M${from.toFixed(1)} ${base}C${from.toFixed(1)} ${peak.toFixed(1)} ${to.toFixed(1)} ${peak.toFixed(1)} ${to.toFixed(1)} ${base}`,
-      fill: "none", stroke: colour, "stroke-width": 0.8 + 4 * Math.sqrt(weight), opacity: several ? 0.28 : 0.4 + 0.6 * weight,
+      fill: "none", stroke: colour, "stroke-width": several ? 0.6 + 2 * Math.sqrt(weight) : 0.8 + 4 * Math.sqrt(weight), opacity: several ? 0.25 : 0.4 + 0.6 * weight,
     });
   });
   // Labels that would cover one another make way; the heaviest keeps its place.
