@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import httpx
 import torch
@@ -20,8 +23,13 @@ from sih.explorer.shelf import Shelf
 from sih.explorer.view import make_view
 
 CLIENTS, REQUESTS = 50, 200
-MODELS = [{}, {"kind": "bayes"}, {"kind": "position", "beta": 20.0}, {"kind": "trained", "name": "standard-1.2.3"}]
-CASES = {
+MODELS: list[dict[str, Any]] = [
+    {},
+    {"kind": "bayes"},
+    {"kind": "position", "beta": 20.0},
+    {"kind": "trained", "name": "standard-1.2.3"},
+]
+CASES: dict[str, dict[str, Any]] = {
     "3 lags, 5 states, length 128": {},
     "the same, two models": {"models": [{}, {"kind": "bayes"}]},
     "trained model": {"models": [MODELS[3]]},
@@ -36,10 +44,10 @@ def main() -> None:
     print(f"explorer: a view, a token changed each time ({machine()}; medians of 15)")
     shelf = Shelf()
     for name, value in CASES.items():
-        edits = iter(range(1000))
+        edits = itertools.cycle(range(5))
 
-        def view(value: dict[str, object] = value, edits: object = edits) -> None:
-            pack(make_view(read_state({**value, "edits": [[30, next(edits) % 5]]}), shelf))  # type: ignore[call-overload]
+        def view(value: dict[str, Any] = value, edits: Iterator[int] = edits) -> None:
+            pack(make_view(read_state({**value, "edits": [[30, next(edits)]]}), shelf))
 
         took = medians({"": view}, rounds=15)[""]
         size = len(pack(make_view(read_state(value), shelf)))

@@ -23,7 +23,7 @@ export function drawSequence(scene, width) {
       x: x(i) + gap / 2, y: SKY, width: Math.max(0.5, cell - gap), height: ROW, rx: Math.min(3, cell / 4),
       fill: stateColour(tokens[i]), opacity: i > query ? 0.32 : 1,
     }));
-    if (cell >= 11) {
+    if (cell >= 9.5) {
       parts.push(text(x(i) + cell / 2, SKY + 18, tokens[i], { "text-anchor": "middle", fill: stateInk(tokens[i]), opacity: i > query ? 0.5 : 1, "font-weight": 600 }));
     }
     if (edited.has(i)) parts.push(tag("circle", { cx: x(i) + cell / 2, cy: SKY - 5, r: 2.4, fill: theme.accent }));
@@ -99,7 +99,7 @@ function arcs(scene, width) {
   const placed = [];
   for (const label of labels.sort((a, b) => b.weight - a.weight)) {
     let { at } = label;
-    while (placed.some((other) => Math.abs(other.at - at) < 27 && Math.abs(other.y - label.y) < 12)) at -= 9;
+    while (placed.some((other) => Math.abs(other.at - at) < 30 && Math.abs(other.y - label.y) < 12)) at -= 9;
     placed.push({ ...label, at, y: Math.max(9, label.y) });
   }
   return drawn.join("") + placed.map(({ at, y, words, colour }) => text(at, y, words, { "text-anchor": "middle", fill: colour, "font-weight": 650, stroke: theme.panel, "stroke-width": 3, "paint-order": "stroke" })).join("");
