@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs show": ("sih.cli.runs:show", "plot a run's loss and KL"),
     "runs rm": ("sih.cli.runs:remove", "remove a run, after asking"),
     "models": ("sih.cli.models:models", "list the trained models that come with the package"),
+    "explore": ("sih.cli.explore:explore", "see the circuit choose: an interactive page"),
     "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""

@@ -88,7 +88,7 @@ def construct(
     set_first_layer(model, task, circuit)
     set_second_layer(model, circuit)
     set_third_layer(model, task, circuit)
-    set_readout(model, task, circuit)
+    set_readout(model, task, circuit, readout)
     return model.requires_grad_(False)
 
 

@@ -9,21 +9,30 @@ terms their digits.
 from __future__ import annotations
 
 import math
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.construction.circuit import ZERO, Circuit, log_probabilities, one_residue_a_head
-from sih.models.disentangled import DisentangledTransformer
 from sih.task import Task
+
+
+@runtime_checkable
+class Blocks(Protocol):
+    """What weights are written to, by the names of blocks: a disentangled transformer, say."""
+
+    def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]: ...
+
+    def readout_block(self, name: str) -> Float[Tensor, "state block"]: ...
 
 
 def mask_levels(circuit: Circuit) -> tuple[float, float]:
     return (0.0, -2 * circuit.lam) if circuit.sink else (circuit.lam, -circuit.lam)
 
 
-def set_first_layer(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
+def set_first_layer(model: Blocks, task: Task, circuit: Circuit) -> None:
     r"""Position i attends to its possible parents i - k in proportion to $P_{s_{i-k},s_i}^\gamma$ ("First layer").
 
     The token block scores the pair (i, j) with $\gamma \log P_{s_j,s_i}$: row s_i, column s_j of $\gamma \log
@@ -43,7 +52,7 @@ def set_first_layer(model: DisentangledTransformer, task: Task, circuit: Circuit
         model.block(head, "position", "position").copy_(_choose(parents, allow, forbid))
 
 
-def set_second_layer(model: DisentangledTransformer, circuit: Circuit) -> None:
+def set_second_layer(model: Blocks, circuit: Circuit) -> None:
     r"""Head h gathers from the positions i - o with $c(o) = h$ that a transition has made (paper, "Second layer").
 
     Position n carries $\tilde p_{n,k}$ at index n - k, so what head h gathers of 1.1/position has $\tilde p_{i-o,k}$ at
@@ -68,7 +77,7 @@ def set_second_layer(model: DisentangledTransformer, circuit: Circuit) -> None:
         model.block(f"2.{head + 1}", "position", "position").copy_(scores)
 
 
-def set_third_layer(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
+def set_third_layer(model: Blocks, task: Task, circuit: Circuit) -> None:
     r"""Position i attends to the tokens i - k + 1 that each lag would copy, by the evidence for k ("Third layer").
 
     The position block allows $i - j + 1 \in \mathcal K$; the blocks B add the evidence to the allowed pairs.
@@ -88,16 +97,16 @@ def set_third_layer(model: DisentangledTransformer, task: Task, circuit: Circuit
     model.block("3.1", "position", "position").copy_(scores)
 
 
-def set_readout(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
+def set_readout(model: Blocks, task: Task, circuit: Circuit, readout: str = "probability") -> None:
     r"""$P^\top$ on the copied token: $\sum_k w_k e_{s_{i-k+1}}$ becomes $\sum_k w_k P_{s_{i-k+1},\cdot}$.
 
     As logits it is $\log P^\top$ (the paper's footnote): then softmax gives a row of P where one token is copied whole.
     """
-    P = task.P if model.config.readout == "probability" else log_probabilities(task, circuit)
+    P = task.P if readout == "probability" else log_probabilities(task, circuit)
     model.readout_block("3.1/token").copy_(P.T)
 
 
-def _read_by_position(model: DisentangledTransformer, circuit: Circuit, scores: Float[Tensor, "query key"]) -> None:
+def _read_by_position(model: Blocks, circuit: Circuit, scores: Float[Tensor, "query key"]) -> None:
     r"""$B^{(3,h)}_{m,j} = b_h\,[c(j - 1 - m) = h]$ between what head h gathered, at the query, and the key's position.
 
     At the allowed key j = i - k + 1 the index m = i - k - o is counted for just the offsets $o \in C_h$, o >= 0, and
@@ -126,7 +135,7 @@ def _read_by_position(model: DisentangledTransformer, circuit: Circuit, scores: 
             scores -= b * at_sink[:, None] * (colour[0] == head)
 
 
-def _read_by_mask(model: DisentangledTransformer, circuit: Circuit) -> None:
+def _read_by_mask(model: Blocks, circuit: Circuit) -> None:
     r"""$B^{(3)}_{m,m'} = b\,[(m - m') \bmod R = R - 1]$ between what head h gathered and its attention at the key.
 
     R is the period. Head h takes one residue, so at the key j its attention lies on positions m' of one residue
@@ -140,7 +149,7 @@ def _read_by_mask(model: DisentangledTransformer, circuit: Circuit) -> None:
         model.block("3.1", f"2.{head + 1}/1.1/position", f"2.{head + 1}/position").copy_(B)
 
 
-def _read_from_key(model: DisentangledTransformer, circuit: Circuit) -> None:
+def _read_from_key(model: Blocks, circuit: Circuit) -> None:
     r"""Two lags, one head: $B_{i,m} = \pm\beta$, plus if $(i - m + 1 - 2 \bar k) \bmod 2d < d = \hat k - \bar k$.
 
     It meets what the head gathered at the *key* j = i - k + 1: $\tilde p_{j-o,k'}$ at index m = j - o - k', where $i

@@ -1,0 +1,37 @@
+"""A view as bytes: the length of a JSON header, the header, then the arrays it lists, each on a boundary of 8 bytes."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+
+from sih.explorer.view import View
+
+ALIGN = 8
+
+
+def pack(view: View) -> bytes:
+    listed, bodies, offset = [], [], 0
+    for name, array in view.arrays.items():
+        body = np.ascontiguousarray(array).tobytes()
+        listed.append({"name": name, "type": array.dtype.name, "shape": array.shape, "offset": offset})
+        bodies.append(body + bytes(-len(body) % ALIGN))
+        offset += len(bodies[-1])
+    header = json.dumps({**view.header, "arrays": listed}, separators=(",", ":"), allow_nan=False).encode()
+    header += b" " * (-(len(header) + 4) % ALIGN)
+    return b"".join([struct.pack("<I", len(header)), header, *bodies])
+
+
+def unpack(data: bytes) -> View:
+    """What `pack` packed; the page's `static/data.js` does the same."""
+    (size,) = struct.unpack_from("<I", data)
+    header = json.loads(data[4 : 4 + size])
+    arrays = {}
+    for entry in header.pop("arrays"):
+        kind = np.dtype(entry["type"])
+        count = int(np.prod(entry["shape"]))
+        found = np.frombuffer(data, kind, count, 4 + size + entry["offset"])
+        arrays[entry["name"]] = found.reshape(entry["shape"])
+    return View(header, arrays)

@@ -1,0 +1,115 @@
+"""The explorer's server: a page, its modules, and three questions that the page asks. Nothing is ever written."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import torch
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sih.explorer.guard import Guard, RefusedError, read_json, refusal
+from sih.explorer.packing import pack
+from sih.explorer.python_snippet import snippet
+from sih.explorer.reading import read_state
+from sih.explorer.shelf import Shelf
+from sih.explorer.state import CIRCUITS, FieldError
+from sih.explorer.verdict import verdict
+from sih.explorer.view import make_view
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+WORKERS = 2
+"""Requests computed at once; the others wait their turn, so that memory stays bounded however many come."""
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
+    """The ASGI application; `hosts` are names it answers to besides those of the loopback interface."""
+    shelf = Shelf()
+    turns = anyio.Semaphore(WORKERS)
+
+    def answering(work: Callable[[Any], Response]) -> Handler:
+        """A handler that reads JSON and answers with `work` on it, in a thread; bad input is a 422."""
+
+        async def handler(request: Request) -> Response:
+            try:
+                body = await read_json(request)
+                async with turns:
+                    return await anyio.to_thread.run_sync(work, body)
+            except FieldError as error:
+                return refusal(RefusedError(422, str(error), error.field))
+            except RefusedError as error:
+                return refusal(error)
+
+        return handler
+
+    def view(body: Any) -> Response:
+        return Response(pack(make_view(read_state(body), shelf)), media_type="application/octet-stream")
+
+    def certificate(body: Any) -> Response:
+        if not isinstance(body, dict) or set(body) != {"state", "model"} or type(body["model"]) is not int:
+            raise FieldError("model", "ask with a state and the number of a model: {state: ..., model: 0}")
+        return _json(verdict(read_state(body["state"]), body["model"]))
+
+    def python(body: Any) -> Response:
+        return Response(snippet(read_state(body)), media_type="text/plain")
+
+    async def models(request: Request) -> Response:
+        return _json({"circuits": CIRCUITS, "trained": shelf.describe()})
+
+    routes = [
+        Route("/api/models", models),
+        Route("/api/view", answering(view), methods=["POST"]),
+        Route("/api/certificate", answering(certificate), methods=["POST"]),
+        Route("/api/python", answering(python), methods=["POST"]),
+        *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
+    ]
+    app = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
+    app.router.redirect_slashes = False
+    return app
+
+
+def static_files() -> dict[str, tuple[bytes, str]]:
+    """Path -> content and type, read once: no request ever opens a file."""
+    found = {f"/{path.name}": (path.read_bytes(), TYPES[path.suffix]) for path in STATIC.iterdir()}
+    return {"/": found["/index.html"], **found}
+
+
+async def _served(content: bytes, kind: str, request: Request) -> Response:
+    return Response(content, media_type=kind)
+
+
+def _json(value: object) -> Response:
+    return Response(json.dumps(value), media_type="application/json")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there; a ValueError of one line if it cannot."""
+    if not 0 <= port <= 65535:
+        raise ValueError(f"--port is a number from 0 (any free one) to 65535; got {port}")
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise ValueError(
+            f"cannot listen on {host} port {port}: {error.strerror}; try another --port, 0 for any free one"
+        ) from None
+    return listening
+
+
+def serve(listening: socket.socket, hosts: tuple[str, ...] = ()) -> None:
+    """Answer requests until interrupted."""
+    torch.set_num_threads(1)  # the requests are the parallel part
+    config = uvicorn.Config(create_app(hosts), log_level="warning", access_log=False, ws="none", lifespan="off")
+    uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,135 @@
+"""The state of the page: what is drawn, with which models. `reading.py` makes one from JSON, checked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torch import Generator
+
+from sih.markov import (
+    as_transition_matrix,
+    random_doubly_stochastic,
+    random_near_periodic,
+    random_sparse,
+    random_transition_matrix,
+)
+from sih.task import Task
+
+LAGS, STATES, LENGTH = 16, 10, 256
+SEED = 2**53 - 1
+"""The largest seed: a whole number that JavaScript holds exactly."""
+RANDOM = {
+    "dirichlet": random_transition_matrix,
+    "doubly-stochastic": random_doubly_stochastic,
+    "sparse": random_sparse,
+    "near-periodic": random_near_periodic,
+}
+PRESETS = {"sticky": 0, "cycle": 1}
+"""Rows that give 0.8 to the state so many further on and share the rest."""
+CIRCUITS = ("paper", "mask", "position", "fewer", "two-lags", "bayes")
+
+
+class FieldError(ValueError):
+    """Bad input, and the entry of the state that it is about."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How P is chosen: a random kind with its seed and concentration, a preset, or the rows themselves."""
+
+    kind: str = "dirichlet"
+    seed: int = 0
+    concentration: float = 1.0
+    rows: tuple[tuple[float, ...], ...] | None = None
+
+    def build(self, states: int) -> Any:
+        if self.kind == "rows":
+            return as_transition_matrix(self.rows or ())
+        if self.kind in PRESETS:
+            rest = 0.2 / (states - 1)
+            ahead = [(i + PRESETS[self.kind]) % states for i in range(states)]
+            return as_transition_matrix([[0.8 if j == to else rest for j in range(states)] for to in ahead])
+        rng = Generator().manual_seed(self.seed)
+        return RANDOM[self.kind](states, rng=rng, concentration=self.concentration)
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """One of `CIRCUITS` with its sliders (None: as `sih.construct` has it), or a shipped model by name."""
+
+    kind: str = "paper"
+    name: str | None = None
+    heads: int | None = None
+    lam: float | None = None
+    beta: float | None = None
+    temper: float | None = None
+    evidence: str = "mean"
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `sih.construct`, only those that are not its own defaults."""
+        chosen: dict[str, Any] = {}
+        if self.kind in ("two-lags", "bayes"):
+            chosen["target"] = self.kind
+        if self.kind in ("mask", "position"):
+            chosen["third"] = self.kind
+        if self.kind == "fewer" and self.heads is None:
+            chosen["heads"] = 1
+        for name in ("heads", "lam", "beta", "temper"):
+            if getattr(self, name) is not None:
+                chosen[name] = getattr(self, name)
+        if self.evidence != "mean":
+            chosen["evidence"] = self.evidence
+        return chosen
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything the page shows follows from this; from `query` on, where it looks, not what it computes."""
+
+    lags: tuple[int, ...] = (1, 2, 3)
+    states: int = 5
+    length: int = 128
+    matrix: Matrix = field(default_factory=Matrix)
+    seed: int = 19
+    edits: tuple[tuple[int, int], ...] = ()
+    """(position, state) pairs: tokens that were changed by hand."""
+    models: tuple[ModelChoice, ...] = (ModelChoice(),)
+    query: int | None = None
+    """The position looked at; None: a third of the way."""
+    revealed: bool = True
+    zoom: int = 2
+    arcs: str = "all"
+    """Whose attention is drawn as arcs: a layer's, "3", a head's, "2.1", or all heads'."""
+
+    def task(self) -> Task:
+        try:
+            P = self.matrix.build(self.states)
+        except ValueError as error:
+            raise FieldError("matrix", str(error)) from error
+        if P.shape[0] != self.states:
+            raise FieldError("matrix", f"the matrix has {P.shape[0]} rows, but there are {self.states} states")
+        return Task(P, self.lags, self.length)
+
+
+def to_json(state: State) -> dict[str, Any]:
+    """The state as JSON, entry by entry, without those that are as on a first visit."""
+    plain, first = asdict(state), asdict(State())
+    changed = {name: entry for name, entry in plain.items() if entry != first[name]}
+    if "matrix" in changed:
+        changed["matrix"] = _without_defaults(changed["matrix"], Matrix())
+    if "models" in changed:
+        changed["models"] = [choice_json(model) for model in state.models]
+    return changed
+
+
+def choice_json(choice: ModelChoice) -> dict[str, Any]:
+    return _without_defaults(asdict(choice), ModelChoice())
+
+
+def _without_defaults(entries: dict[str, Any], default: object) -> dict[str, Any]:
+    return {name: entry for name, entry in entries.items() if entry != getattr(default, name)}

@@ -1,0 +1,401 @@
+// The page: one state, one view; a change asks for a new view, and what is drawn follows from the two.
+
+import { forgetTheme, lagColour, stateColour, stateInk } from "./colour.js";
+import { Controls } from "./controls.js";
+import { headsOf } from "./data.js";
+import { Maps, element } from "./maps.js";
+import { ModelCards, fits, modelName } from "./models.js";
+import { drawBars, drawKl } from "./next.js";
+import { Player } from "./play.js";
+import { drawRace } from "./race.js";
+import { arcsName, attended, drawSequence } from "./sequence.js";
+import { openSource } from "./source.js";
+import { computed, copyOf, fromFragment, same, toFragment } from "./state.js";
+import { drawStream } from "./stream.js";
+import { across } from "./svg.js";
+import { addSaveButtons, copy } from "./takeaway.js";
+
+const $ = (id) => document.getElementById(id);
+
+class App {
+  state = null;
+  view = null;
+  told = null;
+  evidence = false;
+  hovered = null;
+  asking = null;
+
+  async start() {
+    this.source = await openSource();
+    document.body.classList.add("loading");
+    this.controls = new Controls({
+      onChange: (patch, field) => this.change(patch, field), onDraw: () => this.drawAnother(),
+      onProblem: (field, words) => this.problem(field, words),
+    });
+    this.maps = new Maps($("maps"), {
+      onHover: (query, arcs, model) => this.hover(query, { arcs, model }), onLeave: () => this.hover(this.query(), null),
+      onArcs: (arcs) => this.look({ arcs }),
+      modelName: (index) => modelName(this.state.models[index]),
+    });
+    this.player = new Player({ button: $("play"), speed: $("speed"), onStep: () => this.step(1) });
+    document.querySelectorAll(".panel").forEach((panel) => addSaveButtons(panel, element));
+    this.listen();
+    if (matchMedia("(max-width: 900px)").matches) document.querySelectorAll(".group").forEach((group) => { group.open = false; });
+    await this.begin();
+  }
+
+  async begin() {
+    try {
+      this.known = await this.source.models();
+      this.cards = this.cards ?? new ModelCards($("models"), this.known, {
+        onChange: (index, patch, whole) => this.changeModel(index, patch, whole), onTask: (index, model) => this.takeTask(index, model),
+        onRemove: (index) => this.change({ models: this.state.models.filter((_, n) => n !== index) }, "models"), fixed: this.source.fixed,
+      });
+      if (this.source.fixed) this.notice("A saved page: sequences and models are fixed. Run `sih explore` to change everything.");
+      const first = this.source.fixed ? { ...fromFragment(""), ...this.source.record.state } : null;
+      const narrow = matchMedia("(max-width: 560px)").matches;
+      let wanted;
+      try { wanted = location.hash.length > 1 ? fromFragment(location.hash) : { ...(first ?? fromFragment("")), ...(narrow ? { zoom: 4 } : {}) }; } catch { wanted = first ?? fromFragment(""); this.notice("The address holds no state that can be read; this is the first one."); }
+      if (this.source.fixed && location.hash.length > 1) wanted = { ...first, ...Object.fromEntries(Object.entries(wanted).filter(([name, entry]) => !same(entry, fromFragment("")[name]))) };
+      if (!(await this.request(wanted, null)) && !this.state) await this.request(first ?? fromFragment(""), null, true);
+    } catch (error) {
+      this.fail(error.message);
+    }
+  }
+
+  // Ask for the view of a state; where it is refused, the last good one stays and the reason is said beside the control.
+  async request(wanted, field, keepErrors = false) {
+    this.asking?.abort();
+    const asking = new AbortController();
+    this.asking = asking;
+    const slow = setTimeout(() => { $("progress").hidden = false; }, 150);
+    const begun = performance.now();
+    try {
+      const view = await this.source.view(wanted, asking.signal);
+      if (this.asking !== asking) return false;
+      if (!keepErrors) this.clearErrors();
+      $("failure").hidden = true;
+      this.state = wanted;
+      this.view = view;
+      document.body.classList.remove("loading");
+      this.drawAll();
+      document.body.dataset.views = Number(document.body.dataset.views ?? 0) + 1;
+      requestAnimationFrame(() => { document.body.dataset.latency = (performance.now() - begun).toFixed(1); });
+      this.remember();
+      this.certify();
+      return true;
+    } catch (error) {
+      if (error.name === "AbortError") return false;
+      if (error.field === null || error.field === undefined) this.fail(error.message);
+      else this.problem(error.field, error.message, field);
+      return false;
+    } finally {
+      clearTimeout(slow);
+      if (this.asking === asking) $("progress").hidden = true;
+    }
+  }
+
+  change(patch, field) {
+    if (this.source.fixed && !("seed" in patch || "models" in patch)) return;
+    this.wanted = { ...(this.wanted ?? copyOf(this.state)), ...patch };
+    const next = this.wanted;
+    const task = ["lags", "states", "length", "matrix"].some((name) => name in patch);
+    if (task || "seed" in patch) {
+      next.edits = [];
+      this.told = null;
+      if (next.query !== null) next.query = Math.min(next.query, Math.max(0, (next.length || 1) - 1));
+    }
+    if (task) next.models = next.models.map((choice) => this.suited(choice, next));
+    this.request(copyOf(next), field).then((good) => { if (good && this.wanted === next) this.wanted = null; });
+  }
+
+  // A model for the new task: one that cannot follow gives way to the paper's circuit.
+  suited(choice, next) {
+    const trained = choice.kind === "trained" && !fits(this.known.trained.find(({ name }) => name === choice.name) ?? {}, next);
+    if (trained || (choice.kind === "two-lags" && next.lags.length !== 2)) {
+      this.notice(`${modelName(choice)} is for another task; the paper's circuit took its place.`);
+      return {};
+    }
+    if (same(next.lags, this.state.lags)) return choice;
+    const { heads, lam, ...kept } = choice;  // what fits one set of lags need not fit another
+    return kept;
+  }
+
+  changeModel(index, patch, whole = false) {
+    const models = copyOf((this.wanted ?? this.state).models);
+    models[index] = whole ? patch : { ...models[index], ...patch };
+    this.change({ models }, `models.${index}`);
+  }
+
+  takeTask(index, model) {
+    const patch = fits(model, this.state) ? {} : { lags: model.lags, states: model.states, matrix: model.matrix.seed === 0 && model.matrix.concentration === 1 ? {} : model.matrix, length: Math.min(this.state.length, model.length) };
+    const next = { ...this.state, ...patch };
+    const models = this.state.models.map((choice, n) => (n === index ? { kind: "trained", name: model.name } : patch.lags ? this.suited(choice, next) : choice));
+    this.wanted = null;
+    this.change({ ...patch, models }, `models.${index}`);
+  }
+
+  drawAnother() {
+    const seeds = this.source.fixed ? this.source.record.seeds : null;
+    const seed = seeds ? seeds[(seeds.indexOf(this.state.seed) + 1) % seeds.length] : this.state.seed + 1;
+    this.change({ seed, revealed: false, query: null }, "seed");
+    $("sequence-panel").scrollIntoView({ block: "nearest" });
+  }
+
+  setToken(token) {
+    if (this.source.fixed || token >= this.state.states) return;
+    const query = this.query();
+    const edits = this.state.edits.filter(([position]) => position !== query);
+    this.change({ edits: [...edits, [query, token]].sort((a, b) => a[0] - b[0]) }, "edits");
+  }
+
+  // Where the page looks: nothing to compute, only to draw.
+  look(patch) {
+    if (!this.state || Object.entries(patch).every(([name, entry]) => same(this.state[name], entry))) return;
+    Object.assign(this.state, patch);
+    if (this.wanted) Object.assign(this.wanted, patch);
+    this.drawLook();
+    this.remember();
+  }
+
+  // Pointing at a map's row: it becomes the query, and while it lasts the arcs are that head's.
+  hover(query, head) {
+    if (this.player.playing || (same(this.hovered, head) && query === this.query())) return;
+    this.hovered = head;
+    if (query === this.query()) this.drawLook();
+    else this.look({ query });
+  }
+
+  query() { return this.state.query ?? Math.floor(this.state.length / 3); }
+
+  step(by) {
+    const next = this.query() + by;
+    if (by > 0 && next >= this.state.length) {
+      if (!this.player.playing) return false;
+      if (this.justBegun) { this.justBegun = false; this.look({ query: 0 }); return true; }
+      return false;
+    }
+    this.justBegun = false;
+    if (next < 0) return false;
+    this.look({ query: next });
+    return next < this.state.length - 1;
+  }
+
+  // The positions shown: all, or a part around the query.
+  window() {
+    const { length, zoom } = this.state;
+    const width = Math.max(Math.min(8, length), Math.ceil(length / zoom));
+    const lo = Math.max(0, Math.min(length - width, this.query() - Math.floor(width * 0.7)));
+    return { lo, hi: lo + width };
+  }
+
+  scene() {
+    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.evidence, veiled: !this.state.revealed, arcs: this.hovered?.arcs ?? this.state.arcs, arcsModel: this.hovered?.model ?? 0 };
+  }
+
+  drawAll() {
+    const { state, view } = this;
+    this.controls.show(state, view, this.source.fixed);
+    this.cards.show(state, view);
+    $("compare").hidden = state.models.length === 2;
+    const heads = headsOf(view.models[0]);
+    const choices = ["all", ...new Set(heads.map(({ layer }) => String(layer))), ...heads.map(({ name }) => name)];
+    $("arcs").replaceChildren(...choices.map((arcs) => new Option(arcsName(arcs), arcs)));
+    if (!choices.includes(state.arcs)) state.arcs = "all";
+    this.maps.rebuild(this.scene());
+    this.drawLook(false);
+  }
+
+  drawLook(maps = true) {
+    const scene = this.scene();
+    document.body.classList.toggle("hidden-lag", scene.veiled);
+    const write = (id, draw) => { $(id).innerHTML = draw(scene, $(id).clientWidth); };
+    write("sequence", drawSequence);
+    if (!scene.veiled) {
+      write("race", drawRace);
+      write("bars", drawBars);
+      write("kl", drawKl);
+    }
+    if (maps) this.maps.redraw(scene);
+    drawStream($("stream"), scene, (index) => modelName(this.state.models[index]));
+    this.sayPosition(scene);
+    this.showGuess();
+    $("arcs").value = this.state.arcs;
+    $("zoom-level").textContent = `${this.state.zoom}×`;
+  }
+
+  sayPosition({ query, state, view, veiled, arcs, arcsModel }) {
+    const token = view.arrays.tokens[query];
+    const last = view.models[arcsModel].heads.length;
+    const keys = attended(this.scene(), arcsModel).filter(({ head }) => !(veiled && head.layer === last) && (arcs !== "all" || head.layer === last)).slice(-3).reverse();
+    const looks = keys.map(({ key, weight }) => `${weight.toFixed(2)} to ${key}`).join(", ");
+    $("position-line").replaceChildren("Position ", element("b", "", {}, String(query)), ", token ", element("b", "", {}, String(token)), looks ? `; ${arcsName(arcs === "all" ? String(last) : arcs)} looks ${looks}` : "");
+    const slider = $("sequence");
+    slider.setAttribute("aria-valuemax", String(state.length - 1));
+    slider.setAttribute("aria-valuenow", String(query));
+    slider.setAttribute("aria-valuetext", `position ${query}, token ${token}${looks ? `, looks ${looks}` : ""}`);
+    $("stream-note").textContent = `Position ${query}. Bars stand at the index that holds the value; colours are the lags whose transition it is.${view.models.some(({ temper }) => temper < 0.1) ? " A tempered first layer keeps the evidence in small differences between nearly equal bars." : ""}`;
+  }
+
+  showGuess() {
+    const { revealed, lags } = this.state;
+    const key = JSON.stringify([revealed, lags, this.told, this.view.lag]);
+    if (key === this.guessKey) return;
+    this.guessKey = key;
+    if (revealed) {
+      const name = element("span", "told", {}, `lag ${this.view.lag}`);
+      name.style.color = lagColour(this.view.lag);
+      const judged = this.told === null ? "This sequence was made with " : this.told === this.view.lag ? "Right: it was made with " : `You said lag ${this.told}; it was made with `;
+      $("guess").replaceChildren(judged, name);
+      return;
+    }
+    const choices = lags.map((lag) => {
+      const button = element("button", "lag", { type: "button" }, `lag ${lag}`);
+      button.style.borderColor = lagColour(lag);
+      button.addEventListener("click", () => { this.told = lag; this.look({ revealed: true }); });
+      return button;
+    });
+    const reveal = element("button", "", { type: "button", id: "reveal" }, "Reveal");
+    reveal.addEventListener("click", () => this.look({ revealed: true }));
+    $("guess").replaceChildren("Which lag made it?", ...choices, reveal);
+  }
+
+  certify() {
+    clearTimeout(this.certifying);
+    this.state.models.forEach((choice, index) => {
+      if (choice.kind === "trained") this.cards.say(index, "Learned, not written: there is no closed form to check it against.");
+      else this.cards.say(index, "Checking the certificate…");
+    });
+    const state = copyOf(this.state);
+    this.certifying = setTimeout(() => state.models.forEach(async (choice, index) => {
+      if (choice.kind === "trained") return;
+      try {
+        const found = await this.source.certificate(state, index);
+        if (same(computed(state), computed(this.state))) this.cards.showVerdict(index, found);
+      } catch (error) {
+        this.cards.say(index, `No certificate: ${error.message}`);
+      }
+    }), 350);
+  }
+
+  remember() {
+    clearTimeout(this.remembering);
+    this.remembering = setTimeout(() => history.replaceState(null, "", `#${toFragment(this.state)}`), 120);
+  }
+
+  problem(field, words) {
+    this.clearErrors();
+    const parts = field.split(".");
+    for (let size = parts.length; size > 0; size -= 1) {
+      const place = document.querySelector(`[data-error-for="${parts.slice(0, size).join(".")}"]`);
+      if (place) { place.textContent = words; return; }
+    }
+    this.notice(words);
+  }
+
+  clearErrors() { document.querySelectorAll("[data-error-for]").forEach((place) => { place.textContent = ""; }); }
+
+  notice(words) {
+    $("notice").textContent = words;
+    $("notice").hidden = false;
+    clearTimeout(this.noticing);
+    this.noticing = setTimeout(() => { $("notice").hidden = true; }, 6000);
+  }
+
+  fail(words) {
+    $("failure").querySelector("span").textContent = words;
+    $("failure").hidden = false;
+  }
+
+  tokenMenu(open) {
+    const menu = $("token-menu");
+    menu.hidden = !open || this.source.fixed;
+    if (menu.hidden) return;
+    const token = this.view.arrays.tokens[this.query()];
+    menu.replaceChildren(...Array.from({ length: this.state.states }, (_, s) => {
+      const button = element("button", "", { type: "button", "aria-label": `make it ${s}`, "aria-pressed": String(s === token) }, String(s));
+      button.style.background = stateColour(s);
+      button.style.color = stateInk(s);
+      button.addEventListener("click", () => { this.tokenMenu(false); this.setToken(s); $("sequence").focus(); });
+      return button;
+    }));
+    const host = $("sequence");
+    const { middle } = across(host.clientWidth, this.window());
+    const left = host.offsetLeft + middle(this.query()) - menu.offsetWidth / 2;
+    menu.style.left = `${Math.max(6, Math.min(left, host.offsetLeft + host.clientWidth - menu.offsetWidth))}px`;
+    menu.style.top = `${host.offsetTop + host.clientHeight - 20}px`;
+  }
+
+  listen() {
+    $("sequence").addEventListener("click", (event) => {
+      const box = $("sequence").getBoundingClientRect();
+      const { lo, hi } = this.window();
+      const { gutter, cell } = across(box.width, { lo, hi });
+      const position = lo + Math.floor((event.clientX - box.left - gutter) / cell);
+      if (position < lo || position >= hi) return;
+      this.player.stop();
+      this.look({ query: position });
+      this.tokenMenu(true);
+    });
+    document.addEventListener("pointerdown", (event) => {
+      if (!$("token-menu").contains(event.target) && !$("sequence").contains(event.target)) this.tokenMenu(false);
+    });
+    document.addEventListener("keydown", (event) => this.key(event));
+    $("forward").addEventListener("click", () => this.step(1));
+    $("back").addEventListener("click", () => this.step(-1));
+    $("to-start").addEventListener("click", () => this.look({ query: 0 }));
+    $("play").addEventListener("click", () => { this.justBegun = true; }, { capture: true });
+    $("zoom-in").addEventListener("click", () => this.zoom(2));
+    $("zoom-out").addEventListener("click", () => this.zoom(0.5));
+    $("arcs").addEventListener("change", () => this.look({ arcs: $("arcs").value }));
+    $("compare").addEventListener("click", () => this.change({ models: [...this.state.models, this.second()] }, "models"));
+    for (const [id, evidence] of [["race-weight", false], ["race-evidence", true]]) {
+      $(id).addEventListener("click", () => {
+        this.evidence = evidence;
+        $("race-weight").setAttribute("aria-pressed", String(!evidence));
+        $("race-evidence").setAttribute("aria-pressed", String(evidence));
+        this.drawLook();
+      });
+    }
+    $("copy-link").addEventListener("click", () => copy(`${location.href.split("#")[0]}#${toFragment(this.state)}`, (words) => this.notice(words)));
+    $("copy-python").addEventListener("click", async () => copy(await this.source.python(this.state), (words) => this.notice(words)));
+    $("retry").addEventListener("click", () => (this.state ? this.request(this.wanted ?? copyOf(this.state), null) : this.begin()));
+    window.addEventListener("hashchange", () => { if (location.hash.length > 1 && location.hash.slice(1) !== toFragment(this.state)) { this.wanted = null; this.begin(); } });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { forgetTheme(); if (this.view) this.drawAll(); });
+    new ResizeObserver(() => { if (this.view) this.drawLook(); }).observe($("main"));
+  }
+
+  second() {
+    if (this.known.saved) return (this.known.saved.find(({ choice }) => choice.kind === "bayes") ?? this.known.saved[0]).choice;
+    return this.state.models[0].kind === "bayes" ? {} : { kind: "bayes" };
+  }
+
+  zoom(factor) {
+    this.look({ zoom: Math.max(1, Math.min(16, this.state.zoom * factor)) });
+  }
+
+  key(event) {
+    const inField = event.target.closest("input, select, textarea, dialog, [role=radio]");
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.state) return;
+    if (event.key === "Escape") { this.tokenMenu(false); return; }
+    if (inField) return;
+    const onButton = event.target.closest("button, summary, a");
+    const size = this.state.length;
+    const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -size, End: size };
+    const onSequence = event.target.id === "sequence";
+    if (event.key in moves && (onSequence || event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+      event.preventDefault();
+      this.look({ query: Math.max(0, Math.min(size - 1, this.query() + moves[event.key])) });
+    } else if (event.key === " " && !onButton) {
+      event.preventDefault();
+      this.justBegun = true;
+      this.player.toggle();
+    } else if (event.key === "Enter" && onSequence) this.tokenMenu(true);
+    else if (/^[0-9]$/.test(event.key) && !onButton) this.setToken(Number(event.key));
+    else if (event.key === "+" || event.key === "=") this.zoom(2);
+    else if (event.key === "-") this.zoom(0.5);
+  }
+}
+
+const app = new App();
+app.start();

@@ -1,0 +1,129 @@
+// The models' cards: which one, its sliders, and what its certificate says.
+
+import { element } from "./maps.js";
+import { same } from "./state.js";
+
+const CIRCUITS = {
+  paper: "Paper's circuit, least heads", mask: "Paper's circuit, mask form", position: "Paper's circuit, position form",
+  fewer: "Fewer heads", "two-lags": "Two lags, one head", bayes: "Bayes-optimal circuit",
+};
+const SLIDERS = [
+  { key: "heads", name: "Heads", of: ["paper", "mask", "position", "fewer", "bayes"], heads: true },
+  { key: "beta", name: "β", of: ["paper", "mask", "position", "fewer", "two-lags"], low: -0.5, high: 4, long: "beta, inverse temperature of the third layer" },
+  { key: "lam", name: "λ", of: Object.keys(CIRCUITS), low: 1, high: 4, long: "lambda, strength of the masks" },
+  { key: "temper", name: "Temper", of: Object.keys(CIRCUITS), low: -4, high: 0.7, long: "temper, exponent on the probabilities" },
+];
+const number = (value) => (value >= 1000 || value < 0.01 ? value.toExponential(1) : String(Number(value.toPrecision(3))));
+
+export const modelName = (choice) => (choice.kind === "trained" ? `Trained: ${choice.name}` : CIRCUITS[choice.kind ?? "paper"]);
+
+// Whether a trained model was trained for the task shown.
+export function fits(trained, state) {
+  const plain = ({ kind = "dirichlet", seed = 0, concentration = 1, rows = null } = {}) => ({ kind, seed, concentration, rows });
+  return same(trained.lags, state.lags) && trained.states === state.states && trained.length >= state.length
+    && same(plain(trained.matrix), plain(state.matrix));
+}
+
+export class ModelCards {
+  constructor(host, known, { onChange, onTask, onRemove, fixed }) {
+    Object.assign(this, { host, known, onChange, onTask, onRemove, fixed, cards: [] });
+  }
+
+  show(state, view) {
+    while (this.cards.length > state.models.length) this.cards.pop().box.remove();
+    while (this.cards.length < state.models.length) this.add(this.cards.length);
+    this.cards.forEach((card, index) => this.fill(card, index, state, view));
+  }
+
+  add(index) {
+    const box = element("div", "model", { role: "group", "aria-label": `Model ${"AB"[index]}` });
+    const title = element("h3");
+    title.append(element("span", index ? "badge b" : "badge", {}, "AB"[index]), element("span", "", {}, `Model ${"AB"[index]}`));
+    if (index) {
+      const remove = element("button", "remove", { type: "button" }, "Remove");
+      remove.addEventListener("click", () => this.onRemove(index));
+      title.append(remove);
+    }
+    const select = element("select", "", { "aria-label": `Model ${"AB"[index]}` });
+    select.addEventListener("change", () => this.chosen(index, select.value));
+    box.append(title, select);
+    const sliders = SLIDERS.map((slider) => {
+      const label = element("label", "slider", {}, slider.name);
+      const input = element("input", "", { type: "range", "aria-label": `Model ${"AB"[index]}: ${slider.long ?? "number of second-layer heads"}` });
+      const output = element("output");
+      label.append(input, output);
+      const value = () => (slider.heads ? Number(input.value) : Number((10 ** Number(input.value)).toPrecision(3)));
+      input.addEventListener("input", () => {
+        output.textContent = number(value());
+        this.onChange(index, { [slider.key]: value() });
+      });
+      box.append(label);
+      return { ...slider, label, input, output };
+    });
+    const evidence = element("label", "slider wide", {}, "Evidence");
+    const kind = element("select", "", { "aria-label": `Model ${"AB"[index]}: evidence` });
+    kind.append(new Option("averaged", "mean"), new Option("summed", "sum"));
+    kind.addEventListener("change", () => this.onChange(index, { evidence: kind.value }));
+    evidence.append(kind);
+    const errors = ["", ".beta", ".lam", ".temper", ".heads", ".evidence"].map((name) => element("p", "error", { "data-error-for": `models.${index}${name}`, role: "alert" }));
+    const verdict = element("p", "verdict", { "aria-live": "polite" });
+    box.append(evidence, ...errors, verdict);
+    this.host.append(box);
+    this.cards.push({ box, select, sliders, evidence, kind, verdict });
+  }
+
+  options(state) {
+    if (this.known.saved) return [{ label: "In this page", entries: this.known.saved.map(({ choice }, n) => [String(n), modelName(choice)]) }];
+    const trained = this.known.trained.map((model) => [`trained:${model.name}`, fits(model, state) ? model.name : `${model.name} (takes its task)`]);
+    return [{ label: "Written by hand", entries: Object.entries(CIRCUITS) }, { label: "Trained", entries: trained }];
+  }
+
+  fill(card, index, state, view) {
+    const choice = state.models[index];
+    const described = view.models[index];
+    const kind = choice.kind ?? "paper";
+    card.select.replaceChildren(...this.options(state).map(({ label, entries }) => {
+      const group = element("optgroup", "", { label });
+      group.append(...entries.map(([value, words]) => new Option(words, value)));
+      return group;
+    }));
+    card.select.value = this.known.saved
+      ? String(this.known.saved.findIndex(({ choice: other }) => same(other, choice)))
+      : kind === "trained" ? `trained:${choice.name}` : kind;
+    for (const { label, input, output, key, of, heads, low, high } of card.sliders) {
+      label.hidden = !of.includes(kind);
+      input.disabled = this.fixed;
+      if (label.hidden || document.activeElement === input) continue;
+      const value = heads ? described.heads[1] : described[key];
+      Object.assign(input, heads ? { min: 1, max: described.least, step: 1 } : { min: low, max: high, step: 0.05 });
+      input.value = heads ? value : Math.log10(value);
+      output.textContent = number(value);
+    }
+    card.evidence.hidden = !["paper", "position", "fewer"].includes(kind);
+    card.kind.disabled = this.fixed;
+    card.kind.value = choice.evidence ?? "mean";
+  }
+
+  chosen(index, value) {
+    if (this.known.saved) this.onChange(index, this.known.saved[Number(value)].choice, true);
+    else if (!value.startsWith("trained:")) this.onChange(index, value === "paper" ? {} : { kind: value }, true);
+    else {
+      const model = this.known.trained.find(({ name }) => `trained:${name}` === value);
+      this.onTask(index, model);
+    }
+  }
+
+  say(index, words, ok) {
+    const verdict = this.cards[index]?.verdict;
+    if (!verdict) return;
+    verdict.textContent = words;
+    verdict.className = ok === undefined ? "verdict" : ok ? "verdict ok" : "verdict fails";
+  }
+
+  showVerdict(index, found) {
+    const power = (value) => value.toExponential(1).replace("e-", "e−");
+    const exact = found.posterior_error === null ? "" : ` Posterior within ${power(found.posterior_error)}${found.bound === null ? "" : `, certified ${power(found.bound)}`}.`;
+    this.say(index, `Certificate ${found.ok ? "holds" : "fails"}: every layer within ${power(found.max_error)} of the closed form `
+      + `(tolerance ${power(found.tolerance)}), ${found.sequences} sequences of ${found.length}, from position ${found.first_row} on.${exact}`, found.ok);
+  }
+}

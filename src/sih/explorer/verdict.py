@@ -1,0 +1,56 @@
+"""A circuit's certificate: `sih.verify` on its weights, at the length shown or the longest that is quick."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from sih.construction import Circuit, construct, verify
+from sih.explorer.state import FieldError, State
+from sih.explorer.view import plan_circuit
+from sih.task import Task
+
+QUICK = 1_300_000
+"""Weights of a third layer that is checked in about a second: three lags, five states, length 128."""
+HUGE = 1e300
+"""Stands for infinity, which JSON does not have."""
+
+
+def verdict(state: State, index: int) -> dict[str, Any]:
+    """What `sih.verify` says about the circuit of model `index`, and at which length it was asked."""
+    if not 0 <= index < len(state.models):
+        raise FieldError("models", f"there are {len(state.models)} models; got number {index}")
+    choice, task = state.models[index], state.task()
+    if choice.kind == "trained":
+        raise FieldError(f"models.{index}", "a trained model has no certificate: it follows no closed form")
+    circuit = plan_circuit(f"models.{index}", choice, task)
+    options = tuple(sorted(choice.options().items()))
+    rows = tuple(map(tuple, task.P.tolist()))
+    return _verified(rows, task.lags, checked_length(circuit, task), options)
+
+
+def checked_length(circuit: Circuit, task: Task) -> int:
+    """The length shown, or the longest whose third layer has no more than `QUICK` weights; past the first rows."""
+    paths = (3 if circuit.symmetric else 2) * (1 + circuit.heads)
+    longest = int(QUICK**0.5 / paths) - task.num_states
+    return min(task.length, max(longest, circuit.first_row + 8))
+
+
+@lru_cache(maxsize=256)
+def _verified(
+    rows: tuple[tuple[float, ...], ...], lags: tuple[int, ...], length: int, options: tuple[tuple[str, Any], ...]
+) -> dict[str, Any]:
+    task = Task(torch.tensor(rows, dtype=torch.float64), lags, length)
+    found = verify(construct(task, **dict(options)), task, size=4)
+    return {
+        "ok": found.ok,
+        "max_error": min(found.max_error, HUGE),
+        "tolerance": found.tolerance,
+        "posterior_error": None if found.posterior_error is None else min(found.posterior_error, HUGE),
+        "bound": found.bound,
+        "first_row": found.first_row,
+        "sequences": sum(found.sequences.values()),
+        "length": length,
+    }

@@ -1,0 +1,189 @@
+"""A state of the page -> everything it draws, as arrays by name.
+
+One sequence, its lag, what each predictor and model makes of it at every position. Blocks of the stream are products of
+the attention matrices (`sih.models.derived`), so the page makes those of the position it looks at by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.construction import Circuit, least_heads
+from sih.construction.build import plan
+from sih.explorer import lean
+from sih.explorer.shelf import Shelf
+from sih.explorer.state import FieldError, ModelChoice, State
+from sih.metrics import kl_to_truth
+from sih.models.standard import Transformer
+from sih.models.storage import Model
+from sih.predictors import bma, known_lag, lag_posterior, maximum_likelihood, selective_weights
+from sih.task import Batch, Task, sample
+
+FULL = 65535
+"""Attention travels as whole numbers of two bytes; this is 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the page draws: words and a few numbers in `header`, all else in `arrays`."""
+
+    header: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What one model made of the sequence."""
+
+    heads: tuple[int, ...]
+    attention: Float[Tensor, "head query key"]
+    log_weights: Float[Tensor, "time lag"]
+    """log of the last layer's attention to the token that each lag would copy."""
+    law: Float[Tensor, "time state"]
+    parts: dict[str, Float[Tensor, "time state"]]
+    """What each head and the embedding add to the output; of a standard model, whose stream has no blocks."""
+    circuit: Circuit | None
+
+
+def draw_sequence(state: State, task: Task) -> Batch:
+    """The sequence of this seed, with its tokens changed where they were edited."""
+    batch = sample(task, 1, rng=torch.Generator().manual_seed(state.seed))
+    for position, token in state.edits:
+        batch.tokens[0, position] = token
+    return batch
+
+
+def make_view(state: State, shelf: Shelf) -> View:
+    """Everything about the sequence, the predictors and the models; a `FieldError` where something does not fit."""
+    task = state.task()
+    batch = draw_sequence(state, task)
+    laws, weights = _references(batch, task, state.models[0])
+    passes = [run_model(index, choice, task, batch.tokens[0], shelf) for index, choice in enumerate(state.models)]
+    arrays: dict[str, Any] = {"tokens": batch.tokens[0].to(torch.uint8)}
+    for name, law in laws.items():
+        arrays[f"law/{name}"] = law[0].float()
+        if name != "truth":
+            arrays[f"kl/{name}"] = kl_to_truth(law, batch, task)[0].float()
+    for name, weight in weights.items():
+        arrays[f"log_weights/{name}"] = weight[0].log().float()
+    for index, done in enumerate(passes):
+        arrays[f"attention/{index}"] = (done.attention * FULL).round().to(torch.uint16)
+        arrays[f"log_weights/{index}"] = done.log_weights.float()
+        arrays[f"law/{index}"] = done.law.float()
+        arrays[f"kl/{index}"] = kl_to_truth(done.law[None].double(), batch, task)[0].float()
+        for name, part in done.parts.items():
+            arrays[f"part/{index}/{name}"] = part.float()
+    header = {
+        "lag": int(batch.lags[0]),
+        "P": task.P.tolist(),
+        "stationary": task.stationary.tolist(),
+        "models": [_described(choice, done) for choice, done in zip(state.models, passes, strict=True)],
+    }
+    return View(header, {name: array.numpy() for name, array in arrays.items()})
+
+
+def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], shelf: Shelf) -> Pass:
+    where = f"models.{index}"
+    if choice.kind == "trained":
+        return _run_trained(shelf.model(where, str(choice.name), task), tokens, task.lags)
+    circuit = plan_circuit(where, choice, task)
+    done = lean.run(_written(_Key(task, circuit)), tokens)
+    attention = torch.stack(list(done.attention.values()))
+    heads = (2 if circuit.symmetric else 1, circuit.heads, 1)
+    return Pass(heads, attention, _at_lags(done.log_attention, task.lags), done.law, {}, circuit)
+
+
+def plan_circuit(where: str, choice: ModelChoice, task: Task) -> Circuit:
+    options = {"third": None, "heads": None, "sink": None, "lam": None, "temper": None, "symmetric": None}
+    try:
+        return plan(
+            task,
+            **{"target": "paper", "evidence": "mean", "beta": 100.0, "dtype": torch.float64, **options}
+            | choice.options(),
+        )
+    except ValueError as error:
+        named = next((name for name in ("lam", "beta", "temper") if str(error).startswith(name)), None)
+        raise FieldError(f"{where}.{named}" if named else where, str(error)) from error
+
+
+def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The laws to compare with, and the lags' weights; the paper's estimator has the first model's sliders."""
+    circuit = choice.kind not in ("bayes", "trained")
+    beta = choice.beta if circuit and choice.beta is not None else 100.0
+    temper = choice.temper if circuit and choice.temper is not None else 1.0
+    evidence: Any = choice.evidence if circuit else "mean"
+    try:
+        laws = {
+            "truth": known_lag(batch.tokens, batch.lags, task),
+            "bma": bma(batch.tokens, task),
+            "ml": maximum_likelihood(batch.tokens, task),
+        }
+        weights = {
+            "posterior": lag_posterior(batch.tokens, task),
+            "selective": selective_weights(batch.tokens, task, beta=beta, temper=temper, evidence=evidence),
+        }
+    except ValueError as error:  # an edit that no lag allows, where P has zeros
+        raise FieldError("edits", str(error)) from error
+    return laws, weights
+
+
+def _run_trained(model: Model, tokens: Int[Tensor, " time"], lags: tuple[int, ...]) -> Pass:
+    with torch.no_grad():
+        trace = model.trace(tokens[None])
+        output = trace.output[0]
+        law = output if model.config.readout == "probability" else torch.softmax(output, dim=-1)
+        scores = trace.scores[-1][0].double() / model.config.temperature  # the heads of the last layer
+        log_attention = torch.log_softmax(scores, dim=-1).logsumexp(dim=0) - np.log(len(scores))
+        parts = {}
+        if isinstance(model, Transformer):
+            written = [name for name in trace.names if name.endswith(("/output", "/mlp"))]
+            parts = {name: trace[name][0] @ model.readout.T for name in ("token", "position", *written)}
+        attention = torch.cat([heads[0] for heads in trace.attention])
+    return Pass(model.config.heads, attention, _at_lags(log_attention, lags), law, parts, None)
+
+
+def _at_lags(log_attention: Float[Tensor, "query key"], lags: tuple[int, ...]) -> Float[Tensor, "time lag"]:
+    out = torch.full((len(log_attention), len(lags)), -torch.inf, dtype=torch.float64)
+    for j, lag in enumerate(lags):
+        out[lag - 1 :, j] = log_attention.diagonal(offset=1 - lag)
+    return out
+
+
+def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
+    if done.circuit is None:
+        return {"kind": choice.kind, "name": choice.name, "heads": done.heads}
+    circuit = done.circuit
+    shown = ("third", "lam", "beta", "temper", "evidence", "sink", "bound", "first_row")
+    return {
+        "kind": choice.kind,
+        "heads": done.heads,
+        "least": least_heads(circuit.lags).heads,
+        "colours": circuit.colours,
+        **{name: getattr(circuit, name) for name in shown},
+    }
+
+
+class _Key:
+    """A task and a plan, as something a cache can compare."""
+
+    def __init__(self, task: Task, circuit: Circuit) -> None:
+        self.task, self.circuit = task, circuit
+        self.identity = (task.P.numpy().tobytes(), circuit)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
+@lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
+def _written(key: _Key) -> lean.WrittenBlocks:
+    return lean.write(key.task, key.circuit)

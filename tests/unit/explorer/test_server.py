@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+import pytest
+from asking import Client, chunks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sih.explorer.guard import BODY
+from sih.explorer.packing import unpack
+from sih.explorer.server import bind, create_app
+
+CLIENT = Client(create_app())
+QUESTIONS = ("/api/view", "/api/certificate", "/api/python")
+JSON = {"content-type": "application/json"}
+
+
+def test_the_page_and_all_it_loads_come_from_here() -> None:
+    page = CLIENT.get("/")
+    assert page.status_code == 200
+    assert "text/html" in page.headers["content-type"]
+    assert "<script>" not in page.text
+    assert "style=" not in page.text
+    for name in ("app.js", "style.css", "icon.svg", "state.js"):
+        assert CLIENT.get(f"/{name}").status_code == 200
+    assert "://" not in page.text.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/nothing", "/api/models"])
+def test_every_answer_has_the_strict_policy(path: str) -> None:
+    headers = CLIENT.get(path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:8377", "", "localhost@evil", "[evil]"]
+)
+def test_unknown_hosts_are_refused(host: str) -> None:
+    for path in ("/", "/api/models"):
+        answer = CLIENT.get(path, headers={"host": host})
+        assert answer.status_code == 421
+        assert "127.0.0.1" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8377", "localhost", "LOCALHOST:1", "[::1]:8377"])
+def test_the_loopback_is_known_by_all_its_names(host: str) -> None:
+    assert CLIENT.get("/", headers={"host": host}).status_code == 200
+
+
+def test_further_hosts_are_known_if_told() -> None:
+    client = Client(create_app(hosts=("lab.example",)), "http://lab.example")
+    assert client.get("/").status_code == 200
+
+
+def test_other_sites_may_not_ask() -> None:
+    ask = {**JSON, "origin": "https://evil.example"}
+    assert CLIENT.post("/api/view", content="{}", headers=ask).status_code == 403
+    assert (
+        CLIENT.ask("OPTIONS", "/api/view", headers={**ask, "access-control-request-method": "POST"}).status_code == 403
+    )
+    own = {**JSON, "origin": "http://127.0.0.1:8377"}
+    assert CLIENT.post("/api/view", content='{"length": 20}', headers=own).status_code == 200
+    assert CLIENT.post("/api/view", content="{}", headers={"content-type": "text/plain"}).status_code == 415
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/static/app.js", "/app.js/", "/app.js%00"]
+)
+def test_paths_open_no_files(path: str) -> None:
+    assert CLIENT.get(path).status_code == 404
+
+
+def test_methods_that_are_not_meant_are_refused() -> None:
+    assert CLIENT.get("/api/view").status_code == 405
+    assert CLIENT.post("/").status_code == 405
+    assert CLIENT.ask("PUT", "/api/view", content="{}").status_code == 405
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
+def test_large_bodies_are_refused_whether_or_not_they_say_so(path: str) -> None:
+    large = b"[" + b"0," * BODY + b"0]"
+    assert CLIENT.post(path, content=large, headers=JSON).status_code == 413
+    assert CLIENT.post(path, content=chunks(large), headers=JSON).status_code == 413  # in chunks, of no stated length
+
+
+NO_JSON = [b"", b"{", b"nonsense", b"\xff\xfe", b"NaN", b'{"seed": Infinity}', b"[" * 20_000, b"1" * 5000, b'"\\ud800"']
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
+@pytest.mark.parametrize("body", NO_JSON, ids=range(len(NO_JSON)))
+def test_what_is_no_json_or_no_state_is_a_clear_refusal(path: str, body: bytes) -> None:
+    answer = CLIENT.post(path, content=body, headers=JSON)
+    assert answer.status_code in (400, 422)
+    assert answer.json()["error"]
+
+
+def test_bad_input_says_which_entry() -> None:
+    answer = CLIENT.post("/api/view", json={"lags": [9], "length": 9})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "length"
+    assert "largest lag, 9" in answer.json()["error"]
+
+
+def test_questions_are_answered() -> None:
+    view = unpack(CLIENT.post("/api/view", json={"length": 20}).content)
+    assert view.arrays["tokens"].shape == (20,)
+    assert view.arrays["attention/0"].shape == (5, 20, 20)
+    assert CLIENT.post("/api/certificate", json={"state": {"length": 20}, "model": 0}).json()["ok"] is True
+    assert "sih.construct(task)" in CLIENT.post("/api/python", json={}).text
+    assert "standard-1.2.3" in [model["name"] for model in CLIENT.get("/api/models").json()["trained"]]
+
+
+NUMBERS = st.integers(-3, 20) | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=12,
+)
+MODELS = st.lists(
+    st.dictionaries(
+        st.sampled_from(["kind", "name", "heads", "lam", "beta", "temper", "evidence"]),
+        st.sampled_from(["paper", "mask", "bayes", "two-lags", "fewer", "trained", "standard-1.2.3", "sum"])
+        | NUMBERS
+        | ANYTHING,
+    ),
+    max_size=3,
+)
+MATRICES = st.fixed_dictionaries(
+    {},
+    optional={
+        "kind": st.sampled_from(["dirichlet", "doubly-stochastic", "sparse", "near-periodic", "sticky", "rows"])
+        | ANYTHING,
+        "seed": NUMBERS,
+        "concentration": st.floats(0.005, 2000) | ANYTHING,
+        "rows": st.lists(st.lists(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), min_size=2, max_size=2), max_size=3)
+        | ANYTHING,
+    },
+)
+NEARLY_STATES = st.fixed_dictionaries(
+    {"length": st.integers(2, 30) | ANYTHING},
+    optional={
+        "lags": st.lists(st.integers(1, 9), max_size=4).map(lambda lags: sorted(set(lags))) | ANYTHING,
+        "states": st.integers(1, 11) | ANYTHING,
+        "matrix": MATRICES | ANYTHING,
+        "seed": NUMBERS,
+        "edits": st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=4) | ANYTHING,
+        "models": MODELS | ANYTHING,
+        "query": NUMBERS,
+        "revealed": ANYTHING,
+        "zoom": NUMBERS,
+        "arcs": ANYTHING,
+    },
+)
+
+
+@given(st.sampled_from(QUESTIONS), ANYTHING | NEARLY_STATES)
+def test_no_question_breaks_the_server(path: str, value: Any) -> None:
+    body = {"state": value, "model": 0} if path == "/api/certificate" else value
+    answer = CLIENT.post(path, content=json.dumps(body), headers=JSON)
+    assert answer.status_code in (200, 400, 413, 422)
+    if answer.status_code != 200:
+        told = answer.json()
+        assert told["error"]
+        assert "\n" not in told["error"]
+        assert "Traceback" not in told["error"]
+
+
+@given(st.binary(max_size=300), st.sampled_from(QUESTIONS))
+def test_no_bytes_break_the_server(body: bytes, path: str) -> None:
+    assert 400 <= CLIENT.post(path, content=body, headers=JSON).status_code < 500 or body.strip() == b"{}"
+
+
+def test_a_port_in_use_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ValueError, match="--port") as found:
+            bind("127.0.0.1", taken.getsockname()[1])
+        assert "\n" not in str(found.value)
+    with pytest.raises(ValueError, match="65535"):
+        bind("127.0.0.1", 70000)
+    bind("127.0.0.1", 0).close()
