@@ -117,7 +117,7 @@ def _draw(table: Table) -> Figure:
         axes.legend(loc="lower right" if axis == 0 else "upper left")
     panels[0].set(ylabel="least number of heads", yticks=range(1, table.largest + 1))
     figure.suptitle(
-        f"Least heads of the {sum(table.counts.values()):,} lag sets within 1 .. {table.largest}; a cell: how many sets",
+        f"Least heads of the {sum(table.counts.values()):,} lag sets within 1 .. {table.largest}; in a cell: sets",
         fontsize=8,
     )
     return figure
