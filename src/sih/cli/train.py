@@ -124,8 +124,8 @@ def run_to_the_end(recorder: Recorder, console: Console, again: str) -> None:
                 recorder.save()
                 break
     if stopped and not recorder.finished:
-        step, steps = recorder.trainer.step, recorder.config.steps
-        raise KeyboardInterrupt(f"{recorder.folder} is saved at step {step} of {steps}; go on with: {again}")
+        progress = f"step {recorder.trainer.step} of {recorder.config.steps}"
+        raise KeyboardInterrupt(f"{recorder.folder} is saved at {progress}; go on with: {again}")
     _summary(Run(recorder.folder), console)
 
 

@@ -64,9 +64,9 @@ def page(made: Mapping[str, Made], statements: list[Statement]) -> str:
 
 ADDED = (
     "<p>Where the paper leaves a question open, or more can be had, this project goes on: Claim 1 computed exactly "
-    "instead of sampled, and attacked by descent; the exponents of the error rates; the least number of heads for any set of "
-    "lags, with a proof for each; a circuit that is Bayes-optimal; certificates that compare every layer of a circuit "
-    "with its closed form; recipes that find the circuit by gradient descent in minutes.</p>"
+    "instead of sampled, and attacked by descent; the exponents of the error rates; the least number of heads for any "
+    "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that compare every layer of a "
+    "circuit with its closed form; recipes that find the circuit by gradient descent in minutes.</p>"
 )
 AGAIN = (
     "<p><code>sih reproduce --out out</code> makes this report and every figure; what has not changed is not made "
@@ -158,7 +158,8 @@ def _badge(verdict: Verdict) -> str:
 def _figure(made: Made) -> str:
     name = made.entry.name
     if made.missing:
-        return f'<figure id="figure-{escape(name)}"><figcaption><b>{escape(name)}</b>: not made, it {escape(made.missing)}.</figcaption></figure>'
+        words = f"<b>{escape(name)}</b>: not made, it {escape(made.missing)}."
+        return f'<figure id="figure-{escape(name)}"><figcaption>{words}</figcaption></figure>'
     png = next(path for path in made.files if path.suffix == ".png")
     caption: str = made.entry.module.CAPTION
     alt = f"{name}: {caption.split('. ')[0].rstrip('.')}."
