@@ -12,8 +12,8 @@ from torch import Tensor
 
 from sih.construction import circuit_weights, construct
 from sih.construction.build import ConstructedTransformer
-from sih.models.storage import shipped_names
 from sih.metrics import kl_to_truth
+from sih.models.storage import shipped_names
 from sih.predictors import mixture
 from sih.runs import Run, open_run
 from sih.task import Batch, Task
@@ -25,6 +25,8 @@ CIRCUITS: dict[str, dict[str, Any]] = {
     "Bayes-optimal construction": {"target": "bayes"},
 }
 """Options of `construct`, by the name in figures."""
+FRESH_SEED = 2**41
+"""Added to a configuration's seed: far from the seeds of training and of its held-out sequences."""
 CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -93,12 +94,17 @@ def double(ax: Axes, first: int, last: int) -> None:
 
 def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = "") -> None:
     """One legend for all panels, each curve once; a note, of what is missing, stands above it."""
-    found = {}
+    found: dict[Any, Any] = {}
     for ax in figure.axes:
         found.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     names = [name for name in looks if name in found]
     handles = [found[name] for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=columns, title=note, title_fontsize=6)
+
+
+def not_shipped(names: Sequence[str]) -> str:
+    """A note of the models that a figure would show if they were there; empty if none is missing."""
+    return textwrap.fill(f"not shipped: {', '.join(names)}", 110, break_on_hyphens=False) if names else ""
 
 
 def braces(lags: Sequence[int]) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -103,7 +102,7 @@ def _lines(entries: Mapping[str, Any]) -> dict[str, Line]:
     return {name: Line.from_dict(line) for name, line in entries.items()}
 
 
-def _mean_and_error(rows: Float[Tensor, "repetition *rest"]) -> tuple[Tensor, Tensor]:
+def _mean_and_error(rows: Float[Tensor, repetition * rest]) -> tuple[Tensor, Tensor]:
     return rows.mean(dim=0), rows.std(dim=0) / math.sqrt(len(rows))
 
 

@@ -16,8 +16,17 @@ from torch import Tensor
 
 from sih.construction import least_heads
 from sih.experiments import style
-from sih.experiments.contenders import available, circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
-from sih.experiments.kl_panels import Band, Look, braces, draw_panels
+from sih.experiments.contenders import (
+    FRESH_SEED,
+    available,
+    circuit_law,
+    circuits_for,
+    same_task,
+    scored,
+    trained_law,
+    with_seeds,
+)
+from sih.experiments.kl_panels import Band, Look, braces, draw_panels, not_shipped
 from sih.experiments.lines import Line, Panel, line, panel
 from sih.predictors import bma, maximum_likelihood
 from sih.runs import Run
@@ -27,14 +36,12 @@ from sih.train_config import TrainConfig
 NAME = "trained"
 CAPTION = (
     "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written by "
-    "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA), 5 states, T = 128. Means "
-    "over fresh sequences, the same for all curves of a panel, of the matrix the models were trained on; bands are one "
-    "standard error over sequences, or the range over seeds where several models were trained. The last position is left "
+    "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states, T = 128. "
+    "Means over fresh sequences of the matrix the models were trained on, the same for all curves of a panel; bands "
+    "are one standard error over sequences, or the range over seeds where there are several. The last position is left "
     "out: it has no next token, so that no model was trained there."
 )
 
-FRESH_SEED = 2**41
-"""Added to the configuration's seed: far from the seeds of training and of its held-out sequences."""
 _LOOKS: dict[str, Look] = {
     "BMA": (style.BLACK, "-", 2.4),
     "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
@@ -134,7 +141,9 @@ def name_of(run: Run) -> str:
     lags, heads = run.config.lags, run.config.heads
     enough = 1 if len(lags) == 2 else least_heads(lags).heads
     if heads not in ((1, enough, 1), (1, 1, 1)):
-        raise ValueError(f"for the lags {lags} this figure has the heads (1, {enough}, 1) or one; {run.name} has {heads}")
+        raise ValueError(
+            f"for the lags {lags} this figure has the heads (1, {enough}, 1) or one; {run.name} has {heads}"
+        )
     return f"trained {run.config.model}" + (", 1 head" if heads[1] < enough else "")
 
 
@@ -179,7 +188,9 @@ def leaning(
 
 
 def draw(data: Data) -> Figure:
-    titles = [f"lags {braces(p.lags)}, least heads: {h['construction']}" for p, h in zip(data.panels, data.heads, strict=True)]
+    titles = [
+        f"lags {braces(p.lags)}, least heads: {h['construction']}" for p, h in zip(data.panels, data.heads, strict=True)
+    ]
     return draw_panels(
         [p.lags for p in data.panels],
         titles,
@@ -189,7 +200,7 @@ def draw(data: Data) -> Figure:
         [_over_seeds(runs, seeds) for runs, seeds in zip(data.runs, data.seeds, strict=True)],
         floor=0.2 / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
         log_positions=True,
-        note=f"not shipped: {', '.join(data.missing)}" if data.missing else "",
+        note=not_shipped(data.missing),
     )
 
 
