@@ -7,6 +7,7 @@ averaged: what rivals share, above all how hard a sequence is, drops out of the 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
     [(4, 8), (9, 16), (17, 32), (33, 40)]
     """
     edges = [max_lag, *(2**n for n in range(3, 64) if max_lag < 2**n < length), length]
-    return [(a + 1, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [(a + 1, b) for a, b in itertools.pairwise(edges)]
 
 
 def _lines(entries: Mapping[str, Any]) -> dict[str, Line]:
