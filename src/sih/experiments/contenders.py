@@ -45,8 +45,8 @@ def circuit_law(
 ) -> Float[Tensor, "batch time state"]:
     """What the circuit's weights predict, some hundred times faster than by running them throughout.
 
-    From `circuit.first_row` on the weights equal their closed form (`sih verify`; here to 1e-10, a test says). Before
-    it they do not (docs/errata.md, 4), so there they are run: on the first few tokens, since they look only backwards.
+    From `circuit.first_row` on the weights equal their closed form up to `circuit.rounding` (`sih verify`). Before it
+    they do not (docs/errata.md, 4), so there they are run: on the first few tokens, since they look only backwards.
     """
     first = min(model.circuit.first_row, tokens.shape[1])
     law = mixture(circuit_weights(tokens, task, model.circuit), tokens, task)
