@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 import torch
-from printed import A2_134, A3_13, BETA, LAM, printed, task
+from sih.experiments.printed import A2_134, A3_13, BETA, LAM, printed, task
 from torch import Tensor
 
 import sih
