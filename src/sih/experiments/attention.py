@@ -90,9 +90,7 @@ def _centred(values: Tensor, keys: Bool[Tensor, "query key"], apart_from_positio
     return torch.where(keys, inside, 0.0)
 
 
-def mass_at(
-    attention: Float[Tensor, "batch query key"], offsets: Sequence[int]
-) -> Float[Tensor, "batch query offset"]:
+def mass_at(attention: Float[Tensor, "batch query key"], offsets: Sequence[int]) -> Float[Tensor, "batch query offset"]:
     """What query i pays to key i - o, for every offset o; 0 where there is no such key."""
     out = attention.new_zeros(*attention.shape[:2], len(offsets))
     for index, offset in enumerate(offsets):

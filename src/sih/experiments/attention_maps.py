@@ -25,11 +25,11 @@ from sih.task import Task
 NAME = "attention_maps"
 CAPTION = (
     "Attention of every head on one sequence of the task, its first positions (query down, key across; darker is more, "
-    "relative to the query's largest). Rows: trained standard and disentangled transformers, by the name of the model, and the "
-    "construction with as many second-layer heads. Heads of a layer are put in the order of the construction's heads "
-    "that they match best; TV is the total variation to the map of the construction below it, the mean over queries of "
-    "the whole sequence (0 equal, 1 disjoint); 'lag k' is the share of the third layer's attention on the token that the "
-    "true lag copies."
+    "relative to the query's largest). Rows: trained standard and disentangled transformers, by the name of the model, "
+    "and the construction with as many second-layer heads. Heads of a layer come in the order of the construction's "
+    "that they match best. TV is the total variation to the construction's map, the mean over the queries of the whole "
+    "sequence (0 equal, 1 disjoint); 'lag k' the share of the third layer's attention on the token that the true lag "
+    "copies."
 )
 
 
@@ -70,7 +70,7 @@ class Row:
     numbers: list[list[int | None]]
     """Which head of the model, counted from 1, each map is."""
     variation: list[list[float | None]]
-    """Mean total variation to the construction's map, over the queries from `Maps.first` on."""
+    """Mean total variation to the construction's map, over the queries from `Maps.first` to the last but one."""
     selected: float
     """Mean share of the last layer's attention on the token that the true lag copies, over the same queries."""
 
@@ -148,13 +148,12 @@ def _row(
         maps.append([None if h is None else _rounded(ours[0, h, : config.shown, : config.shown]) for h in order])
         numbers.append([None if h is None else h + 1 for h in order])
         far = [
-            None if h is None else total_variation(ours[0, h], theirs[0, j])[first:].mean().item()
+            None if h is None else total_variation(ours[0, h], theirs[0, j])[first:-1].mean().item()
             for j, h in enumerate(order)
         ]
         variation.append(far)
-    last = numbers[-1][0]
-    assert last is not None  # the construction's last layer has one head
-    selected = mass_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:, 0].mean().item()
+    last = next(number for number in numbers[-1] if number is not None)  # the construction has one head there
+    selected = mass_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
     return Row(label, maps, numbers, variation, selected)
 
 

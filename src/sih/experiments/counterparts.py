@@ -23,17 +23,17 @@ def find_runs(names: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
     return runs, [name for name in names if Path(name).name not in runs]
 
 
-def counterpart(task: Task, heads: int | None = None) -> ConstructedTransformer:
+def counterpart(task: Task, heads: int | None = None, *, dtype: torch.dtype = torch.float64) -> ConstructedTransformer:
     """The paper's construction with as many second-layer heads, or with the least that lose nothing.
 
     Fewer heads than those leave transitions out; more are not needed. Two lags with one head have a circuit of
     their own (App. H).
     """
     if heads is None or heads >= least_heads(task.lags).heads:
-        return construct(task)
+        return construct(task, dtype=dtype)
     if len(task.lags) == 2:
-        return construct(task, target="two-lags")
-    return construct(task, heads=heads, third="position")
+        return construct(task, target="two-lags", dtype=dtype)
+    return construct(task, heads=heads, third="position", dtype=dtype)
 
 
 def same_chains(a: Task, b: Task) -> bool:

@@ -24,10 +24,9 @@ COLOURS = "Blues"
 def draw_map(ax: Axes, attention: Map, note: str = "") -> Any:
     """Positions count from 1, as in the paper; `note` goes where no key is, above the diagonal."""
     size = len(attention)
-    edges = (0.5, size + 0.5)
+    low, high = edges = (0.5, size + 0.5)
     relative = [[value / max(row) for value in row] for row in attention]
-    extent = (*edges, *reversed(edges))
-    image = ax.imshow(relative, cmap=COLOURS, vmin=0, vmax=1, extent=extent, interpolation="nearest")
+    image = ax.imshow(relative, cmap=COLOURS, vmin=0, vmax=1, extent=(low, high, high, low), interpolation="nearest")
     ax.plot(edges, edges, color=style.BLACK, lw=0.3, alpha=0.6)
     ticks = [1, *range(step_of(size), size + 1, step_of(size))]
     ax.set_xticks(ticks)
@@ -49,5 +48,5 @@ def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
     """The one colour bar of a figure."""
     bar = figure.colorbar(image, ax=list(axes), shrink=0.8, aspect=30, pad=0.015, ticks=[0, 0.5, 1])
     bar.ax.tick_params(length=1.5, width=0.4, labelsize=6)
-    bar.outline.set_linewidth(0.4)  # type: ignore[operator]
+    bar.outline.set_linewidth(0.4)
     bar.set_label("attention / the query's largest", fontsize=6)
