@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Iterable
@@ -64,7 +65,7 @@ def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
 def _stages(config: TrainConfig) -> list[tuple[int, int]]:
     """First and last step of every length."""
     edges = [0, *(until for until, _ in config.shorter), config.steps]
-    return [(first, last) for first, last in zip(edges, edges[1:], strict=False) if first < last]
+    return [(first, last) for first, last in itertools.pairwise(edges) if first < last]
 
 
 def _config(name: str, store: Path) -> TrainConfig:

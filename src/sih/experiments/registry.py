@@ -13,14 +13,20 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from sih.experiments import (
+    agreement,
+    attention_maps,
     beta,
     certificates,
     claim_cumulative,
     claim_expectations,
     claim_histogram,
     constructions,
+    errata,
     heads,
     predictors,
+    recipes,
+    scaling,
+    trained,
     wrong_lag,
 )
 
@@ -30,10 +36,16 @@ MODULES = (
     beta,
     predictors,
     constructions,
+    trained,
+    attention_maps,
+    agreement,
+    scaling,
     claim_expectations,
     claim_cumulative,
     wrong_lag,
     heads,
+    errata,
+    recipes,
 )
 
 

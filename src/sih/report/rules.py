@@ -146,6 +146,13 @@ def judged(
     return wrap
 
 
+def some(found: list[Measured], reason: str) -> list[Measured]:
+    """What was found, if anything was."""
+    if not found:
+        raise NotMeasuredError(reason)
+    return found
+
+
 def ratio(reference: float, difference: tuple[float, float], label: str, models: tuple[str, ...] = ()) -> Measured:
     """One over the other, from the paired difference and its standard error: two errors either way.
 

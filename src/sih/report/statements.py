@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sih.experiments.making import Made
-from sih.report import theory
+from sih.report import attention, theory, training
 from sih.report.rules import Judge, Statement
 
-PAPER: tuple[Judge, ...] = theory.PAPER
+PAPER: tuple[Judge, ...] = theory.PAPER + training.PAPER + attention.PAPER
 OURS: tuple[Judge, ...] = theory.OURS
 
 
