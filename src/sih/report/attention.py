@@ -53,8 +53,8 @@ layer_3_maps = _attention(
     "The third layer's attention is nearly the same, trained and constructed.",
     "total variation between rows of the trained and the constructed third layer, on average, the worst of the models",
     ALIKE,
-    "Part of it is that the trained model hedges at the first positions, where the construction selects; lag 1 needs no "
-    "attention at all, since the residual stream holds that token.",
+    "Part of it is that the trained model hedges at the first positions, where the construction selects; lag 1 needs "
+    "no attention at all, since the residual stream holds that token.",
     "variation, layer 3",
 )  # fmt: skip
 layer_3_selects = _attention(

@@ -38,7 +38,7 @@ disentangled_trained = _matches_construction("disentangled")
 
 @judged(
     "one-head-trained", "Sec. 6, main results; Fig. 4",
-    "With one second-layer head, where the construction needs more, trained transformers beat the construction with one.",
+    "With one second-layer head, where the construction needs more, trained transformers beat its one-head form.",
     figure="trained", rule=BELOW,
     quantity="mean KL trained with one head over that of the construction with one head, the worst of the lag sets",
     remark="Gradient descent did not find such a solution everywhere.",
@@ -65,7 +65,7 @@ def two_lags_trained(data: trained.Data) -> Measured:
 
 @judged(
     "two-lags-short", "Sec. 6, main results; Fig. 4, last panel",
-    "For two lags and short sequences trained transformers are closer to the Bayesian average than to maximum likelihood.",
+    "For two lags and short sequences trained transformers are closer to the Bayesian average than to ML.",
     figure="trained", rule=Rule("at most", 0.5, 0.5),
     quantity="where the KL of the trained model lies between BMA (0) and ML (1) in the first window of positions",
     remark="Not at these lengths, or not beyond what sampling leaves open.",
@@ -135,7 +135,7 @@ def more_layers(data: scaling.Data) -> Measured:
     "more-heads", "App. B; Fig. 6 right",
     "More second-layer heads bring trained transformers closer to maximum likelihood, up to as many heads as lags.",
     figure="scaling", rule=BELOW,
-    quantity="mean KL with more heads over that with the next smaller number, the worst step up to five heads, five lags",
+    quantity="mean KL with more heads over that with the next smaller number, the worst step up to five, five lags",
     remark="Not every step up helped.",
 )  # fmt: skip
 def more_heads(data: scaling.Data) -> Measured:
