@@ -74,12 +74,12 @@ class Config:
 @dataclass(frozen=True)
 class Data:
     """Models are named by the heads of their layers, "[1,3,1]", circuits by their second layer's, "construction, 3".
-    `runs["{1,2,3} [1,3,1]"]` are the models behind a curve, its seeds."""
+    `runs["layers"]["[1,3,1]"]` are the models behind a curve, its seeds."""
 
     config: Config
     layers: Panel
     heads: Panel
-    runs: dict[str, list[str]]
+    runs: dict[str, dict[str, list[str]]]
     missing: list[str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,10 +104,11 @@ def models(config: Config) -> tuple[str, ...]:
 def compute(config: Config) -> Data:
     deep, no_deep = available(with_seeds(config.layers))
     wide, no_wide = available(with_seeds(config.heads))
-    runs: dict[str, list[str]] = {}
-    layers = _panel(config, config.layers_lags, deep, (), runs)
-    heads = _panel(config, config.heads_lags, wide, config.constructed_heads, runs)
-    return Data(config, layers, heads, runs, [*no_deep, *no_wide])
+    runs = {"layers": _by_name(deep), "heads": _by_name(wide)}
+    layers = _panel(config, config.layers_lags, runs["layers"], ())
+    heads = _panel(config, config.heads_lags, runs["heads"], config.constructed_heads)
+    names = {row: {name: [run.name for run in group] for name, group in found.items()} for row, found in runs.items()}
+    return Data(config, layers, heads, names, [*no_deep, *no_wide])
 
 
 def name_of(run: Run) -> str:
@@ -116,21 +117,25 @@ def name_of(run: Run) -> str:
     return f"[{','.join(map(str, run.config.heads))}]{dim}"
 
 
-def _panel(
-    config: Config, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...], found: dict[str, list[str]]
-) -> Panel:
+def _by_name(runs: list[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(name_of(run), []).append(run)
+    return groups
+
+
+def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]) -> Panel:
     """Curves of the models, those that differ by seed only averaged, and of circuits with so many heads."""
+    runs = [run for group in groups.values() for run in group]
     task = runs[0].task if runs else TrainConfig(lags=lags).task()
     for run in runs:
         if run.task.lags != lags or not same_task(run.task, task):
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    kl = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-    kl = {name: scored(law, batch, task) for name, law in kl.items()}
-    for name in dict.fromkeys(name_of(run) for run in runs):
-        group = [run for run in runs if name_of(run) == name]
+    laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
+    kl = {name: scored(law, batch, task) for name, law in laws.items()}
+    for name, group in groups.items():
         kl[name] = torch.stack([scored(trained_law(run, batch.tokens), batch, task) for run in group]).mean(dim=0)
-        found[f"{braces(lags)} {name}"] = [run.name for run in group]
     for count in circuits:
         kl[f"construction, {count}"] = scored(_constructed(config, count, task, batch.tokens), batch, task)
     return panel(kl, lags)
