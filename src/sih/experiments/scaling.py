@@ -6,9 +6,7 @@ layer help up to the number of lags; beside them the construction with as many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from matplotlib.figure import Figure
@@ -26,6 +24,7 @@ from sih.experiments.contenders import (
 )
 from sih.experiments.kl_panels import braces, not_shipped
 from sih.experiments.lines import Panel, panel
+from sih.experiments.saved import Saved
 from sih.experiments.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
 from sih.predictors import bma, maximum_likelihood
 from sih.runs import Run
@@ -72,24 +71,15 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Saved):
     """Models are named by the heads of their layers, "[1,3,1]", circuits by their second layer's, "construction, 3".
-    `runs["layers"]["[1,3,1]"]` are the models behind a curve, its seeds."""
+    `runs["{1,2,3} [1,3,1]"]` are the models behind a curve, its seeds."""
 
     config: Config
     layers: Panel
     heads: Panel
-    runs: dict[str, dict[str, list[str]]]
+    runs: dict[str, list[str]]
     missing: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Data:
-        config: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in entries["config"].items()}
-        panels = {row: Panel.from_dict(entries[row]) for row in ("layers", "heads")}
-        return cls(**{**entries, "config": Config(**config), **panels})
 
 
 def config() -> Config:
@@ -104,11 +94,14 @@ def models(config: Config) -> tuple[str, ...]:
 def compute(config: Config) -> Data:
     deep, no_deep = available(with_seeds(config.layers))
     wide, no_wide = available(with_seeds(config.heads))
-    runs = {"layers": _by_name(deep), "heads": _by_name(wide)}
-    layers = _panel(config, config.layers_lags, runs["layers"], ())
-    heads = _panel(config, config.heads_lags, runs["heads"], config.constructed_heads)
-    names = {row: {name: [run.name for run in group] for name, group in found.items()} for row, found in runs.items()}
-    return Data(config, layers, heads, names, [*no_deep, *no_wide])
+    layers = _panel(config, config.layers_lags, _by_name(deep), ())
+    heads = _panel(config, config.heads_lags, _by_name(wide), config.constructed_heads)
+    runs = {
+        f"{braces(group[0].config.lags)} {name}": [run.name for run in group]
+        for row in (wide, deep)  # a curve of both rows has its seeds from the first
+        for name, group in _by_name(row).items()
+    }
+    return Data(config, layers, heads, runs, [*no_deep, *no_wide])
 
 
 def name_of(run: Run) -> str:
@@ -138,7 +131,7 @@ def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], 
         kl[name] = torch.stack([scored(trained_law(run, batch.tokens), batch, task) for run in group]).mean(dim=0)
     for count in circuits:
         kl[f"construction, {count}"] = scored(_constructed(config, count, task, batch.tokens), batch, task)
-    return panel(kl, lags)
+    return panel(kl, lags, ("BMA", "ML", *groups))
 
 
 def _constructed(config: Config, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:

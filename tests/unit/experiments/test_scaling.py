@@ -49,8 +49,9 @@ def test_curves_and_their_models(data: scaling.Data) -> None:
     assert list(data.layers.kl) == ["BMA", "ML", "[1,2]", "[1,3,1]", "[1,3,1], d=128", "[1,1,1,1]"]
     written = ["construction, 1", "construction, 2", "construction, 3", "construction, 7"]
     assert list(data.heads.kl) == ["BMA", "ML", "[1,2,1]", "[1,3,1]", *written]
-    assert data.runs["layers"]["[1,3,1]"] == ["three", "again"]
-    assert data.runs["heads"] == {"[1,2,1]": ["heads"], "[1,3,1]": ["three"]}
+    assert data.runs["{1,2,3} [1,3,1]"] == ["three", "again"]
+    assert data.runs["{1,2,3} [1,2,1]"] == ["heads"]
+    assert data.layers.over["[1,3,1]"]["[1,1,1,1]"].count == 30  # paired with every model
     assert data.missing == ["none such"]
     assert data.heads.kl["construction, 7"] == data.heads.kl["construction, 3"]
     assert data.heads.kl["construction, 1"] != data.heads.kl["construction, 3"]
