@@ -6,8 +6,8 @@ the circuit with the matrix put into its weights: how far its prediction is from
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from sih.construction import circuit_weights, construct
 from sih.construction.build import ConstructedTransformer
 from sih.experiments import style
 from sih.experiments.printed import A2_134, A3_13, BETA, LAM, task
+from sih.experiments.saved import Saved
 from sih.predictors import mixture
 from sih.task import Task, sample
 
@@ -27,8 +28,8 @@ NAME = "errata"
 CAPTION = (
     "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, 6, 7 and 12 are not "
     "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). 4: the attention of "
-    "head 1 as drawn and as it is. 10: where layer 1 is said to store. Right: the largest total variation between the law "
-    "that the circuit with this matrix predicts and its closed form (4, 10: the error of the statement itself), by "
+    "head 1 as drawn and as it is. 10: where layer 1 is said to store. Right: the largest total variation between the "
+    "law that the circuit with this matrix predicts and its closed form (4, 10: the error of the statement itself), by "
     "position, over sequences of a random matrix with 4 states."
 )
 
@@ -58,15 +59,8 @@ class Erratum:
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Saved):
     errata: list[Erratum]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Data:
-        return cls([Erratum(**erratum) for erratum in entries["errata"]])
 
 
 def config() -> Config:

@@ -11,12 +11,12 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from sih.experiments import style
+from sih.experiments.saved import Saved
 
 
 @dataclass(frozen=True)
@@ -31,28 +31,18 @@ class Line:
     mean: float
     mean_error: float
 
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Line:
-        windows = {name: (mean, error) for name, (mean, error) in entries["windows"].items()}
-        return cls(**{**entries, "windows": windows})
-
     def __str__(self) -> str:
         return style.with_error(self.mean, self.mean_error)
 
 
 @dataclass(frozen=True)
-class Panel:
+class Panel(Saved):
     """KL to the truth on the sequences of one task. `over[reference][name]` is the KL of one minus that of the other,
     sequence by sequence; the reference "midway" is the mean of BMA and ML, so below it a law is nearer BMA."""
 
     lags: tuple[int, ...]
     kl: dict[str, Line]
     over: dict[str, dict[str, Line]]
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Panel:
-        over = {reference: _lines(lines) for reference, lines in entries["over"].items()}
-        return cls(tuple(entries["lags"]), _lines(entries["kl"]), over)
 
 
 def line(rows: Float[Tensor, "repetition time"], max_lag: int) -> Line:
@@ -97,10 +87,6 @@ def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
     """
     edges = [max_lag, *(2**n for n in range(3, 64) if max_lag < 2**n < length), length]
     return [(a + 1, b) for a, b in itertools.pairwise(edges)]
-
-
-def _lines(entries: Mapping[str, Any]) -> dict[str, Line]:
-    return {name: Line.from_dict(line) for name, line in entries.items()}
 
 
 def _mean_and_error(rows: Float[Tensor, repetition * rest]) -> tuple[Tensor, Tensor]:

@@ -5,9 +5,7 @@ Read from the runs' own metrics; nothing is evaluated again. 1 is as good as max
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +14,7 @@ from sih.construction import least_heads
 from sih.experiments import style
 from sih.experiments.contenders import available
 from sih.experiments.kl_panels import braces, not_shipped
+from sih.experiments.saved import Saved
 from sih.models.storage import shipped_names
 from sih.train_config import TrainConfig
 
@@ -50,16 +49,9 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Saved):
     courses: list[Course]
     missing: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Data:
-        return cls([Course(**course) for course in entries["courses"]], entries["missing"])
 
 
 def config() -> Config:

@@ -6,9 +6,7 @@ layer help up to the number of lags; beside them the construction with as many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from matplotlib.figure import Figure
@@ -26,6 +24,7 @@ from sih.experiments.contenders import (
 )
 from sih.experiments.kl_panels import braces, not_shipped
 from sih.experiments.lines import Panel, panel
+from sih.experiments.saved import Saved
 from sih.experiments.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
 from sih.predictors import bma, maximum_likelihood
 from sih.runs import Run
@@ -72,7 +71,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Saved):
     """Models are named by the heads of their layers, "[1,3,1]", circuits by their second layer's, "construction, 3".
     `runs["{1,2,3} [1,3,1]"]` are the models behind a curve, its seeds."""
 
@@ -81,15 +80,6 @@ class Data:
     heads: Panel
     runs: dict[str, list[str]]
     missing: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Data:
-        config: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in entries["config"].items()}
-        panels = {row: Panel.from_dict(entries[row]) for row in ("layers", "heads")}
-        return cls(**{**entries, "config": Config(**config), **panels})
 
 
 def config() -> Config:
@@ -104,9 +94,13 @@ def models(config: Config) -> tuple[str, ...]:
 def compute(config: Config) -> Data:
     deep, no_deep = available(with_seeds(config.layers))
     wide, no_wide = available(with_seeds(config.heads))
-    runs: dict[str, list[str]] = {}
-    layers = _panel(config, config.layers_lags, deep, (), runs)
-    heads = _panel(config, config.heads_lags, wide, config.constructed_heads, runs)
+    layers = _panel(config, config.layers_lags, _by_name(deep), ())
+    heads = _panel(config, config.heads_lags, _by_name(wide), config.constructed_heads)
+    runs = {
+        f"{braces(group[0].config.lags)} {name}": [run.name for run in group]
+        for row in (wide, deep)  # a curve of both rows has its seeds from the first
+        for name, group in _by_name(row).items()
+    }
     return Data(config, layers, heads, runs, [*no_deep, *no_wide])
 
 
@@ -116,24 +110,28 @@ def name_of(run: Run) -> str:
     return f"[{','.join(map(str, run.config.heads))}]{dim}"
 
 
-def _panel(
-    config: Config, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...], found: dict[str, list[str]]
-) -> Panel:
+def _by_name(runs: list[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(name_of(run), []).append(run)
+    return groups
+
+
+def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]) -> Panel:
     """Curves of the models, those that differ by seed only averaged, and of circuits with so many heads."""
+    runs = [run for group in groups.values() for run in group]
     task = runs[0].task if runs else TrainConfig(lags=lags).task()
     for run in runs:
         if run.task.lags != lags or not same_task(run.task, task):
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    kl = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-    kl = {name: scored(law, batch, task) for name, law in kl.items()}
-    for name in dict.fromkeys(name_of(run) for run in runs):
-        group = [run for run in runs if name_of(run) == name]
+    laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
+    kl = {name: scored(law, batch, task) for name, law in laws.items()}
+    for name, group in groups.items():
         kl[name] = torch.stack([scored(trained_law(run, batch.tokens), batch, task) for run in group]).mean(dim=0)
-        found[f"{braces(lags)} {name}"] = [run.name for run in group]
     for count in circuits:
         kl[f"construction, {count}"] = scored(_constructed(config, count, task, batch.tokens), batch, task)
-    return panel(kl, lags)
+    return panel(kl, lags, ("BMA", "ML", *groups))
 
 
 def _constructed(config: Config, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:

@@ -68,7 +68,7 @@ def draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
     ax.set_xscale("log")
     ax.set_xlim(left=floor)
     ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.set(title="by heads of each layer", xlabel="mean KL (nats)")
     _plain(ax.xaxis)
     ax.legend(loc="lower right")

@@ -6,8 +6,7 @@ All that share a panel predict the same fresh sequences of the matrix on which i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -28,6 +27,7 @@ from sih.experiments.contenders import (
 )
 from sih.experiments.kl_panels import Band, Look, braces, draw_panels, not_shipped
 from sih.experiments.lines import Line, Panel, line, panel
+from sih.experiments.saved import Saved
 from sih.predictors import bma, maximum_likelihood
 from sih.runs import Run
 from sih.task import Task, sample
@@ -82,7 +82,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Saved):
     """A panel for each lag set (for each matrix, if its models have several); the lists go along with `panels`.
 
     A curve of several seeds is their mean on every sequence; `seeds` has each model's own. `leaning` is the total
@@ -96,20 +96,6 @@ class Data:
     seeds: list[dict[str, Line]]
     leaning: list[dict[str, Line]]
     missing: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Data:
-        config = dict(entries["config"])
-        config |= {"lag_sets": tuple(map(tuple, config["lag_sets"])), "models": tuple(config["models"])}
-        lines = {
-            field: [{name: Line.from_dict(found) for name, found in each.items()} for each in entries[field]]
-            for field in ("seeds", "leaning")
-        }
-        panels = [Panel.from_dict(found) for found in entries["panels"]]
-        return cls(**{**entries, "config": Config(**config), "panels": panels, **lines})
 
 
 def config() -> Config:
@@ -167,7 +153,7 @@ def _add_panel(data: Data, task: Task, runs: list[Run]) -> None:
         kl[name] = torch.stack(each).mean(dim=0)
         leanings = [leaning(law.double(), laws["BMA"][:size], laws["ML"][:size]) for law in predicted]
         lean[name] = torch.stack(leanings).mean(dim=0)
-    data.panels.append(panel(kl, task.lags, ("BMA", "ML", "construction")))
+    data.panels.append(panel(kl, task.lags, ("BMA", "ML", "construction", "construction, 1 head")))
     heads = {name: model.circuit.heads for name, model in circuits.items()}
     data.heads.append(heads | {name: group[0].config.heads[1] for name, group in groups.items()})
     data.runs.append({name: [run.name for run in group] for name, group in groups.items()})

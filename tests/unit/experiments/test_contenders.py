@@ -58,9 +58,7 @@ def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generato
 
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "one")
-    for step in Recorder(SMALL, tmp_path / "unfinished", threads=1):
-        break
-    assert step.step == 0
+    assert next(iter(Recorder(SMALL, tmp_path / "unfinished", threads=1))).step == 0
     runs, missing = available([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
     assert [run.name for run in runs] == ["one", "standard-1.2.3"]
     assert missing == ["none such", str(tmp_path / "unfinished")]
