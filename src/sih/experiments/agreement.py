@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
 
 from sih.experiments import style
 from sih.experiments.attention import Measured, measured
@@ -147,7 +146,7 @@ def draw(data: Agreements) -> Figure:
             _curve(ax, positions, entry, "posterior", style.BLACK, "-", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
             ax.set_xscale("log", base=2)
-            ax.xaxis.set_major_formatter(ScalarFormatter())
+            ax.xaxis.set_major_formatter("{x:g}")
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         axes[0, 0].set_ylim(0, 1.03)
         for ax in axes[:, 0]:
