@@ -22,11 +22,11 @@ from sih.task import Task
 
 NAME = "mechanism"
 CAPTION = (
-    "The second layer of the construction, from a forward pass of its weights. Top left: what layer 1 stored, a column a "
-    "token; token j has the normalised probability of lag k at index j - k (colour: the lag; grey: the first tokens, "
-    "made by no lag). Bottom: the attention of the last token in each second-layer head. Right: what the heads gathered "
-    "for the last token, the product of the two; every transition of the past is there for every lag, and no two share "
-    "an index of the same head."
+    "The second layer of the construction, from a forward pass of its weights. Top left: what layer 1 stored, a column "
+    "a token; token j has the normalised probability of lag k at index j - k (colour: the lag; grey: the first tokens, "
+    "made by no lag). Bottom: the attention of the last token in each second-layer head. Right: what the heads "
+    "gathered for the last token, the product of the two; every transition of the past is there for every lag, and no "
+    "two share an index of the same head."
 )
 
 
@@ -34,7 +34,7 @@ CAPTION = (
 class Config:
     lags: tuple[int, ...] = (1, 2, 3)
     length: int = 10
-    true_lag: int = 1
+    true_lag: int = 2
     num_states: int = 5
     seed: int = 0
 

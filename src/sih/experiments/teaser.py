@@ -28,8 +28,8 @@ CAPTION = (
     "Top: interleaved Markov chains, a sequence of each lag; arrows lead from a token's parent to it, shades tell the "
     "interleaved chains apart, tokens without an arrow come from the stationary law. Middle: the task, to predict the "
     "next token of a sequence whose lag is not told; the numbers are the weights that the construction gives the "
-    "candidates. Bottom: its attention on that sequence, a layer a map (query down, key across; darker is more, relative "
-    "to the query's largest)."
+    "candidates. Bottom: its attention on that sequence, a layer a map (query down, key across; darker is more, "
+    "relative to the query's largest)."
 )
 
 _TITLES = (
@@ -101,9 +101,9 @@ def compute(config: Config) -> Teaser:
 def draw(data: Teaser) -> Figure:
     lags = data.config.lags
     with style.paper_style():
-        above, below = (0.4 + 0.12 * max(lags)) * (len(lags) + 1), 2.5
+        above, below = (0.42 + 0.09 * max(lags)) * (len(lags) + 1), 2.5
         figure = Figure(figsize=(style.PAGE, above + below))
-        top, bottom = figure.subfigures(2, 1, height_ratios=(above, below))
+        (top,), (bottom,) = figure.subfigures(2, 1, squeeze=False, height_ratios=(above, below))
         rows = top.subplots(len(lags) + 1, 1)
         for ax, k in zip(rows, lags, strict=False):
             _draw_sequence(ax, data, data.examples[str(k)], k)
@@ -146,7 +146,7 @@ def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None)
         ax.add_patch(Circle((i, 0), 0.34, fill=False, edgecolor=style.BLACK, lw=0.5))
         ax.text(i, 0, chr(ord("a") + state), ha="center", va="center_baseline", fontsize=7)
     ax.set_xlim(-0.6, data.config.shown + 3.2)
-    ax.set_ylim(-0.5, 0.6 + 0.45 * max(data.config.lags))
+    ax.set_ylim(-0.5, 0.55 + 0.27 * max(data.config.lags))
     ax.set_aspect("equal")
     ax.axis("off")
 
