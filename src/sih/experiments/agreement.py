@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
 
 from sih.experiments import style
 from sih.experiments.attention import Measured, measured
@@ -80,6 +80,8 @@ def models(config: Config) -> tuple[str, ...]:
 def compute(config: Config) -> Agreements:
     """Models of the same task see the same sequences, and the construction runs on them once."""
     runs, absent = find_runs(config.models)
+    if not runs:
+        raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")
     references: dict[str, Reference] = {}
     found = {}
     for name, run in runs.items():
@@ -138,16 +140,17 @@ def draw(data: Agreements) -> Figure:
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         for ax, (lags, entries) in zip(axes.flat, panels.items(), strict=False):
-            positions = range(lags[-1], lags[-1] + len(next(iter(entries.values())).along["posterior"]))
             for name, entry in entries.items():
-                colour = style.BLUE if name.startswith("standard") else style.GREEN
-                _curve(ax, positions, entry, "selected", colour, "-", name.split("-")[0] + ", true lag")
-                _curve(ax, positions, entry, "candidates", colour, (0, (1, 1)), name.split("-")[0] + ", all lags")
-            _curve(ax, positions, entry, "constructed", style.ORANGE, (0, (4, 1)), "construction, true lag")
-            _curve(ax, positions, entry, "posterior", style.BLACK, "-", "posterior of the true lag")
+                kind = name.partition("-")[0]
+                colour = style.BLUE if kind == "standard" else style.GREEN
+                _curve(ax, entry, "selected", colour, "-", f"{kind}, true lag")
+                _curve(ax, entry, "candidates", colour, (0, (1, 1)), f"{kind}, all lags")
+            longest = max(entries.values(), key=lambda entry: len(entry.along["posterior"]))
+            _curve(ax, longest, "constructed", style.ORANGE, (0, (4, 1)), "construction, true lag")
+            _curve(ax, longest, "posterior", style.BLACK, "-", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
             ax.set_xscale("log", base=2)
-            ax.xaxis.set_major_formatter(ScalarFormatter())
+            ax.xaxis.set_major_formatter("{x:g}")
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         axes[0, 0].set_ylim(0, 1.03)
         for ax in axes[:, 0]:
@@ -161,8 +164,9 @@ def draw(data: Agreements) -> Figure:
     return figure
 
 
-def _curve(ax: Any, positions: range, entry: Agreement, what: str, colour: str, dashes: Any, label: str) -> None:
+def _curve(ax: Axes, entry: Agreement, what: str, colour: str, dashes: Any, label: str) -> None:
     mean, error = torch.tensor(entry.along[what]), torch.tensor(entry.along_error[what])
+    positions = torch.arange(len(mean)) + entry.lags[-1]
     ax.plot(positions, mean, color=colour, linestyle=dashes, lw=0.9, label=label)
     ax.fill_between(positions, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
 

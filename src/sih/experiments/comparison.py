@@ -65,7 +65,7 @@ class Agreement:
     shares: dict[str, Measured]
     """selected, candidates: on the true lag's token, on all lags'; posterior; constructed: the construction's share."""
     selected_by_lag: dict[str, Measured]
-    """The share on the true lag's token by the true lag."""
+    """The share on the true lag's token by the true lag (of those that made two sequences or more)."""
     along: dict[str, list[float]]
     """The shares at every position from the first that a lag predicts from (`lags[-1] - 1`)."""
     along_error: dict[str, list[float]]
@@ -125,7 +125,7 @@ def agreement(model: Transformer | DisentangledTransformer, built: Reference) ->
         uniform,
         measured(parents[:, rows].mean(dim=-1)),
         {what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
-        {str(k): measured(selected[batch.lags == k]) for k in task.lags},
+        {str(k): measured(selected[batch.lags == k]) for k in task.lags if (batch.lags == k).sum() > 1},
         {what: values[:, shown].mean(dim=0).tolist() for what, values in shares.items()},
         {what: (values[:, shown].std(dim=0) / math.sqrt(len(values))).tolist() for what, values in shares.items()},
     )
