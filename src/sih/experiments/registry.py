@@ -23,14 +23,18 @@ from sih.experiments import (
     constructions,
     errata,
     heads,
+    mechanism,
     predictors,
     recipes,
     scaling,
+    teaser,
     trained,
     wrong_lag,
 )
 
 MODULES = (
+    teaser,
+    mechanism,
     certificates,
     claim_histogram,
     beta,
