@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -140,7 +141,7 @@ def more_layers(data: scaling.Data) -> Measured:
 )  # fmt: skip
 def more_heads(data: scaling.Data) -> Measured:
     names = _by_heads(data, most=len(data.heads.lags))
-    steps = [_scaled(data, data.heads, [more], fewer) for fewer, more in zip(names, names[1:], strict=False)]
+    steps = [_scaled(data, data.heads, [more], fewer) for fewer, more in itertools.pairwise(names)]
     return BELOW.worst(some([each for step in steps for each in step], "fewer than two numbers of heads are there"))
 
 
