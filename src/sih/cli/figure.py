@@ -71,5 +71,5 @@ def table_of(rows: list[list[str]]) -> Table:
 def say(statements: list[Statement], console: Console) -> None:
     """A line a statement: what was measured, and the verdict."""
     for found in statements:
-        measured = "" if found.measured is None else f" {number(found.measured)}{span(found.interval)}"
+        measured = "" if found.measured is None else f" {number(found.measured)}{span(found.interval)} {found.unit}"
         console.print(f"{found.id} ({found.section}):{measured} -> {found.verdict}", style=None)

@@ -42,6 +42,9 @@ def page(made: Mapping[str, Made], statements: list[Statement]) -> str:
         "<header><h1>Selective Induction Heads: what held</h1>",
         "<p>Each statement of the paper (ICLR 2025), in our words and by section, with the number that was measured, "
         "its interval, the rule by which it was judged and the command that makes it again.</p>",
+        "<p>Intervals are two standard errors either way: over matrices for circuits, over sequences for trained "
+        "models; where several models are asked, the range over them; for Claim 1 a proved bound on the error. A "
+        "number without one is exact, or of one draw.</p>",
         f"<p>{_versions()} Verdicts on the paper's statements: {_counts(papers)}.</p></header>",
         _contents(),
         _section("summary", "Summary", _summary(statements)),
@@ -88,7 +91,16 @@ def number(value: float) -> str:
 
 
 def span(interval: Interval | None) -> str:
-    return "" if interval is None else f" [{number(interval[0])}, {number(interval[1])}]"
+    """
+    >>> span((0.9, 1.2)), span((1.0, 1.0 + 1e-9))
+    (' [0.900, 1.200]', ' ± 5e-10')
+    """
+    if interval is None:
+        return ""
+    low, high = interval
+    if high - low < 1e-3 * abs(high):
+        return f" ± {(high - low) / 2:.0e}"
+    return f" [{number(low)}, {number(high)}]"
 
 
 def _section(id: str, title: str, content: str) -> str:
@@ -118,7 +130,7 @@ def _summary(statements: list[Statement]) -> str:
         [
             escape(one.section),
             f'<a href="#{one.id}">{escape(one.statement)}</a>',
-            _measured(one),
+            _measured(one) + (f"<br><small>{escape(one.unit)}</small>" if one.measured is not None else ""),
             _badge(one.verdict),
         ]
         for one in statements
@@ -148,7 +160,7 @@ def _statement(one: Statement) -> str:
 
 
 def _measured(one: Statement) -> str:
-    return "–" if one.measured is None else number(one.measured) + span(one.interval)
+    return "–" if one.measured is None else f"{number(one.measured)}{span(one.interval)}"
 
 
 def _badge(verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -42,6 +43,13 @@ class Rule:
             f"with a remark if the number is {self.sense} {self.slack:g}; otherwise it does not hold"
         )
 
+    def typical(self, found: Iterable[Measured]) -> Measured:
+        """The median of several, its interval their range: the statement holds if it does for every one of them."""
+        each = sorted(found, key=lambda one: one.value)
+        values = [one.value for one in each]
+        models = tuple(dict.fromkeys(name for one in each for name in one.models))
+        return Measured(statistics.median(values), (values[0], values[-1]), parts=tuple(each), models=models)
+
     def worst(self, found: Iterable[Measured]) -> Measured:
         """The one of several that speaks most against the statement; its parts are all of them."""
         each = list(found)
@@ -73,6 +81,7 @@ class Statement:
     interval: Interval | None
     verdict: Verdict
     command: str
+    unit: str
     quantity: str
     rule: str
     remark: str
@@ -91,6 +100,7 @@ class Statement:
             "interval": _pair(self.interval),
             "verdict": self.verdict,
             "command": self.command,
+            "unit": self.unit,
             "quantity": self.quantity,
             "rule": self.rule,
             "remark": self.remark,
@@ -101,12 +111,13 @@ class Statement:
 
 @dataclass(frozen=True)
 class Judge:
-    """A statement before its number is known. `measure` takes the data of `figure`; `remark` is said with every verdict
-    but "holds"."""
+    """A statement before its number is known. `measure` takes the data of `figure`; `unit` goes with the number where
+    there is no room for `quantity`; `remark` is said with every verdict but "holds"."""
 
     id: str
     section: str
     statement: str
+    unit: str
     quantity: str
     figure: str
     rule: Rule
@@ -130,18 +141,18 @@ class Judge:
 
     def _statement(self, found: Measured | None, verdict: Verdict, remark: str) -> Statement:
         number, interval = (None, None) if found is None else (found.value, found.interval)
-        extra = (self.quantity, str(self.rule), remark, self.figure)
+        extra = (self.unit, self.quantity, str(self.rule), remark, self.figure)
         rest = () if found is None else (found.models, found.label, found.parts)
         return Statement(self.id, self.section, self.statement, number, interval, verdict, self.command, *extra, *rest)
 
 
 def judged(
-    id: str, section: str, statement: str, *, quantity: str, figure: str, rule: Rule, remark: str = ""
+    id: str, section: str, statement: str, *, unit: str, quantity: str, figure: str, rule: Rule, remark: str = ""
 ) -> Callable[[Callable[[Any], Measured]], Judge]:
     """Makes a statement of the function that measures it."""
 
     def wrap(measure: Callable[[Any], Measured]) -> Judge:
-        return Judge(id, section, statement, quantity, figure, rule, remark, measure)
+        return Judge(id, section, statement, unit, quantity, figure, rule, remark, measure)
 
     return wrap
 

@@ -8,7 +8,14 @@ from sih.experiments.making import Made
 from sih.report import attention, theory, training
 from sih.report.rules import Judge, Statement
 
-PAPER: tuple[Judge, ...] = theory.PAPER + training.PAPER + attention.PAPER
+
+def _place(judge: Judge) -> tuple[bool, str]:
+    """Sections before appendices, each in its order."""
+    first = judge.section.split(",")[0].split(";")[0]
+    return first.startswith("App"), first.replace("Secs", "Sec")
+
+
+PAPER: tuple[Judge, ...] = tuple(sorted(theory.PAPER + training.PAPER + attention.PAPER, key=_place))
 OURS: tuple[Judge, ...] = theory.OURS
 
 

@@ -24,6 +24,7 @@ MATCH = Rule("at most", 1.10, 1.25)
 def _certificate(id: str, section: str, statement: str, circuit: str) -> Judge:
     @judged(
         id, section, statement, figure="certificates", rule=EXACT,
+        unit="largest error",
         quantity="largest difference between weights that were run and the closed form, over lag sets and sequences",
         remark="The closed form is the corrected one (errata), from the first position where it is claimed.",
     )  # fmt: skip
@@ -42,7 +43,7 @@ proposition = _certificate(
 )  # fmt: skip
 positions = _certificate(
     "any-lags", "Sec. 5.4, Apps. F and G",
-    "The same works for lags that are not contiguous, with a third layer that compares positions.",
+    "The construction extends to lags that are not contiguous, with a third layer that compares positions.",
     "third layer by positions",
 )  # fmt: skip
 two_lags = _certificate(
@@ -57,6 +58,7 @@ two_lags = _certificate(
     "On average the normalised probability is the largest for the true lag, for each of 1000 matrices with 10 states "
     "and each of 12 lags.",
     figure="claim_histogram", rule=Rule("at least", 0.0, 0.0),
+    unit="smallest gap",
     quantity="smallest gap between the true lag's expectation and the largest other, computed exactly",
 )  # fmt: skip
 def claim(data: claim_histogram.Margins) -> Measured:
@@ -66,8 +68,9 @@ def claim(data: claim_histogram.Margins) -> Measured:
 
 @judged(
     "claim-1-25-states", "App. E",
-    "The same for 10 matrices with 25 states.",
+    "Claim 1 for 25 states: the normalised probability is the largest for the true lag, for each of 10 matrices.",
     figure="claim_expectations_25", rule=Rule("at least", 0.0, 0.0),
+    unit="smallest gap",
     quantity="smallest gap between the true lag's expectation and the largest other, computed exactly",
 )  # fmt: skip
 def claim_25(data: claim_expectations.Bars) -> Measured:
@@ -86,6 +89,7 @@ def _cumulative(states: int, figure: str) -> Judge:
         f"Along one sequence, even after few transitions, the average normalised probability is the largest for the "
         f"true lag ({states} states).",
         figure=figure, rule=Rule("at most", 10, 1000),
+        unit="transitions",
         quantity="transitions after which the true lag's average stays the largest, the slowest of 12 lags",
         remark="True in the end; before that, for the slowest lag, another lag's average is ahead at times.",
     )  # fmt: skip
@@ -105,9 +109,10 @@ cumulative, cumulative_25 = _cumulative(10, "claim_cumulative"), _cumulative(25,
     "large-beta", "Sec. 5.3; Fig. 3 right",
     "For large beta the estimator predicts as well as maximum likelihood.",
     figure="beta", rule=MATCH,
+    unit="× ML",
     quantity="KL of the estimator at beta = infinity over KL of ML, the worst of the lengths up to 32",
     remark="It comes close and stays above ML, the more so the longer the sequence: its errors fall with a smaller "
-    "exponent (see the next statement).",
+    "exponent (asymptotics).",
 )  # fmt: skip
 def large_beta(data: beta.Curves) -> Measured:
     each = zip(data.config.lengths, data.ml, data.over_ml, data.over_ml_error, strict=True)
@@ -119,6 +124,7 @@ def large_beta(data: beta.Curves) -> Measured:
     "asymptotics", "Sec. 5.3",
     "In the limit of long sequences the estimator leads to the same result as maximum likelihood.",
     figure="wrong_lag", rule=Rule("at least", 0.95, 1e-6),
+    unit="× ML's exponent",
     quantity="exponent at which the estimator's rate of wrong lags falls, over that of ML (exact)",
     remark="Both end at the true lag with certainty, but the estimator needs more transitions for the same error rate.",
 )  # fmt: skip
@@ -130,6 +136,7 @@ def asymptotics(data: wrong_lag.Rates) -> Measured:
     "one-head-rate", "Sec. 5.4",
     "With a single head the construction sees only every K-th transition: the same algorithm, worse sample complexity.",
     figure="wrong_lag", rule=Rule("at most", 0.8, 0.95),
+    unit="× exponent",
     quantity="exponent of the wrong-lag rate with a single head, over that with all (exact; 1/K = 0.33 if transitions "
     "told independently)",
     remark="Slower, but less than the number of transitions suggests.",
@@ -146,6 +153,7 @@ def _lags(data: wrong_lag.Rates) -> str:
     "construction-ml", "Sec. 6, main results; Fig. 4",
     "The construction with the optimal number of heads matches maximum likelihood.",
     figure="constructions", rule=MATCH,
+    unit="× ML",
     quantity="mean KL of the construction over that of ML past the largest lag, the worst of four lag sets",
     remark="Near ML but above it: at the first positions some heads have nothing to average (erratum 4).",
 )  # fmt: skip
@@ -157,6 +165,7 @@ def construction_ml(data: constructions.Curves) -> Measured:
     "one-head-kl", "Sec. 5.4; Fig. 4",
     "With one head the construction still solves the task, less well than with the optimal number.",
     figure="constructions", rule=Rule("at least", 1.0, 1.0),
+    unit="× optimal heads",
     quantity="mean KL of the construction with one head over that with the optimal number, the least of four lag sets",
 )  # fmt: skip
 def one_head_kl(data: constructions.Curves) -> Measured:
@@ -167,6 +176,7 @@ def one_head_kl(data: constructions.Curves) -> Measured:
     "two-lags-optimal", "Secs. 5.4 and 6; Fig. 4, last panel",
     "For two lags the single-head construction does as well as the one with more heads.",
     figure="constructions", rule=MATCH,
+    unit="× optimal heads",
     quantity="mean KL of the single-head construction for two lags over that with the optimal number of heads",
     remark="A little above it.",
 )  # fmt: skip
@@ -184,6 +194,7 @@ def _construction_ratios(data: constructions.Curves, name: str, reference: str) 
     "head-range", "Sec. 5.4",
     "Lags that are not contiguous need between as many heads as lags and the largest minus the smallest lag plus one.",
     figure="heads", rule=Rule("at most", 0, 0),
+    unit="lag sets",
     quantity="lag sets within 1 .. 12 whose least number of heads is outside that range (each least number proved)",
 )  # fmt: skip
 def head_range(data: heads.Table) -> Measured:
@@ -214,6 +225,7 @@ PAPER: tuple[Judge, ...] = (
     "A three-layer attention-only transformer can hold the exact posterior over lags in its last layer's attention: "
     "temper the first layer, add up in the second, scale the third.",
     figure="certificates", rule=Rule("at most", 1e-5, 1e-3),
+    unit="largest error",
     quantity="largest difference of an attention weight from the posterior, over lag sets and sequences, float64",
 )  # fmt: skip
 def bayes_weights(data: certificates.Errors) -> Measured:
@@ -225,6 +237,7 @@ def bayes_weights(data: certificates.Errors) -> Measured:
     "ours-bayes-kl", "beyond the paper",
     "Run as weights, that circuit predicts as well as the Bayesian model average, so better than maximum likelihood.",
     figure="constructions", rule=Rule("at most", 1.001, 1.01),
+    unit="× BMA",
     quantity="mean KL of the Bayes-optimal construction over that of BMA, the worst of four lag sets",
 )  # fmt: skip
 def bayes_kl(data: constructions.Curves) -> Measured:
@@ -236,6 +249,7 @@ def bayes_kl(data: constructions.Curves) -> Measured:
     "The least number of heads is the chromatic number of a distance graph of the integers: often fewer than the "
     "largest minus the smallest lag plus one.",
     figure="heads", rule=Rule("at least", 1, 1),
+    unit="lag sets",
     quantity="lag sets within 1 .. 12 that need fewer heads than that",
 )  # fmt: skip
 def fewer_heads(data: heads.Table) -> Measured:

@@ -23,6 +23,7 @@ def _matches_construction(kind: str) -> Judge:
         f"{kind}-trained", "Sec. 6, main results; Fig. 4",
         f"Trained {kind} transformers with the optimal number of heads match the construction.",
         figure="trained", rule=MATCH,
+        unit="× construction",
         quantity="mean KL of the trained model over that of the construction past the largest lag, the worst lag set",
         remark="Trained in minutes with the recipe of docs/training.md, not with the paper's optimiser settings.",
     )  # fmt: skip
@@ -41,6 +42,7 @@ disentangled_trained = _matches_construction("disentangled")
     "one-head-trained", "Sec. 6, main results; Fig. 4",
     "With one second-layer head, where the construction needs more, trained transformers beat its one-head form.",
     figure="trained", rule=BELOW,
+    unit="× construction",
     quantity="mean KL trained with one head over that of the construction with one head, the worst of the lag sets",
     remark="Gradient descent did not find such a solution everywhere.",
 )  # fmt: skip
@@ -57,6 +59,7 @@ def one_head_trained(data: trained.Data) -> Measured:
     "two-lags-trained", "Sec. 6, main results; Fig. 4, last panel",
     "For two lags one head is enough, for trained transformers too.",
     figure="trained", rule=MATCH,
+    unit="× ML",
     quantity="mean KL of the trained one-head model for two lags over that of ML",
     remark="Near ML, but above it.",
 )  # fmt: skip
@@ -68,6 +71,7 @@ def two_lags_trained(data: trained.Data) -> Measured:
     "two-lags-short", "Sec. 6, main results; Fig. 4, last panel",
     "For two lags and short sequences trained transformers are closer to the Bayesian average than to ML.",
     figure="trained", rule=Rule("at most", 0.5, 0.5),
+    unit="of the way",
     quantity="where the KL of the trained model lies between BMA (0) and ML (1) in the first window of positions",
     remark="Not at these lengths, or not beyond what sampling leaves open.",
 )  # fmt: skip
@@ -99,6 +103,7 @@ def _between(panel: Panel, name: str, models: tuple[str, ...]) -> Measured:
     "width-64", "Sec. 6, last paragraph",
     "A width smaller than the sequence is long (64 < 128) is enough for optimal performance.",
     figure="scaling", rule=MATCH,
+    unit="× ML",
     quantity="mean KL of the standard transformer with d = 64, lags {1,2,3}, over that of ML",
     remark="Near ML, but above it.",
 )  # fmt: skip
@@ -110,6 +115,7 @@ def width_64(data: scaling.Data) -> Measured:
     "two-layers", "App. B; Fig. 6 left",
     "Two layers cannot solve the task, whatever the heads.",
     figure="scaling", rule=Rule("at least", 2.0, 1.25),
+    unit="× ML",
     quantity="mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
     remark="Worse than ML, but not by so much that it could be said to fail.",
 )  # fmt: skip
@@ -123,6 +129,7 @@ def two_layers(data: scaling.Data) -> Measured:
     "more-layers", "App. B; Fig. 6 left",
     "More than three layers do no better than three.",
     figure="scaling", rule=SAME,
+    unit="× three layers",
     quantity="mean KL with four or five layers over that with three, the least of them, lags {1,2,3}",
     remark="A deeper model was better than the three-layer one.",
 )  # fmt: skip
@@ -136,6 +143,7 @@ def more_layers(data: scaling.Data) -> Measured:
     "more-heads", "App. B; Fig. 6 right",
     "More second-layer heads bring trained transformers closer to maximum likelihood, up to as many heads as lags.",
     figure="scaling", rule=BELOW,
+    unit="× fewer heads",
     quantity="mean KL with more heads over that with the next smaller number, the worst step up to five, five lags",
     remark="Not every step up helped.",
 )  # fmt: skip
@@ -149,6 +157,7 @@ def more_heads(data: scaling.Data) -> Measured:
     "enough-heads", "App. B; Fig. 6 right",
     "Beyond as many heads as lags, more heads do not help.",
     figure="scaling", rule=SAME,
+    unit="× as many as lags",
     quantity="mean KL with more heads than lags over that with as many, five lags",
     remark="More heads were better here: trained for a short time, a wider model may just be easier to train.",
 )  # fmt: skip
@@ -165,6 +174,7 @@ def enough_heads(data: scaling.Data) -> Measured:
     "paper-training", "Sec. 6, setup",
     "Adam at a constant rate of 0.001 on batches of 256 finds these solutions.",
     figure="recipes", rule=MATCH,
+    unit="× ML",
     quantity="mean KL at the end of training over that of ML, for models named paper-...",
     remark="Trained for as many steps as the name's run has; more may do better.",
 )  # fmt: skip

@@ -56,13 +56,21 @@ def test_the_worst_of_several_speaks() -> None:
     assert ABOVE.worst(found).value == 1.0
 
 
+def test_several_models_are_a_median_and_a_range() -> None:
+    found = [Measured(value, None, name, models=(name,)) for name, value in (("a", 1.0), ("b", 3.0), ("c", 1.2))]
+    several = MATCH.typical(found)
+    assert (several.value, several.interval) == (1.2, (1.0, 3.0))
+    assert [part.label for part in several.parts] == ["a", "c", "b"]
+    assert MATCH.verdict(several.value, several.interval) == "holds with a remark"
+
+
 def test_ratio_of_a_paired_difference() -> None:
     found = ratio(0.02, (0.002, 0.0005), "x")
     assert found.value == pytest.approx(1.1)
     assert found.interval == pytest.approx((1.05, 1.15))
 
 
-@judged("id", "Sec. 1", "it is so", quantity="q", figure="heads", rule=MATCH, remark="but")
+@judged("id", "Sec. 1", "it is so", unit="× ML", quantity="q", figure="heads", rule=MATCH, remark="but")
 def so(data: float) -> Measured:
     return Measured(data, None)
 

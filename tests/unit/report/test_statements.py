@@ -178,11 +178,9 @@ def test_between_bma_and_ml(kl: float, place: float) -> None:
 
 def _scaling(layers: dict[str, float], by_heads: dict[str, float]) -> scaling.Data:
     base = {"BMA": 0.01, "ML": 0.02}
-    panels = [
-        _panel(lags, {**base, **kl}, ("BMA", "ML", *kl))
-        for lags, kl in (((1, 2, 3), layers), ((1, 2, 3, 4, 5), by_heads))
-    ]
-    return scaling.Data(scaling.Config(), *panels, {"{1,2,3} [1,3,1]": ["standard-1.2.3"]}, [])
+    deep = _panel((1, 2, 3), {**base, **layers}, ("BMA", "ML", *layers))
+    wide = _panel((1, 2, 3, 4, 5), {**base, **by_heads}, ("BMA", "ML", *by_heads))
+    return scaling.Data(scaling.Config(), deep, wide, {"{1,2,3} [1,3,1]": ["standard-1.2.3"]}, [])
 
 
 def test_depth_and_width() -> None:
@@ -225,12 +223,17 @@ def test_attention() -> None:
     good = agreement.Agreements(agreement.Config(), {"standard-1.2.3": _agreement()}, {}, [])
     assert [judge.judge(good).verdict for judge in judges] == ["holds"] * 4
     worse = _agreement(correlation=-0.9, variation=0.5, selected=0.5)
-    bad = dataclasses.replace(good, models={**good.models, "standard-1.2.3-seed1": worse})
+    mixed = dataclasses.replace(
+        good, models={**good.models, "disentangled-1.2.3": _agreement(), "standard-3.5.7": worse}
+    )
     for judge in judges:
-        found = judge.judge(bad)
-        assert found.verdict == "does not hold"
-        assert found.models == ("standard-1.2.3", "standard-1.2.3-seed1")
-        assert found.where == "standard-1.2.3-seed1"
+        found = judge.judge(mixed)
+        assert found.verdict == "holds with a remark"  # most models do, not all
+        assert set(found.models) == set(mixed.models)
+        assert found.interval is not None
+        assert found.interval[0] < found.interval[1]
+    bad = dataclasses.replace(good, models={"standard-1.2.3-seed1": worse})
+    assert [judge.judge(bad).verdict for judge in judges] == ["does not hold"] * 4
     others = dataclasses.replace(good, models={**good.models, "standard-1.2.3-1.1.1": worse})
     assert [judge.judge(others).verdict for judge in judges] == ["holds"] * 4  # not the construction's heads
 
