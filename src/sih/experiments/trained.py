@@ -76,7 +76,7 @@ class Config:
         "disentangled-1.3",
     )
     sequences: int = 1024
-    disentangled_sequences: int = 256
+    disentangled_sequences: int = 512
     lam: float = 500.0
     beta: float = 100.0
     seed: int = 0
