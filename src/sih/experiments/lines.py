@@ -94,7 +94,7 @@ def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
     return [(a + 1, b) for a, b in itertools.pairwise(edges)]
 
 
-def _mean_and_error(rows: Float[Tensor, repetition * rest]) -> tuple[Tensor, Tensor]:
+def _mean_and_error(rows: Float[Tensor, "repetition ..."]) -> tuple[Tensor, Tensor]:
     return rows.mean(dim=0), rows.std(dim=0) / math.sqrt(len(rows))
 
 
