@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,14 @@ def available(names: Iterable[str]) -> tuple[list[Run], list[str]]:
         else:
             missing.append(name)
     return runs, missing
+
+
+def grouped(runs: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, list[Run]]:
+    """Runs that share a name, the seeds of one curve, in the order in which they come."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(name_of(run), []).append(run)
+    return groups
 
 
 def same_task(a: Task, b: Task) -> bool:

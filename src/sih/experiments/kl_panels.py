@@ -38,8 +38,9 @@ def draw_panels(
     Bands are one standard error either way, unless `bands` says otherwise; below `floor` nothing is shown.
     """
     rows = math.ceil(len(lag_sets) / 2)
+    below = math.ceil(len({name for curves in kl for name in curves}) / 3) + len(note.splitlines())  # lines of text
     with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.6 + 1.8 * rows + (0.15 if note else 0)))
+        figure = Figure(figsize=(style.PAGE, 0.3 + 1.8 * rows + 0.15 * below))
         grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
         for number, ax in enumerate(grid.flat):
             if number >= len(lag_sets):

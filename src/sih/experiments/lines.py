@@ -47,6 +47,11 @@ class Panel(Saved):
 
 def line(rows: Float[Tensor, "repetition time"], max_lag: int) -> Line:
     """The mean row, and how well it is known."""
+    if len(rows) < 2 or rows.shape[1] <= max_lag:
+        raise ValueError(
+            f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}; got {len(rows)}, of "
+            f"{rows.shape[1]} positions"
+        )
     along, along_error = _mean_and_error(rows)
     parts = {f"{first}-{last}": rows[:, first - 1 : last] for first, last in windows(max_lag, rows.shape[1])}
     found = {name: _mean_and_error(part.mean(dim=1)) for name, part in parts.items()}

@@ -17,6 +17,7 @@ from sih.experiments.contenders import (
     FRESH_SEED,
     available,
     circuit_law,
+    grouped,
     same_task,
     scored,
     trained_law,
@@ -94,12 +95,12 @@ def models(config: Config) -> tuple[str, ...]:
 def compute(config: Config) -> Data:
     deep, no_deep = available(with_seeds(config.layers))
     wide, no_wide = available(with_seeds(config.heads))
-    layers = _panel(config, config.layers_lags, _by_name(deep), ())
-    heads = _panel(config, config.heads_lags, _by_name(wide), config.constructed_heads)
+    layers = _panel(config, config.layers_lags, grouped(deep, name_of), ())
+    heads = _panel(config, config.heads_lags, grouped(wide, name_of), config.constructed_heads)
     runs = {
         f"{braces(group[0].config.lags)} {name}": [run.name for run in group]
         for row in (wide, deep)  # a curve of both rows has its seeds from the first
-        for name, group in _by_name(row).items()
+        for name, group in grouped(row, name_of).items()
     }
     return Data(config, layers, heads, runs, [*no_deep, *no_wide])
 
@@ -108,13 +109,6 @@ def name_of(run: Run) -> str:
     """The heads of its layers, the paper's notation, and the width where it is not 64."""
     dim = f", d={run.config.dim}" if run.config.dim != TrainConfig().dim else ""
     return f"[{','.join(map(str, run.config.heads))}]{dim}"
-
-
-def _by_name(runs: list[Run]) -> dict[str, list[Run]]:
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(name_of(run), []).append(run)
-    return groups
 
 
 def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]) -> Panel:

@@ -20,6 +20,7 @@ from sih.experiments.contenders import (
     available,
     circuit_law,
     circuits_for,
+    grouped,
     same_task,
     scored,
     trained_law,
@@ -30,7 +31,7 @@ from sih.experiments.lines import Line, Panel, line, panel
 from sih.experiments.saved import Saved
 from sih.predictors import bma, maximum_likelihood
 from sih.runs import Run
-from sih.task import Task, sample
+from sih.task import Batch, Task, sample
 from sih.train_config import TrainConfig
 
 NAME = "trained"
@@ -75,7 +76,7 @@ class Config:
         "disentangled-1.3",
     )
     sequences: int = 1024
-    disentangled_sequences: int = 256
+    disentangled_sequences: int = 512
     lam: float = 500.0
     beta: float = 100.0
     seed: int = 0
@@ -136,29 +137,28 @@ def name_of(run: Run) -> str:
 def _add_panel(data: Data, task: Task, runs: list[Run]) -> None:
     config = data.config
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    circuits = circuits_for(task, lam=config.lam, beta=config.beta)
-    laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-    laws |= {name: circuit_law(model, batch.tokens, task) for name, model in circuits.items()}
+    circuits, groups = circuits_for(task, lam=config.lam, beta=config.beta), grouped(runs, name_of)
+    likely = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
+    laws = likely | {name: circuit_law(model, batch.tokens, task) for name, model in circuits.items()}
     kl = {name: scored(law, batch, task) for name, law in laws.items()}
-    lean = {name: leaning(law, laws["BMA"], laws["ML"]) for name, law in laws.items()}
-    names = {run.name: name_of(run) for run in runs}
-    groups = {name: [run for run in runs if names[run.name] == name] for name in sorted(set(names.values()))}
+    lean = {name: leaning(law, likely["BMA"], likely["ML"]) for name, law in laws.items()}
     seeds: dict[str, Line] = {}
     for name, group in groups.items():
-        size = config.disentangled_sequences if "disentangled" in name else config.sequences
-        part = type(batch)(batch.tokens[:size], batch.lags[:size])
-        predicted = [trained_law(run, part.tokens) for run in group]
+        size = config.disentangled_sequences if group[0].config.model == "disentangled" else config.sequences
+        part = Batch(batch.tokens[:size], batch.lags[:size])
+        predicted = [trained_law(run, part.tokens).double() for run in group]
         each = [scored(law, part, task) for law in predicted]
         seeds |= {run.name: line(rows, task.max_lag) for run, rows in zip(group, each, strict=True)}
         kl[name] = torch.stack(each).mean(dim=0)
-        leanings = [leaning(law.double(), laws["BMA"][:size], laws["ML"][:size]) for law in predicted]
-        lean[name] = torch.stack(leanings).mean(dim=0)
+        lean[name] = torch.stack([leaning(law, likely["BMA"][:size], likely["ML"][:size]) for law in predicted]).mean(
+            dim=0
+        )
     data.panels.append(panel(kl, task.lags, ("BMA", "ML", "construction", "construction, 1 head")))
     heads = {name: model.circuit.heads for name, model in circuits.items()}
     data.heads.append(heads | {name: group[0].config.heads[1] for name, group in groups.items()})
     data.runs.append({name: [run.name for run in group] for name, group in groups.items()})
     data.seeds.append(seeds)
-    data.leaning.append({name: line(rows, task.max_lag) for name, rows in lean.items()})
+    data.leaning.append({name: line(rows[:, :-1], task.max_lag) for name, rows in lean.items()})
 
 
 def leaning(

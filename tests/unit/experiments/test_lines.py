@@ -58,3 +58,11 @@ def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> Non
 def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
     found = panel({name: torch.rand(5, 30, generator=rng) for name in ("BMA", "ML", "x")}, (1, 3))
     assert Panel.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+@pytest.mark.parametrize("shape", [(1, 20), (5, 3)])
+def test_what_has_no_error_is_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(
+        ValueError, match=f"two sequences or more, longer than max_lag = 3; got {shape[0]}, of {shape[1]}"
+    ):
+        line(torch.zeros(shape), max_lag=3)

@@ -73,7 +73,8 @@ def test_numbers_against_loops(data: trained.Data, folder: Path) -> None:
     batch = sih.sample(task, 40, rng=torch.Generator().manual_seed(FRESH_SEED))
     truth = sih.known_lag(batch.tokens, batch.lags, task)
     ml = sih.kl_to_truth(sih.maximum_likelihood(batch.tokens, task), batch, task)
-    total, over = 0.0, 0.0
+    total, over, lean = 0.0, 0.0, 0.0
+    bayes, likeliest = (sih.bma(batch.tokens, task), sih.maximum_likelihood(batch.tokens, task))
     for name in ("a", "b"):
         with torch.no_grad():
             law = open_run(folder / name).model.predict(batch.tokens).double()
@@ -82,10 +83,13 @@ def test_numbers_against_loops(data: trained.Data, folder: Path) -> None:
                 kl = sum((p * (p / q).log()).item() for p, q in zip(truth[n, i], law[n, i], strict=True))
                 total += kl / 2 / 40 / 16
                 over += (kl - ml[n, i].item()) / 2 / 40 / 16
+                apart = [(law[n, i] - other[n, i]).abs().sum().item() / 2 for other in (bayes, likeliest)]
+                lean += (apart[0] - apart[1]) / 2 / 40 / 16
     panel = data.panels[0]
     assert len(panel.kl["ML"].along) == 19
     assert panel.kl["trained standard"].mean == pytest.approx(total, rel=1e-6)
     assert panel.over["ML"]["trained standard"].mean == pytest.approx(over, rel=1e-6)
+    assert data.leaning[0]["trained standard"].mean == pytest.approx(lean, rel=1e-5)
     seeds = data.seeds[0]
     assert panel.kl["trained standard"].mean == pytest.approx((seeds["a"].mean + seeds["b"].mean) / 2)
     assert seeds["a"].mean != seeds["b"].mean
