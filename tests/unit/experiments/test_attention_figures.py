@@ -18,6 +18,7 @@ from sih.experiments import agreement, attention_maps, mechanism, style, teaser
 from sih.experiments.contenders import FRESH_SEED
 from sih.experiments.counterparts import sequence_of_lag
 from sih.recording import Recorder
+from sih.train_config import HELD_OUT_SEED
 from sih.training import TrainConfig
 
 SMALL = TrainConfig(lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=1, batch=2, held_out=2)
@@ -145,6 +146,16 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     assert [ax.get_title() for ax in agreement.draw(data).axes] == ["lags {1,2}"]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
         agreement.compute(agreement.Config(("nothing",)))
+
+
+def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str]) -> None:
+    run = sih.open_run(runs["standard-1.2"])
+    fresh, trained, held_out = (
+        sih.sample(run.task, 32, rng=torch.Generator().manual_seed(seed)).tokens
+        for seed in (FRESH_SEED, run.config.seed, HELD_OUT_SEED + run.config.matrix_seed)
+    )
+    assert not torch.equal(fresh, trained)
+    assert not torch.equal(fresh, held_out)
 
 
 def test_agreement_is_the_same_every_time(runs: dict[str, str]) -> None:
