@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from matplotlib.axes import Axes
@@ -18,8 +17,9 @@ from matplotlib.figure import Figure
 from sih.experiments import style
 from sih.experiments.attention import Measured, measured
 from sih.experiments.comparison import KEYS, LAYERS, Agreement, Reference, agreement, headline, reference
-from sih.experiments.counterparts import find_runs
-from sih.experiments.kl_panels import braces
+from sih.experiments.contenders import FRESH_SEED, available
+from sih.experiments.kl_panels import Look, braces, double, legend, not_shipped
+from sih.experiments.saved import Saved
 from sih.task import sample
 
 NAME = "agreement"
@@ -30,6 +30,17 @@ CAPTION = (
     "model's task, bands one standard error over sequences. Lag 1 copies the query's own token, which the residual "
     "stream holds anyway: there a low share need not mean a wrong choice."
 )
+
+
+_PLAIN = re.compile(r"(standard|disentangled)-[\d.]+")
+_LOOKS: dict[str, Look] = {
+    "standard, true lag": (style.BLUE, "-", 0.9),
+    "standard, all lags": (style.BLUE, (0, (1, 1)), 0.9),
+    "disentangled, true lag": (style.GREEN, "-", 0.9),
+    "disentangled, all lags": (style.GREEN, (0, (1, 1)), 0.9),
+    "construction, true lag": (style.ORANGE, (0, (4, 1)), 0.9),
+    "posterior of the true lag": (style.BLACK, "-", 0.9),
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Agreements:
+class Agreements(Saved):
     """By the model's name; `seeds` has means over the seeds of one configuration and their standard errors, of a
     correlation without its sign (a first layer may follow log P or its negative, and says as much either way)."""
 
@@ -57,16 +68,6 @@ class Agreements:
     models: dict[str, Agreement]
     seeds: dict[str, dict[str, Measured]]
     missing: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Agreements:
-        settings = Config(**{**values["config"], "models": tuple(values["config"]["models"])})
-        found = {name: Agreement(**_with_tuples(entry)) for name, entry in values["models"].items()}
-        seeds = {name: {key: _pair(value) for key, value in entry.items()} for name, entry in values["seeds"].items()}
-        return cls(settings, found, seeds, list(values["missing"]))
 
 
 def config() -> Config:
@@ -79,19 +80,19 @@ def models(config: Config) -> tuple[str, ...]:
 
 def compute(config: Config) -> Agreements:
     """Models of the same task see the same sequences, and the construction runs on them once."""
-    runs, absent = find_runs(config.models)
+    runs, missing = available(config.models)
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")
     references: dict[str, Reference] = {}
     found = {}
-    for name, run in runs.items():
+    for run in runs:
         heads = run.config.heads[1] if len(run.config.heads) == 3 else None
         same = json.dumps([run.task.to_dict(), heads])
         if same not in references:
-            batch = sample(run.task, config.sequences, rng=torch.Generator().manual_seed(config.seed))
+            batch = sample(run.task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
             references[same] = reference(run.task, batch, heads)
-        found[name] = agreement(run.model, references[same])
-    return Agreements(config, found, _over_seeds(found), [f"{name}: not trained yet" for name in absent])
+        found[run.name] = agreement(run.model, references[same])
+    return Agreements(config, found, _over_seeds(found), missing)
 
 
 def _over_seeds(found: dict[str, Agreement]) -> dict[str, dict[str, Measured]]:
@@ -112,62 +113,44 @@ def _unsigned(key: str, value: float) -> float:
     return abs(value) if key.startswith("correlation") else value
 
 
-def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    out = dict(entry)
-    for name in ("lags", "heads", "counterpart", "parents"):
-        out[name] = tuple(entry[name])
-    for name in ("correlation", "variation", "uniform", "shares", "selected_by_lag"):
-        out[name] = {key: _pair(value) for key, value in entry[name].items()}
-    return out
-
-
-def _pair(value: list[float]) -> Measured:
-    return value[0], value[1]
-
-
 def draw(data: Agreements) -> Figure:
-    """A panel a lag set: models with as many heads as the construction, one of each kind."""
+    """A panel a lag set: the models of that name and nothing more, one of each kind."""
     panels: dict[tuple[int, ...], dict[str, Agreement]] = {}
     for name, entry in data.models.items():
-        plain = re.fullmatch(r"(standard|disentangled)-[\d.]+", name)
-        if plain and len(entry.heads) == 3:
+        if _PLAIN.fullmatch(name):
             panels.setdefault(entry.lags, {})[name] = entry
-    columns = min(3, len(panels))
-    rows = math.ceil(len(panels) / columns)
+    columns = max(1, min(3, len(panels)))
+    rows = max(1, math.ceil(len(panels) / columns))
     with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.55 + 1.75 * rows))
-        axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        figure = Figure(figsize=(style.PAGE, 0.6 + 1.75 * rows))
+        axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         for ax, (lags, entries) in zip(axes.flat, panels.items(), strict=False):
             for name, entry in entries.items():
                 kind = name.partition("-")[0]
-                colour = style.BLUE if kind == "standard" else style.GREEN
-                _curve(ax, entry, "selected", colour, "-", f"{kind}, true lag")
-                _curve(ax, entry, "candidates", colour, (0, (1, 1)), f"{kind}, all lags")
+                _curve(ax, entry, "selected", f"{kind}, true lag")
+                _curve(ax, entry, "candidates", f"{kind}, all lags")
             longest = max(entries.values(), key=lambda entry: len(entry.along["posterior"]))
-            _curve(ax, longest, "constructed", style.ORANGE, (0, (4, 1)), "construction, true lag")
-            _curve(ax, longest, "posterior", style.BLACK, "-", "posterior of the true lag")
+            _curve(ax, longest, "constructed", "construction, true lag")
+            _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
-            ax.set_xscale("log", base=2)
-            ax.xaxis.set_major_formatter("{x:g}")
+            double(ax, lags[-1], lags[-1] + len(longest.along["posterior"]))
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         axes[0, 0].set_ylim(0, 1.03)
         for ax in axes[:, 0]:
             ax.set_ylabel("share of layer 3")
         for ax in axes[-1]:
             ax.set_xlabel("position $i$")
-        handles = {
-            label: handle for ax in axes.flat for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+        legend(figure, _LOOKS, 3, not_shipped([name for name in data.missing if _PLAIN.fullmatch(name)]))
     return figure
 
 
-def _curve(ax: Axes, entry: Agreement, what: str, colour: str, dashes: Any, label: str) -> None:
+def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
     mean, error = torch.tensor(entry.along[what]), torch.tensor(entry.along_error[what])
     positions = torch.arange(len(mean)) + entry.lags[-1]
-    ax.plot(positions, mean, color=colour, linestyle=dashes, lw=0.9, label=label)
+    colour, dashes, width = _LOOKS[label]
+    ax.plot(positions, mean, color=colour, linestyle=dashes, lw=width, label=label)
     ax.fill_between(positions, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
 
 

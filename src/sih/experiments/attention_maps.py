@@ -6,8 +6,7 @@ in total variation; each map says how near, over the rows where the construction
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -16,9 +15,11 @@ from torch import Tensor
 
 from sih.experiments import style
 from sih.experiments.attention import mass_at, match_heads, total_variation
-from sih.experiments.counterparts import counterpart, find_runs, same_chains, sequence_of_lag
+from sih.experiments.contenders import FRESH_SEED, available
+from sih.experiments.counterparts import counterpart, same_chains, sequence_of_lag
 from sih.experiments.kl_panels import braces
 from sih.experiments.map_panels import Map, draw_map, draw_scale
+from sih.experiments.saved import Saved
 from sih.runs import Run
 from sih.task import Task
 
@@ -76,7 +77,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Maps:
+class Maps(Saved):
     """The last row is the construction. Models of `config` that were not to be had, and why, are `missing`."""
 
     config: Config
@@ -84,15 +85,6 @@ class Maps:
     first: int
     rows: list[Row]
     missing: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Maps:
-        settings = Config(**{**values["config"], "models": tuple(values["config"]["models"])})
-        rows = [Row(**row) for row in values["rows"]]
-        return cls(settings, tuple(values["lags"]), values["first"], rows, list(values["missing"]))
 
 
 def config() -> Config:
@@ -105,32 +97,39 @@ def models(config: Config) -> tuple[str, ...]:
 
 def compute(config: Config) -> Maps:
     """One sequence, the same for every row. Without any of the models there is nothing to compare: a ValueError."""
-    runs, absent = find_runs(config.models)
-    missing = [f"{name}: not trained yet" for name in absent]
+    runs, absent = available(config.models)
+    missing = [f"{name}: not shipped" for name in absent]
     if not runs:
         raise ValueError(f"none of the models of this figure is there: {', '.join(config.models)}")
-    task = _shared_task(list(runs.values()))
-    for name in [name for name, run in runs.items() if not same_chains(run.task, task)]:
-        missing.append(f"{name}: trained on another matrix")
-        del runs[name]
-    for name in [name for name, run in runs.items() if len(run.config.heads) != 3]:
-        missing.append(f"{name}: has {len(runs[name].config.heads)} layers, the construction 3")
-        del runs[name]
-    tokens = sequence_of_lag(task, config.true_lag, rng=torch.Generator().manual_seed(config.seed))
-    built = counterpart(task, max((run.config.heads[1] for run in runs.values()), default=None))
+    task = _shared_task(runs)
+    for run in list(runs):
+        reason = _reason_against(run, task)
+        if reason:
+            missing.append(f"{run.name}: {reason}")
+            runs.remove(run)
+    tokens = sequence_of_lag(task, config.true_lag, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    built = counterpart(task, max((run.config.heads[1] for run in runs), default=None))
     first = built.circuit.first_row
     wanted = [layer.double() for layer in built.trace(tokens).attention]
     rows = []
     with torch.no_grad():
-        for name, run in runs.items():
+        for run in runs:
             found = [layer.double() for layer in run.model.trace(tokens).attention]
-            rows.append(_row(name, found, wanted, first, config))
+            rows.append(_row(run.name, found, wanted, first, config))
     return Maps(config, task.lags, first, [*rows, _row("constructed", wanted, wanted, first, config)], missing)
 
 
 def _shared_task(runs: list[Run]) -> Task:
     """The first model's, as long as the shortest model can read."""
     return runs[0].task.with_length(min(run.task.length for run in runs))
+
+
+def _reason_against(run: Run, task: Task) -> str:
+    """Why a model cannot be compared on the task; empty if it can."""
+    if not same_chains(run.task, task):
+        return "trained on another task"
+    layers = len(run.config.heads)
+    return f"has {layers} layers, the construction 3" if layers != 3 else ""
 
 
 def _row(

@@ -25,8 +25,9 @@ CIRCUITS: dict[str, dict[str, Any]] = {
     "Bayes-optimal construction": {"target": "bayes"},
 }
 """Options of `construct`, by the name in figures."""
-FRESH_SEED = 2**41
-"""Added to a configuration's seed: far from the seeds of training and of its held-out sequences."""
+FRESH_SEED = 2**31
+"""Added to a configuration's seed: far from the seeds of training and of its held-out sequences. (On a CPU torch takes
+a seed modulo 2^32: a larger number would be no other seed than a small one.)"""
 CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
 

@@ -6,8 +6,7 @@ tokens; after, token i holds in each head's block one $\tilde p_{j,k}$ an index,
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from matplotlib.axes import Axes
@@ -17,6 +16,7 @@ from matplotlib.patches import Patch, Rectangle
 from sih.construction import construct
 from sih.experiments import style
 from sih.experiments.counterparts import sequence_of_lag
+from sih.experiments.saved import Saved
 from sih.markov import random_transition_matrix
 from sih.task import Task
 
@@ -40,7 +40,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(Saved):
     """Positions count from 0. The query is the last token."""
 
     config: Config
@@ -54,14 +54,6 @@ class Mechanism:
     """The token that most of `gathered[head][index]` comes from; -1 where there is nothing."""
     purity: list[list[float]]
     """The part of it that comes from there: 1 where nothing is mixed."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Mechanism:
-        settings = Config(**{**values["config"], "lags": tuple(values["config"]["lags"])})
-        return cls(**{**values, "config": settings})
 
 
 def config() -> Config:

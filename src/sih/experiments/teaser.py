@@ -7,7 +7,7 @@ which token is the next one's parent? Bottom, a map a layer of the construction 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from sih.experiments.attention import mass_at
 from sih.experiments.counterparts import counterpart, sequence_of_lag
 from sih.experiments.kl_panels import braces
 from sih.experiments.map_panels import Map, draw_map, draw_scale
+from sih.experiments.saved import Saved
 from sih.markov import random_transition_matrix
 from sih.task import Task
 
@@ -53,7 +54,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Teaser:
+class Teaser(Saved):
     """`examples[lag]` and `tokens` are states, counted from 0; `weights[lag]` at the last token shown."""
 
     config: Config
@@ -63,14 +64,6 @@ class Teaser:
     maps: list[Map]
     """Of the first head of each layer."""
     heads: list[int]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Teaser:
-        settings = Config(**{**values["config"], "lags": tuple(values["config"]["lags"])})
-        return cls(**{**values, "config": settings})
 
 
 def config() -> Config:

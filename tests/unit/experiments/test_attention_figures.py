@@ -15,8 +15,10 @@ from oracles_circuit import normalised
 
 import sih
 from sih.experiments import agreement, attention_maps, mechanism, style, teaser
+from sih.experiments.contenders import FRESH_SEED
 from sih.experiments.counterparts import sequence_of_lag
 from sih.recording import Recorder
+from sih.train_config import HELD_OUT_SEED
 from sih.training import TrainConfig
 
 SMALL = TrainConfig(lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=1, batch=2, held_out=2)
@@ -63,10 +65,10 @@ def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
     )
     data = attention_maps.compute(config)
     assert [row.label for row in data.rows] == ["standard-1.2", "disentangled-1.2", "constructed"]
-    assert data.missing == ["no-such-model: not trained yet"]
+    assert data.missing == ["no-such-model: not shipped"]
     run = sih.open_run(runs["standard-1.2"])
     task = run.task.with_length(16)
-    tokens = sequence_of_lag(task, 2, rng=torch.Generator().manual_seed(0))
+    tokens = sequence_of_lag(task, 2, rng=torch.Generator().manual_seed(FRESH_SEED))
     with torch.no_grad():
         found = run.model.trace(tokens).attention
     wanted = sih.construct(task).trace(tokens).attention
@@ -90,7 +92,7 @@ def test_models_that_cannot_be_compared_are_named_with_the_reason(runs: dict[str
     names = ("standard-1.2", "another-matrix", "two-layers", "one-head")
     data = attention_maps.compute(attention_maps.Config(tuple(runs[name] for name in names), true_lag=1, shown=12))
     assert [row.label for row in data.rows] == ["standard-1.2", "one-head", "constructed"]
-    assert data.missing == ["another-matrix: trained on another matrix", "two-layers: has 2 layers, the construction 3"]
+    assert data.missing == ["another-matrix: trained on another task", "two-layers: has 2 layers, the construction 3"]
     assert data.rows[1].numbers[1].count(None) == 1
     figure = attention_maps.draw(data)
     assert sum(not ax.get_visible() for ax in figure.axes) == 1
@@ -128,7 +130,7 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     config = agreement.Config((*(runs[name] for name in names), "nothing"), sequences=8)
     data = agreement.compute(config)
     assert tuple(data.models) == names
-    assert data.missing == ["nothing: not trained yet"]
+    assert data.missing == ["nothing"]
     first, second = (data.models[name] for name in names[:2])
     assert first != second
     seeds = data.seeds["standard-1.2"]
@@ -144,6 +146,16 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     assert [ax.get_title() for ax in agreement.draw(data).axes] == ["lags {1,2}"]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
         agreement.compute(agreement.Config(("nothing",)))
+
+
+def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str]) -> None:
+    run = sih.open_run(runs["standard-1.2"])
+    fresh, trained, held_out = (
+        sih.sample(run.task, 32, rng=torch.Generator().manual_seed(seed)).tokens
+        for seed in (FRESH_SEED, run.config.seed, HELD_OUT_SEED + run.config.matrix_seed)
+    )
+    assert not torch.equal(fresh, trained)
+    assert not torch.equal(fresh, held_out)
 
 
 def test_agreement_is_the_same_every_time(runs: dict[str, str]) -> None:
