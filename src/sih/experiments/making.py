@@ -20,7 +20,6 @@ import json
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -103,7 +102,7 @@ def make_all(entries: Sequence[Entry], out: Path, store: Path | None = None, job
         for entry in waiting:
             yield make(entry, out, store)
         return
-    context = multiprocessing.get_context("spawn")
+    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
         try:
             futures = [pool.submit(make, entry, out, store) for entry in waiting]
@@ -111,8 +110,11 @@ def make_all(entries: Sequence[Entry], out: Path, store: Path | None = None, job
                 yield future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
+            for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
+                child.join()
+            for leftover in out.glob("*/.*.part"):  # of a file that a worker was writing
+                leftover.unlink()
             raise
 
 
@@ -227,6 +229,5 @@ def _source(folder: Path) -> str:
 
 
 def _begin_worker() -> None:
-    """A worker ends when it is told to, cleaning up half-written files; Ctrl-C is for its parent to hear."""
+    """Ctrl-C reaches all processes of a terminal; it is for the parent to hear, which then ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
