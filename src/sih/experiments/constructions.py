@@ -7,14 +7,13 @@ Bayes-optimal circuit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.construction import construct
 from sih.experiments import style
+from sih.experiments.contenders import circuits_for
 from sih.experiments.kl_panels import Look, braces, draw_panels, standard_error
 from sih.experiments.kl_panels import mean as mean_of
 from sih.experiments.saved import Saved
@@ -31,12 +30,6 @@ CAPTION = (
     "sequences. No models are trained."
 )
 
-CIRCUITS: dict[str, dict[str, Any]] = {
-    "construction": {},
-    "construction, 1 head": {"heads": 1, "third": "position"},
-    "two lags, 1 head": {"target": "two-lags"},
-    "Bayes-optimal construction": {"target": "bayes"},
-}
 REFERENCES = ("BMA", "ML", "construction")
 _LOOKS: dict[str, Look] = {
     "BMA": (style.BLACK, "-", 2.4),
@@ -93,12 +86,7 @@ def compute(config: Config) -> Curves:
             task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
             batch = sample(task, config.sequences, rng=rng)
             laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-            for name, options in CIRCUITS.items():
-                if name == "two lags, 1 head" and len(lags) != 2:
-                    continue
-                model = construct(
-                    task, beta=config.beta, lam=None if "bayes" in options.values() else config.lam, **options
-                )
+            for name, model in circuits_for(task, lam=config.lam, beta=config.beta).items():
                 heads[name] = model.circuit.heads
                 laws[name] = model.predict(batch.tokens)
             for name, law in laws.items():

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction import circuit_weights, construct
-from sih.construction.build import ConstructedTransformer
+from sih.construction import ConstructedTransformer, circuit_weights, construct
+from sih.experiments.counterparts import same_chains
 from sih.metrics import kl_to_truth
 from sih.models.storage import shipped_names
 from sih.predictors import mixture
-from sih.runs import Run, open_run
+from sih.runs import Run
 from sih.task import Batch, Task
 
 CIRCUITS: dict[str, dict[str, Any]] = {
@@ -76,18 +75,6 @@ def with_seeds(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in found for name in group))
 
 
-def available(names: Iterable[str]) -> tuple[list[Run], list[str]]:
-    """The finished runs among these shipped models and folders, and the names of the others."""
-    runs, missing = [], []
-    for name in names:
-        there = Path(name).is_dir() or name in shipped_names()
-        if there and (run := open_run(name)).finished:
-            runs.append(run)
-        else:
-            missing.append(name)
-    return runs, missing
-
-
 def grouped(runs: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, list[Run]]:
     """Runs that share a name, the seeds of one curve, in the order in which they come."""
     groups: dict[str, list[Run]] = {}
@@ -97,4 +84,4 @@ def grouped(runs: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, lis
 
 
 def same_task(a: Task, b: Task) -> bool:
-    return a.lags == b.lags and a.length == b.length and torch.equal(a.P, b.P)
+    return same_chains(a, b) and a.length == b.length

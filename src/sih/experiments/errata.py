@@ -16,8 +16,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.construction import circuit_weights, construct
-from sih.construction.build import ConstructedTransformer
+from sih.construction import ConstructedTransformer, circuit_weights, construct
 from sih.experiments import style
 from sih.experiments.printed import A2_134, A3_13, BETA, LAM, task
 from sih.experiments.saved import Saved

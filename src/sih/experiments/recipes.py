@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from sih.construction import least_heads
 from sih.experiments import style
-from sih.experiments.contenders import available
+from sih.experiments.counterparts import find_runs
 from sih.experiments.kl_panels import braces, not_shipped
 from sih.experiments.saved import Saved
 from sih.models.storage import shipped_names
@@ -64,9 +64,9 @@ def models(config: Config) -> tuple[str, ...]:
 
 
 def compute(config: Config) -> Data:
-    runs, missing = available(models(config))
+    runs, missing = find_runs(models(config))
     courses = []
-    for run in runs:
+    for run in runs.values():
         found = run.evaluations
         steps, kl = [line["step"] for line in found], [line["kl"] for line in found]
         group, label = place(run.config)

@@ -15,7 +15,6 @@ from sih.construction import construct, least_heads
 from sih.experiments import style
 from sih.experiments.contenders import (
     FRESH_SEED,
-    available,
     circuit_law,
     grouped,
     same_task,
@@ -23,6 +22,7 @@ from sih.experiments.contenders import (
     trained_law,
     with_seeds,
 )
+from sih.experiments.counterparts import find_runs
 from sih.experiments.kl_panels import braces, not_shipped
 from sih.experiments.lines import Panel, panel
 from sih.experiments.saved import Saved
@@ -93,14 +93,14 @@ def models(config: Config) -> tuple[str, ...]:
 
 
 def compute(config: Config) -> Data:
-    deep, no_deep = available(with_seeds(config.layers))
-    wide, no_wide = available(with_seeds(config.heads))
-    layers = _panel(config, config.layers_lags, grouped(deep, name_of), ())
-    heads = _panel(config, config.heads_lags, grouped(wide, name_of), config.constructed_heads)
+    deep, no_deep = find_runs(with_seeds(config.layers))
+    wide, no_wide = find_runs(with_seeds(config.heads))
+    layers = _panel(config, config.layers_lags, grouped(deep.values(), name_of), ())
+    heads = _panel(config, config.heads_lags, grouped(wide.values(), name_of), config.constructed_heads)
     runs = {
         f"{braces(group[0].config.lags)} {name}": [run.name for run in group]
         for row in (wide, deep)  # a curve of both rows has its seeds from the first
-        for name, group in grouped(row, name_of).items()
+        for name, group in grouped(row.values(), name_of).items()
     }
     return Data(config, layers, heads, runs, [*no_deep, *no_wide])
 

@@ -17,7 +17,6 @@ from sih.construction import least_heads
 from sih.experiments import style
 from sih.experiments.contenders import (
     FRESH_SEED,
-    available,
     circuit_law,
     circuits_for,
     grouped,
@@ -26,6 +25,7 @@ from sih.experiments.contenders import (
     trained_law,
     with_seeds,
 )
+from sih.experiments.counterparts import find_runs
 from sih.experiments.kl_panels import Band, Look, braces, draw_panels, not_shipped
 from sih.experiments.lines import Line, Panel, line, panel
 from sih.experiments.saved import Saved
@@ -110,10 +110,10 @@ def models(config: Config) -> tuple[str, ...]:
 
 def compute(config: Config) -> Data:
     """Every panel's sequences are drawn once; trained models are run, circuits as `circuit_law` has it."""
-    runs, missing = available(models(config))
+    runs, missing = find_runs(models(config))
     data = Data(config, [], [], [], [], [], missing)
     for lags in config.lag_sets:
-        trained = [run for run in runs if run.config.lags == lags]
+        trained = [run for run in runs.values() if run.config.lags == lags]
         tasks: list[Task] = []
         for task in [run.task for run in trained] or [TrainConfig(lags=lags).task()]:
             if not any(same_task(task, other) for other in tasks):

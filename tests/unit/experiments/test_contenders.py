@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from strategies import tasks_with_tokens
 
 import sih
-from sih.experiments.contenders import available, circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
+from sih.experiments.contenders import circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
+from sih.experiments.counterparts import find_runs
 from sih.models.storage import shipped_names
 from sih.recording import Recorder
 from sih.runs import open_run
@@ -59,8 +60,8 @@ def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generato
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "one")
     assert next(iter(Recorder(SMALL, tmp_path / "unfinished", threads=1))).step == 0
-    runs, missing = available([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
-    assert [run.name for run in runs] == ["one", "standard-1.2.3"]
+    runs, missing = find_runs([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
+    assert list(runs) == ["one", "standard-1.2.3"]
     assert missing == ["none such", str(tmp_path / "unfinished")]
 
 
