@@ -41,3 +41,23 @@ def without_positions(x: list[Matrix], keys: list[list[int]]) -> list[Matrix]:
             for matrix in out:
                 matrix[query][key] -= mean
     return out
+
+
+def part_by_offset(x: list[Matrix], keys: list[list[int]]) -> list[float]:
+    """Of each sequence's variance within queries, the part that the mean at each offset over all sequences explains."""
+    left: list[dict[tuple[int, int], float]] = []
+    for matrix in x:
+        rest = {}
+        for query, allowed in enumerate(keys):
+            for key in allowed:
+                rest[query, key] = matrix[query][key] - statistics.fmean(matrix[query][j] for j in allowed)
+        left.append(rest)
+    at: dict[int, list[float]] = {}
+    for rest in left:
+        for (query, key), value in rest.items():
+            at.setdefault(query - key, []).append(value)
+    means = {offset: statistics.fmean(values) for offset, values in at.items()}
+    return [
+        1 - sum((v - means[q - k]) ** 2 for (q, k), v in rest.items()) / sum(v * v for v in rest.values())
+        for rest in left
+    ]

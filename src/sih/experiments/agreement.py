@@ -157,7 +157,7 @@ def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
 def table(data: Agreements) -> list[list[str]]:
     """A row a model, then a row for every configuration with several seeds (errors over seeds there)."""
     keys = [f"correlation, {keys}" for keys in KEYS] + [f"variation, layer {layer}" for layer in LAYERS]
-    keys += ["parents", "selected", "candidates"]
+    keys += ["layer 2, by offset", "layer 2, by positions", "parents", "selected", "candidates"]
     rows = [["model", *keys, "posterior", "uniform, layers 1 2 3"]]
     for name, entry in data.models.items():
         numbers = headline(entry)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -80,6 +81,24 @@ def score_correlation(
     """
     x, y = (_centred(values.double(), keys, apart_from_positions) for values in (scores, log_p))
     return (x * y).sum(dim=(1, 2)) / (x.square().sum(dim=(1, 2)) * y.square().sum(dim=(1, 2))).sqrt()
+
+
+def explained(
+    scores: Float[Tensor, "batch query key"], keys: Bool[Tensor, "query key"], by: Literal["offset", "positions"]
+) -> Float[Tensor, " batch"]:
+    r"""The part of the scores' variance within queries, in every sequence, that is known without the tokens.
+
+    $1 - \sum (x_{ij} - \hat x_{ij})^2 / \sum x_{ij}^2$, a constant per query taken off x, over the pairs in `keys`;
+    $\hat x$ is the mean of x over all sequences at the offset i - j (a head that is all diagonals has 1) or at the
+    positions (i, j).
+    """
+    x = _centred(scores.double(), keys, apart_from_positions=False)
+    expected = x.mean(dim=0)
+    if by == "offset":
+        for offset in range(len(keys)):
+            diagonal, inside = expected.diagonal(-offset), keys.diagonal(-offset)
+            diagonal[:] = diagonal.sum() / inside.sum().clamp_min(1) * inside
+    return 1 - (x - expected).square().sum(dim=(1, 2)) / x.square().sum(dim=(1, 2))
 
 
 def _centred(values: Tensor, keys: Bool[Tensor, "query key"], apart_from_positions: bool) -> Tensor:

@@ -5,6 +5,8 @@ r"""One model against the construction with as many second-layer heads, on the s
   depends on positions alone;
 - every layer: total variation of the rows of attention, heads matched; beside that of a head which is uniform over
   the past;
+- layer 2: how much of the scores' variance within a query comes from the offset i - j alone, that is how diagonal its
+  maps are, and how much from the two positions; the construction's has all from the offset;
 - layer 3: the share of its attention on the token that the true lag copies, $i + 1 - k$, and on all lags' together,
   along the sequence; beside the posterior of the true lag (the Bayes average's weight) and the construction's share.
 
@@ -23,6 +25,7 @@ from torch import Tensor
 
 from sih.experiments.attention import (
     Measured,
+    explained,
     mass_at,
     match_heads,
     measured,
@@ -34,6 +37,7 @@ from sih.experiments.attention import (
 from sih.experiments.counterparts import counterpart
 from sih.models.disentangled import DisentangledTransformer
 from sih.models.standard import Transformer
+from sih.models.trace import Trace
 from sih.predictors import lag_posterior
 from sih.task import Batch, Task
 
@@ -60,6 +64,9 @@ class Agreement:
     """By the construction's layer; no "2" for a model that has not three layers."""
     uniform: dict[str, Measured]
     """The same for uniform attention over the past."""
+    second: dict[str, Measured]
+    """Part of the variance of the second layer's scores by "offset" and by "positions", over the tokens that a lag has
+    made, mean over heads; empty for a model that has not three layers."""
     parents: Measured
     """Share of the first layer's attention on the tokens at the lags."""
     shares: dict[str, Measured]
@@ -123,12 +130,24 @@ def agreement(model: Transformer | DisentangledTransformer, built: Reference) ->
         _correlations(trace[f"1.{first + 1}/scores"], built),
         variation,
         uniform,
+        _second_layer(trace, built) if len(heads) == 3 else {},
         measured(parents[:, rows].mean(dim=-1)),
         {what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
         {str(k): measured(selected[batch.lags == k]) for k in task.lags if (batch.lags == k).sum() > 1},
         {what: values[:, shown].mean(dim=0).tolist() for what, values in shares.items()},
         {what: (values[:, shown].std(dim=0) / math.sqrt(len(values))).tolist() for what, values in shares.items()},
     )
+
+
+def _second_layer(trace: Trace, built: Reference) -> dict[str, Measured]:
+    position = torch.arange(trace.tokens.shape[1])
+    rows = (position >= built.rows.start) & (position < built.rows.stop)
+    keys = (position <= position[:, None]) & (position >= built.task.max_lag) & rows[:, None]
+    scores = [trace[f"2.{head}/scores"] for head in range(1, trace.heads[1] + 1)]
+    return {
+        "offset": measured(torch.stack([explained(x, keys, "offset") for x in scores]).mean(dim=0)),
+        "positions": measured(torch.stack([explained(x, keys, "positions") for x in scores]).mean(dim=0)),
+    }
 
 
 def _correlations(scores: Float[Tensor, "batch query key"], built: Reference) -> dict[str, Measured]:
@@ -162,6 +181,7 @@ def headline(found: Agreement) -> dict[str, Measured]:
     return {
         **{f"correlation, {keys}": found.correlation[keys] for keys in KEYS},
         **{f"variation, layer {layer}": value for layer, value in found.variation.items()},
+        **{f"layer 2, by {what}": value for what, value in found.second.items()},
         "parents": found.parents,
         "selected": found.shares["selected"],
         "candidates": found.shares["candidates"],

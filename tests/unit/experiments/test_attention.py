@@ -4,11 +4,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles_attention import centred_correlation, cheapest, variation, without_positions
+from oracles_attention import centred_correlation, cheapest, part_by_offset, variation, without_positions
 from torch import Tensor
 
 from sih.experiments.attention import (
     assign,
+    explained,
     mass_at,
     match_heads,
     measured,
@@ -98,6 +99,22 @@ def test_correlation_does_not_see_what_softmax_does_not_see() -> None:
     assert score_correlation(masked, log_p, past).abs().max() < 0.9
     apart = score_correlation(masked, log_p, past, apart_from_positions=True)
     torch.testing.assert_close(apart, -torch.ones(3, dtype=torch.float64))
+
+
+def test_explained_part_against_loops() -> None:
+    rng = torch.Generator().manual_seed(2)
+    past = torch.ones(7, 7, dtype=torch.bool).tril()
+    keys = past & (torch.rand(7, 7, generator=rng) < 0.8)
+    offset = (torch.arange(7)[:, None] - torch.arange(7)).clamp_min(0)
+    x = torch.randn(3, 7, 7, generator=rng, dtype=torch.float64) + 2 * torch.randn(7, generator=rng)[offset]
+    scores = x.masked_fill(~past, -torch.inf)
+    allowed = [[j for j in range(7) if keys[i, j]] for i in range(7)]
+    wanted = part_by_offset(x.tolist(), allowed)
+    found = explained(scores, keys, "offset")
+    torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float64))
+    assert 0.2 < found.min() < explained(scores, keys, "positions").min() < 1
+    repeated = scores[:1].expand(3, -1, -1)
+    torch.testing.assert_close(explained(repeated, keys, "positions"), torch.ones(3, dtype=torch.float64))
 
 
 def test_mass_at_offsets() -> None:

@@ -198,8 +198,10 @@ def test_the_teaser_shows_what_it_says() -> None:
     assert list(data.examples) == ["1", "2"]
     assert sum(data.weights.values()) == pytest.approx(1)
     assert len(data.maps) == 3
-    third = torch.tensor(data.maps[2])
-    assert data.weights["2"] == pytest.approx(third[15, 14].item())
+    unsure = teaser.compute(teaser.Config(concentration=1000.0))
+    third = torch.tensor(unsure.maps[2])
+    assert unsure.weights == pytest.approx({"1": third[15, 15].item(), "2": third[15, 14].item()})
+    assert 0.01 < unsure.weights["2"] < 0.99
     arrows = [len(ax.patches) - 2 * data.config.shown for ax in teaser.draw(data).axes[:3]]
     assert arrows == [14, 14, 2]
     _same_figure_from_file(teaser, data)

@@ -27,6 +27,8 @@ def test_the_construction_agrees_with_itself(built: Reference, model: Constructe
     assert found.correlation["lags"] == pytest.approx((1, 0), abs=1e-6)
     assert found.correlation["tokens"] == pytest.approx((1, 0), abs=1e-6)
     assert 0 < found.correlation["causal"][0] < 0.5  # the mask is most of a score
+    assert found.second["positions"] == pytest.approx((1, 0), abs=1e-6)
+    assert 0.99 < found.second["offset"][0] < 1  # not 1: a row's share of allowed keys, and so its mean, depends on i
     assert found.parents == pytest.approx((1, 0), abs=1e-6)
     assert found.shares["candidates"] == pytest.approx((1, 0), abs=1e-6)
     assert found.shares["selected"] == pytest.approx(found.shares["constructed"], abs=1e-4)
@@ -89,6 +91,7 @@ def test_other_depths_are_compared_by_first_and_last_layer(
     model = sih.Transformer(task.num_states, task.length, dim=16, qk_dim=8, heads=heads)
     found = agreement(model, built)
     assert sorted(found.variation) == ["1", "3"]
+    assert found.second == {}
     assert found.heads == heads
     assert 0 < found.shares["selected"][0] < found.shares["candidates"][0] < 1
     with pytest.raises(ValueError, match="one layer"):
