@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 import torch
-from printed import A2_134, A3_13, BETA, LAM, printed, task
 from torch import Tensor
 
 import sih
 from sih.construction import circuit_weights
+from sih.experiments.printed import A2_134, A3_13, BETA, LAM, printed, task
 
 
 def index(length: int) -> tuple[Tensor, Tensor]:

@@ -7,9 +7,24 @@ from __future__ import annotations
 
 import pytest
 import torch
-from printed import A1_123, A2_13, A2_123, A2_134, A3_13, A3_123, A3_134, B_13, B_123, B_134, B_TWO, BETA, LAM, task
 
 import sih
+from sih.experiments.printed import (
+    A1_123,
+    A2_13,
+    A2_123,
+    A2_134,
+    A3_13,
+    A3_123,
+    A3_134,
+    B_13,
+    B_123,
+    B_134,
+    B_TWO,
+    BETA,
+    LAM,
+    task,
+)
 
 
 def test_contiguous_lags_mask_form() -> None:

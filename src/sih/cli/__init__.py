@@ -31,7 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs rm": ("sih.cli.runs:remove", "remove a run, after asking"),
     "models": ("sih.cli.models:models", "list the trained models that come with the package"),
     "explore": ("sih.cli.explore:explore", "see the circuit choose: an interactive page"),
-    "reproduce": ("sih.cli.reproduce:reproduce", "make the figures and tables that need no training"),
+    "figure": ("sih.cli.figure:figure", "make one figure of the paper by name"),
+    "reproduce": ("sih.cli.reproduce:reproduce", "make every figure, and the report that says what held"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
 

@@ -8,7 +8,7 @@ import math
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -110,28 +110,32 @@ def train(
             pass
         _summary(Run(folder), console)
         return 0
-    _say_how_it_begins(recorder, console)
-    bar: _Progress = _Bar(config, console) if console.is_terminal else _Lines(config, console)
+    again = shlex.join(["sih", "train", *sys.argv[2:]]) if sys.argv[1:2] == ["train"] else "the same command"
     try:
-        with _interruptible() as stopped, bar, ExitStack() as writing:
-            for events in shown:
-                writing.enter_context(events)
-            for step in recorder:
-                for view in (bar, *shown):
-                    view.show(step)
-                if stopped:
-                    recorder.save()
-                    break
+        run_to_the_end(recorder, console, again, shown)
     except DivergedError as error:
         print(f"sih: {error}; the last checkpoint is kept in {folder}", file=sys.stderr)
         return 1
-    if stopped and not recorder.finished:
-        again = shlex.join(["sih", "train", *sys.argv[2:]]) if sys.argv[1:2] == ["train"] else "the same command"
-        raise KeyboardInterrupt(
-            f"{folder} is saved at step {recorder.trainer.step} of {config.steps}; go on with: {again}"
-        )
-    _summary(Run(folder), console)
     return 0
+
+
+def run_to_the_end(recorder: Recorder, console: Console, again: str, shown: Sequence[Events] = ()) -> None:
+    """Train, showing how it goes, in `shown` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
+    _say_how_it_begins(recorder, console)
+    bar: _Progress = _Bar(recorder.config, console) if console.is_terminal else _Lines(recorder.config, console)
+    with _interruptible() as stopped, bar, ExitStack() as writing:
+        for events in shown:
+            writing.enter_context(events)
+        for step in recorder:
+            for view in (bar, *shown):
+                view.show(step)
+            if stopped:
+                recorder.save()
+                break
+    if stopped and not recorder.finished:
+        progress = f"step {recorder.trainer.step} of {recorder.config.steps}"
+        raise KeyboardInterrupt(f"{recorder.folder} is saved at {progress}; go on with: {again}")
+    _summary(Run(recorder.folder), console)
 
 
 def _config(given: dict[str, Any]) -> TrainConfig:

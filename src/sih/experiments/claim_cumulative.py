@@ -3,8 +3,7 @@ r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -12,11 +11,18 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.experiments import style
+from sih.experiments.saved import Saved
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
 from sih.theory.monte_carlo import PAPER_LAGS, ensemble
 
 NAME = "claim_cumulative"
+CAPTION = (
+    "Cumulative average of the normalised transition probabilities along one sequence of each true lag (red) of the "
+    "paper's twelve, against the number of transitions seen, for one matrix. Dashes: the exact expectation of the "
+    "true lag (red) and the largest of the others (blue). One sequence a panel, so no error bars. No models are "
+    "trained."
+)
 
 
 @dataclass(frozen=True)
@@ -28,16 +34,16 @@ class Config:
     seed: int = 0
 
 
+FIGURES = {NAME: Config(), f"{NAME}_25": Config(num_states=25)}
+
+
 @dataclass(frozen=True)
-class Paths:
+class Paths(Saved):
     """`average[true lag][lag][n]` after n + 1 transitions past the first max_lag tokens; `limit` is exact."""
 
     lags: tuple[int, ...]
     average: list[list[list[float]]]
     limit: list[list[float]]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def config() -> Config:
@@ -90,3 +96,14 @@ def draw(data: Paths) -> Figure:
         for ax in panels[:, 0]:
             ax.set_ylabel(r"average of $\tilde p_{i,r}$")
     return figure
+
+
+def settled_after(data: Paths) -> list[int]:
+    """For each true lag, the number of transitions from which on its average stays the largest (the length + 1 if it
+    is not at the end)."""
+    found = []
+    for j, paths in enumerate(data.average):
+        others = [max(values) for values in zip(*(path for i, path in enumerate(paths) if i != j), strict=True)]
+        behind = [n for n, (own, other) in enumerate(zip(paths[j], others, strict=True), 1) if own <= other]
+        found.append(behind[-1] + 1 if behind else 1)
+    return found

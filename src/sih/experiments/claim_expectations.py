@@ -3,16 +3,21 @@ r"""$\mathbb E[p_r/\sum_l p_l]$ for every true lag and every scored lag, exactly
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
 from sih.experiments import style
+from sih.experiments.saved import Saved
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, ensemble
 
 NAME = "claim_expectations"
+CAPTION = (
+    "Expected normalised transition probability of every lag r, a panel for each true lag (red), for the paper's "
+    "twelve lags; exact expectations, means over matrices with Dirichlet(1) rows, bars one standard deviation over "
+    "matrices. Dashes: one over the number of lags. No models are trained."
+)
 
 
 @dataclass(frozen=True)
@@ -25,18 +30,21 @@ class Config:
     tolerance: float = 1e-10
 
 
+FIGURES = {NAME: Config(), f"{NAME}_25": Config(num_states=25)}
+
+
 @dataclass(frozen=True)
-class Bars:
-    """`mean[true lag][lag]` over the matrices, and their standard deviation (0 for one matrix)."""
+class Bars(Saved):
+    """`mean[true lag][lag]` over the matrices, and their standard deviation (0 for one matrix); `margins[matrix]` is
+    the gap of Claim 1 for every true lag, right to within `error`."""
 
     num_states: int
     matrices: int
     lags: tuple[int, ...]
     mean: list[list[float]]
     spread: list[list[float]]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    margins: list[list[float]]
+    error: float
 
 
 def config() -> Config:
@@ -52,7 +60,8 @@ def of_table(table: ClaimTable, num_states: int) -> Bars:
     """The bars of expectations already at hand."""
     values = table.expectations.reshape(-1, len(table.lags), len(table.lags))
     spread = values.std(dim=0, correction=min(1, len(values) - 1))
-    return Bars(num_states, len(values), table.lags, values.mean(dim=0).tolist(), spread.tolist())
+    margins = table.margins.reshape(-1, len(table.lags)).tolist()
+    return Bars(num_states, len(values), table.lags, values.mean(dim=0).tolist(), spread.tolist(), margins, table.error)
 
 
 def draw(data: Bars) -> Figure:

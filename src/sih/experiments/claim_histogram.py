@@ -2,17 +2,22 @@ r"""The gap of Claim 1 over random matrices, exactly: the paper's Fig. 3 (left),
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from matplotlib.figure import Figure
 
 from sih.experiments import style
+from sih.experiments.saved import Saved
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, ensemble
 
 NAME = "claim_histogram"
+CAPTION = (
+    "Gap of Claim 1, the expected normalised probability of the true lag minus the largest of the others, for every "
+    "matrix (10 states, Dirichlet(1) rows) and every true lag of the paper's twelve. The expectations are exact (to "
+    "1e-10), not sampled: there are no error bars. No models are trained."
+)
 
 
 @dataclass(frozen=True)
@@ -26,16 +31,13 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Margins:
+class Margins(Saved):
     """`margins[matrix][true lag]`, right to within `error`."""
 
     num_states: int
     lags: tuple[int, ...]
     margins: list[list[float]]
     error: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def config() -> Config:

@@ -8,12 +8,21 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from sih.construction import Pattern, least_heads
+from sih.experiments import style
+
+NAME = "heads"
+CAPTION = (
+    "Least number of second-layer heads that keep all transitions apart, for every set of lags up to the largest, "
+    "against the number of lags (left) and their span (right); a cell says how many sets. Each number is proved by a "
+    "colouring and a segment of the integers that fewer colours cannot do; nothing is random. No models are trained."
+)
 
 COLOURS = (
     "#4477aa",
@@ -53,6 +62,15 @@ class Table:
             total[key[axis], key[2]] += number
         return dict(total)
 
+    def to_dict(self) -> dict[str, Any]:
+        counts = [[*key, number] for key, number in sorted(self.counts.items())]
+        return {"largest": self.largest, "counts": counts, "unsettled": self.unsettled}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Table:
+        counts = {(lags, span, heads): number for lags, span, heads, number in values["counts"]}
+        return cls(values["largest"], counts, tuple(map(tuple, values["unsettled"])))
+
 
 def config() -> Config:
     return Config()
@@ -75,7 +93,12 @@ def compute(config: Config) -> Table:
 
 def draw(table: Table) -> Figure:
     """Least heads against the number of lags (never fewer) and against the span (never more: the paper's bound)."""
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    with style.paper_style():
+        return _draw(table)
+
+
+def _draw(table: Table) -> Figure:
+    figure = Figure(figsize=(style.PAGE, 3.6))
     panels = figure.subplots(1, 2, sharey=True)
     titles = ("number of lags", "span of the lags, max − min + 1")
     bounds = ("number of lags: no fewer heads do", "span: the paper's bound, enough")
@@ -87,14 +110,15 @@ def draw(table: Table) -> Figure:
                 Rectangle((x - 0.5, y - 0.5), 1, 1, color=COLOURS[0], alpha=0.15 + 0.85 * number / column, lw=0)
             )
             shade = "white" if number / column > 0.5 else "black"
-            axes.text(x, y, str(number), ha="center", va="center", fontsize=7, color=shade)
+            axes.text(x, y, str(number), ha="center", va="center", fontsize=6, color=shade)
         ends = [0.5, table.largest + 0.5]
         axes.plot(ends, ends, color=COLOURS[1], lw=1, label=bounds[axis])
         axes.set(xlabel=titles[axis], xlim=ends, ylim=ends, xticks=range(1, table.largest + 1), aspect="equal")
-        axes.legend(loc="lower right" if axis == 0 else "upper left", fontsize=8, frameon=False)
+        axes.legend(loc="lower right" if axis == 0 else "upper left")
     panels[0].set(ylabel="least number of heads", yticks=range(1, table.largest + 1))
     figure.suptitle(
-        f"Least heads of the {sum(table.counts.values()):,} lag sets within 1 .. {table.largest}; a cell: how many sets"
+        f"Least heads of the {sum(table.counts.values()):,} lag sets within 1 .. {table.largest}; in a cell: sets",
+        fontsize=8,
     )
     return figure
 

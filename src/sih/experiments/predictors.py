@@ -6,8 +6,7 @@ Sets the scene for the paper's Fig. 4: the same axes and lag sets, without the t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from matplotlib.figure import Figure
@@ -16,12 +15,18 @@ from torch import Tensor
 from sih.experiments import style
 from sih.experiments.kl_panels import Look, braces, draw_panels, standard_error
 from sih.experiments.kl_panels import mean as mean_of
+from sih.experiments.saved import Saved
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood, ngram, selective, stationary_law
 from sih.task import Task, sample
 
 NAME = "predictors"
+CAPTION = (
+    "KL divergence from the true next-token law (nats) along the sequence for reference predictors that know the "
+    "matrix and the lags (all but the n-gram), 5 states. Means over matrices with Dirichlet(1) rows, bands one "
+    "standard error over matrices. No models are trained."
+)
 
 PREDICTORS: dict[str, Callable[[Tensor, Task], Tensor]] = {
     "BMA": bma,
@@ -52,7 +57,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Curves:
+class Curves(Saved):
     """Means over matrices, with their standard errors: `kl[lag set][predictor]` along positions 0 .. length - 1."""
 
     config: Config
@@ -60,9 +65,6 @@ class Curves:
     kl_error: list[dict[str, list[float]]]
     mean: list[dict[str, float]]
     mean_error: list[dict[str, float]]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def config() -> Config:

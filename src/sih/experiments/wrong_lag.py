@@ -7,8 +7,7 @@ Claim 1 is that all three rates fall exponentially; the exponents say at what co
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool
@@ -16,11 +15,18 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.experiments import style
+from sih.experiments.saved import Saved
 from sih.task import Batch, Task, sample
 from sih.theory.monte_carlo import ensemble
 from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability
 
 NAME = "wrong_lag"
+CAPTION = (
+    "Probability of picking the wrong lag against the number of transitions seen, for maximum likelihood, the paper's "
+    "estimator and a single head of it. Points are measured, with standard errors over blocks of sequences; lines are "
+    "computed without sampling (saddle point), and I is the exact exponent in nats a transition. No models are "
+    "trained."
+)
 
 _LOOKS = {"ML": (style.RED, "o"), "estimator": (style.BLUE, "s"), "single head": (style.GREEN, "^")}
 _LABELS = {"ML": "ML", "estimator": r"estimator, $\sum \tilde p$", "single head": r"one head, every $K$-th $\tilde p$"}
@@ -38,7 +44,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Rates:
+class Rates(Saved):
     """Positions are numbers of transitions seen; everything is keyed by the rule."""
 
     config: Config
@@ -49,9 +55,6 @@ class Rates:
     exponent: dict[str, float]
     fitted: dict[str, float]
     fitted_error: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def config() -> Config:

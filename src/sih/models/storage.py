@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 STORED = {"float16": torch.float16, **DTYPES}
 SHIPPED = Path(__file__).parent.parent / "shipped"
+_STORE: ContextVar[Path | None] = ContextVar("run store", default=None)
 
 
 def save(model: Model, path: str | Path, stored: str | None = None) -> None:
@@ -78,14 +82,30 @@ def load(path: str | Path) -> Model:
     return model
 
 
+@contextmanager
+def run_store(folder: str | Path | None) -> Iterator[None]:
+    """Within it a model is looked for by name in this folder of runs first, then among those that ship."""
+    token = _STORE.set(None if folder is None else Path(folder))
+    try:
+        yield
+    finally:
+        _STORE.reset(token)
+
+
 def shipped_names() -> list[str]:
-    """The models that come with the package."""
-    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{WEIGHTS}"))
+    """The models that can be had by name: those that come with the package, and those of the run store in use."""
+    return sorted({path.parent.name for folder in _folders() for path in folder.glob(f"*/{WEIGHTS}")})
 
 
 def shipped_folder(name: str) -> Path | None:
-    """Where a shipped model is, or None if there is none of that name."""
-    return SHIPPED / name if name in shipped_names() else None
+    """Where the model of this name is, or None if there is none."""
+    known = (folder / name for folder in _folders() if name in shipped_names())
+    return next((path for path in known if (path / WEIGHTS).exists()), None)
+
+
+def _folders() -> list[Path]:
+    store = _STORE.get()
+    return [SHIPPED] if store is None else [store, SHIPPED]
 
 
 def config_of(model: Model) -> dict[str, Any]:

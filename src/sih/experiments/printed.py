@@ -1,11 +1,11 @@
-"""The matrices the paper prints: `+` and `-` stand for +lambda and -lambda, digits for multiples of beta."""
+"""The matrices the paper prints: `+` and `-` stand for +lambda and -lambda, `1` and `m` for beta and -beta."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-import sih
+from sih.markov import random_transition_matrix
 from sih.task import Task
 
 LAM, BETA = 500.0, 100.0
@@ -17,7 +17,8 @@ def printed(*rows: str) -> Tensor:
 
 
 def task(lags: tuple[int, ...], length: int) -> Task:
-    return Task(sih.random_transition_matrix(4, rng=torch.Generator().manual_seed(0)), lags, length)
+    """An example to try them on: four states, some matrix."""
+    return Task(random_transition_matrix(4, rng=torch.Generator().manual_seed(0)), lags, length)
 
 
 # Sec. 5.1: T = 10, lags {1, 2, 3}.

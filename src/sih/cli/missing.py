@@ -1,0 +1,79 @@
+"""Training the models that figures ask for and that are neither shipped nor in the folder of runs."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from sih.cli.train import command_of, run_to_the_end
+from sih.experiments.registry import Entry
+from sih.models.storage import run_store, shipped_folder
+from sih.presets import named
+from sih.recording import Recorder
+from sih.runs import CONFIG, Run
+from sih.training import DivergedError, TrainConfig, Trainer
+
+
+def missing_models(entries: Iterable[Entry], store: Path) -> list[str]:
+    """In the order in which the figures ask for them, each once."""
+    with run_store(store):
+        wanted = dict.fromkeys(name for entry in entries for name in entry.models)
+        return [name for name in wanted if shipped_folder(name) is None]
+
+
+def train_missing(names: list[str], store: Path, console: Console) -> None:
+    """One after the other, each resumable; how long it will take is said first, from a few timed steps of each."""
+    configs = {name: _config(name, store) for name in names}
+    left = {name: seconds_left(config, store / name) for name, config in configs.items()}
+    for name, seconds in left.items():
+        console.print(f"  {name}: about {_minutes(seconds)}   {command_of(configs[name])} --out {store / name}")
+    console.print(f"training {len(names)} models takes about {_minutes(sum(left.values()))} on this machine; ", end="")
+    console.print("stop at any time, the same command goes on")
+    for name, config in configs.items():
+        try:
+            run_to_the_end(Recorder(config, store / name), console, "the same command")
+        except DivergedError as error:
+            print(f"sih: {name}: {error}; its figures are made without it", file=sys.stderr)
+
+
+def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
+    """Each length of sequence is timed for a few steps, on a copy that is thrown away."""
+    run = Run(folder)
+    done = run.metrics[-1]["step"] if run.metrics else 0
+    total = 0.0
+    state = torch.get_rng_state()
+    for first, last in _stages(config):
+        if last <= done:
+            continue
+        trainer = Trainer(config)
+        trainer.step = first
+        trainer.advance()  # the first is slower: it fills caches
+        began = time.perf_counter()
+        for _ in range(timed):
+            trainer.advance()
+        total += (time.perf_counter() - began) / timed * (last - max(first, done))
+    torch.set_rng_state(state)
+    return total
+
+
+def _stages(config: TrainConfig) -> list[tuple[int, int]]:
+    """First and last step of every length."""
+    edges = [0, *(until for until, _ in config.shorter), config.steps]
+    return [(first, last) for first, last in itertools.pairwise(edges) if first < last]
+
+
+def _config(name: str, store: Path) -> TrainConfig:
+    """The recipe of the name; a run begun under it goes on as it was begun."""
+    return Run(store / name).config if (store / name / CONFIG).exists() else named(name)
+
+
+def _minutes(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

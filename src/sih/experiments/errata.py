@@ -1,0 +1,225 @@
+r"""Errata side by side: what the paper prints, what it should read, and where the printed form fails.
+
+Each is a line of docs/errata.md, by its number; `tests/integration/test_errata.py` proves them. The failure is that of
+the circuit with the matrix put into its weights: how far its prediction is from the closed form, by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from sih.construction import ConstructedTransformer, circuit_weights, construct
+from sih.experiments import style
+from sih.experiments.printed import A2_134, A3_13, BETA, LAM, task
+from sih.experiments.saved import Saved
+from sih.predictors import mixture
+from sih.task import Task, sample
+
+NAME = "errata"
+CAPTION = (
+    "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, 6, 7 and 12 are not "
+    "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). 4: the attention of "
+    "head 1 as drawn and as it is. 10: where layer 1 is said to store. Right: the largest total variation between the "
+    "law that the circuit with this matrix predicts and its closed form (4, 10: the error of the statement itself), by "
+    "position, over sequences of a random matrix with 4 states."
+)
+
+LAMBDA, SIGN, HEADS, SHARE = "mask", "sign", "heads", "share"
+"""How a matrix is coloured."""
+
+
+@dataclass(frozen=True)
+class Config:
+    sequences: int = 64
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """Matrices as rows of numbers: -1, 0, 1 for masks and signs, the head, or a share of attention. Errors are at the
+    positions `first`, `first` + 1, ... (from 1, as in the paper)."""
+
+    number: int
+    title: str
+    kind: str
+    printed: list[list[float]]
+    corrected: list[list[float]]
+    first: int
+    printed_error: list[float]
+    corrected_error: list[float]
+
+
+@dataclass(frozen=True)
+class Data(Saved):
+    errata: list[Erratum]
+
+
+def config() -> Config:
+    return Config()
+
+
+def compute(config: Config) -> Data:
+    return Data([*_third_layers(config), *_masks(config), *_statements(config)])
+
+
+def _third_layers(config: Config) -> Iterator[Erratum]:
+    """1 and 2: the blocks B of the third layer."""
+    chain = task((1, 2, 3), 16)
+    i, j = _index(16)
+    pairs = []
+    for sign, shift in ((-1, 1), (1, 0)):
+        model = construct(chain, third="position", lam=LAM, beta=BETA)
+        rules = [(i - j + sign * h + shift) % 3 == 0 for h in (1, 2, 3)]
+        for h, rule in enumerate(rules, 1):
+            model.block("3.1", f"2.{h}/1.1/position", "position").copy_(BETA * rule)
+        pairs.append((sum(h * rule for h, rule in enumerate(rules, 1)) * (i < j), model))
+    yield _compared(config, 1, r"$B^{(3,h)}$, $\{1,2,3\}$", HEADS, pairs, chain)
+
+    chain = task((2, 5), 20)
+    i, j = _index(20)
+    pairs = []
+    for shift in (-1, 1 - 2 * 2):  # d = 5 - 2
+        model = construct(chain, target="two-lags", lam=LAM, beta=BETA)
+        signs = torch.where((i - j + shift) % 6 < 3, 1, -1) * (j < i)
+        model.block("3.1", "position", "2.1/1.1/position").copy_(BETA * signs)
+        pairs.append((signs, model))
+    yield _compared(config, 2, r"two lags, $B^{(3)}$, $\{2,5\}$", SIGN, pairs, chain)
+
+
+def _masks(config: Config) -> Iterator[Erratum]:
+    """3, 8, 9 and 11: which pairs of positions are allowed."""
+    i, j = _index(16)
+    lags = torch.tensor((1, 2, 3))
+    signs = [torch.isin(gap, lags) for gap in (j - i, i - j)]
+    yield _masked(config, 3, r"$A^{(1)}$, $\{1,2,3\}$", "1.1", signs, task((1, 2, 3), 16))
+    i, j = _index(10)
+    rows = [A3_13 > 0, torch.isin(i - j, torch.tensor((1, 3)))]
+    yield _masked(config, 8, r"$A^{(1)}$, $\{1,3\}$", "1.1", rows, task((1, 3), 10))
+    i, j = _index(12)
+    fourth = [A2_134[3] > 0, (i >= j) & (j > 4) & ((i - j) % 4 == 3)]
+    yield _masked(config, 9, r"$A^{(2,4)}$, $\{1,3,4\}$", "2.4", fourth, task((1, 3, 4), 12))
+    i, j = _index(16)
+    first = [(i >= j) & (j >= start) & ((i - j) % 3 == 0) for start in (3, 4)]
+    yield _masked(config, 11, r"$A^{(2,1)}$, $\{1,2,3\}$", "2.1", first, task((1, 2, 3), 16))
+
+
+def _statements(config: Config) -> Iterator[Erratum]:
+    """4 and 10: what is said of a row of attention, and of where layer 1 stores, against what the circuit does."""
+    chain = task((1, 2, 3), 12)
+    i, j = _index(12)
+    tokens = _tokens(config, chain)
+    trace = construct(chain, lam=LAM, beta=BETA).trace(tokens)
+    allowed = ((i >= j) & (j > 3) & ((i - j) % 3 == 0)).double()
+    drawn = allowed / allowed.sum(dim=1, keepdim=True).clamp_min(1)
+    uniform = torch.where(drawn.sum(dim=1, keepdim=True) > 0, drawn, (j <= i).double() / i)
+    errors = [(trace.attention[1][:, 0] - said).abs().amax(dim=(0, 2)) for said in (drawn, uniform)]
+    yield _erratum(4, r"$\mathcal{A}^{(2,1)}$, $\{1,2,3\}$", SHARE, [drawn, uniform], 1, errors)
+
+    stored = trace.stream("1.1/position")[..., :12]
+    places = [(i > 3) & (12 - j >= 1) & (12 - j <= 3), (i > 3) & (i - j >= 1) & (i - j <= 3)]
+    lost = [1 - (stored * place).sum(dim=-1).amin(dim=0)[3:] for place in places]
+    yield _erratum(10, r"where layer 1 stores, $\{1,2,3\}$", SHARE, places, 4, lost)
+
+
+def _masked(config: Config, number: int, title: str, head: str, allowed: list[Tensor], chain: Task) -> Erratum:
+    """Two versions of a head's position block, +lambda where allowed."""
+    pairs = []
+    for mask in allowed:
+        model = construct(chain, third="position" if number == 9 else None, lam=LAM, beta=BETA)
+        model.block(head, "position", "position").copy_(torch.where(mask, LAM, -LAM))
+        pairs.append((torch.where(mask, 1, -1), model))
+    return _compared(config, number, title, LAMBDA, pairs, chain)
+
+
+def _compared(
+    config: Config, number: int, title: str, kind: str, pairs: list[tuple[Tensor, ConstructedTransformer]], chain: Task
+) -> Erratum:
+    """Two versions of a matrix, each with the circuit that has it in its weights."""
+    matrices, models = zip(*pairs, strict=True)
+    errors = [failure(model, _tokens(config, chain), chain) for model in models]
+    return _erratum(number, title, kind, list(matrices), models[0].circuit.first_row + 1, errors)
+
+
+def _erratum(number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]) -> Erratum:
+    """The printed one's matrix and errors come first in each list, the corrected one's second."""
+    (printed, corrected), (wrong, right) = ([found.double().tolist() for found in pair] for pair in (matrices, errors))
+    return Erratum(number, title, kind, printed, corrected, first, wrong, right)
+
+
+def failure(model: ConstructedTransformer, tokens: Tensor, chain: Task) -> Tensor:
+    """The largest total variation of the prediction from the closed form, at each position from the first claimed."""
+    expected = mixture(circuit_weights(tokens, chain, model.circuit), tokens, chain)
+    distance = (model.predict(tokens) - expected).abs().sum(dim=-1) / 2
+    return distance[:, model.circuit.first_row :].amax(dim=0)
+
+
+def _tokens(config: Config, chain: Task) -> Tensor:
+    return sample(chain, config.sequences, rng=torch.Generator().manual_seed(config.seed)).tokens
+
+
+def _index(length: int) -> tuple[Tensor, Tensor]:
+    """The paper's i and j, counted from 1, as a column and a row."""
+    return torch.arange(1, length + 1)[:, None], torch.arange(1, length + 1)[None, :]
+
+
+_MAPS: dict[str, tuple[Any, float, float]] = {
+    LAMBDA: (ListedColormap(["#E8E8E8", "white", style.BLUE]), -1, 1),
+    SIGN: (ListedColormap([style.PURPLE, "white", style.ORANGE]), -1, 1),
+    HEADS: (ListedColormap(["white", style.RED, style.BLUE, style.ORANGE]), 0, 3),
+    SHARE: ("Blues", 0, 1),
+}
+
+
+def draw(data: Data) -> Figure:
+    """Two errata a row, each: printed, as it should read, how far each is from what was meant."""
+    errata = sorted(data.errata, key=lambda erratum: erratum.number)
+    rows = -(-len(errata) // 2)
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 0.3 + 1.35 * rows))
+        grid = figure.subplots(rows, 6, width_ratios=(1, 1, 1) * 2, squeeze=False).reshape(-1, 3)
+        for erratum, (left, middle, right) in zip(errata, grid, strict=False):
+            _draw_matrix(left, erratum.kind, erratum.printed, "printed")
+            _draw_matrix(middle, erratum.kind, erratum.corrected, "should read")
+            left.set_title(f"{erratum.number}. {erratum.title}", fontsize=7, loc="left")
+            positions = range(erratum.first, erratum.first + len(erratum.printed_error))
+            right.plot(positions, erratum.printed_error, color=style.RED, marker="x", ms=2.5, lw=0.8, label="printed")
+            right.plot(
+                positions, erratum.corrected_error, color=style.BLUE, marker=".", ms=3, lw=0.8, label="corrected"
+            )
+            right.set_xlim(0, len(erratum.printed) + 1)
+            right.set_ylim(-0.05, 1.1)
+            right.set_yticks([0, 0.5, 1], ["0", "½", "1"])
+            right.set_xticks(range(0, len(erratum.printed) + 1, 5))
+            right.set_xlabel("position", fontsize=6, labelpad=1)
+            right.set_ylabel("error", fontsize=6, labelpad=1)
+            right.tick_params(labelsize=6, pad=1)
+        for unused in grid[len(errata) :].flat:
+            unused.set_visible(False)
+        handles, labels = grid[0, 2].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def _draw_matrix(ax: Axes, kind: str, matrix: list[list[float]], label: str) -> None:
+    colours, low, high = _MAPS[kind]
+    ax.imshow(matrix, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_xlabel(label, fontsize=6, labelpad=2)
+    ax.spines[:].set_visible(True)
+
+
+def table(data: Data) -> list[list[str]]:
+    """A row an erratum: the largest error of either form."""
+    rows = [["erratum", "printed", "corrected"]]
+    for erratum in sorted(data.errata, key=lambda erratum: erratum.number):
+        rows.append([str(erratum.number), f"{max(erratum.printed_error):.3f}", f"{max(erratum.corrected_error):.1e}"])
+    return rows

@@ -1,0 +1,161 @@
+"""How depth and second-layer heads change what is learned: the paper's App. "Scaling heads and layers".
+
+Lags {1,2,3}: two layers cannot solve the task, more than three do not help. Lags {1,...,5}: more heads in the second
+layer help up to the number of lags; beside them the construction with as many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from matplotlib.figure import Figure
+
+from sih.construction import construct, least_heads
+from sih.experiments import style
+from sih.experiments.contenders import (
+    FRESH_SEED,
+    circuit_law,
+    grouped,
+    same_task,
+    scored,
+    trained_law,
+    with_seeds,
+)
+from sih.experiments.counterparts import find_runs
+from sih.experiments.kl_panels import braces, not_shipped
+from sih.experiments.lines import Panel, panel
+from sih.experiments.saved import Saved
+from sih.experiments.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
+from sih.predictors import bma, maximum_likelihood
+from sih.runs import Run
+from sih.task import Task, sample
+from sih.train_config import TrainConfig
+
+NAME = "scaling"
+CAPTION = (
+    "KL divergence of the predicted from the true next-token law (nats) for standard transformers of different depth "
+    "(top, lags {1,2,3}) and with different numbers of second-layer heads (bottom, lags {1,2,3,4,5}; beside them the "
+    "construction with as many). Left: along the sequence. Right: means past the first max_lag positions; lines mark "
+    "ML and BMA. All on the same fresh sequences; bands and bars are one standard error over sequences, seeds averaged."
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Models by name, or folders of runs, for each row; further seeds of a shipped one join it."""
+
+    layers: tuple[str, ...] = (
+        "standard-1.2.3-1.1",
+        "standard-1.2.3-3.1",
+        "standard-1.2.3-1.3",
+        "standard-1.2.3-3.3",
+        "standard-1.2.3",
+        "standard-1.2.3-dim128",
+        "standard-1.2.3-1.3.1.1",
+        "standard-1.2.3-1.3.1.1.1",
+    )
+    heads: tuple[str, ...] = (
+        "standard-1.2.3.4.5-1.1.1",
+        "standard-1.2.3.4.5-1.2.1",
+        "standard-1.2.3.4.5-1.3.1",
+        "standard-1.2.3.4.5",
+        "standard-1.2.3.4.5-1.7.1",
+    )
+    layers_lags: tuple[int, ...] = (1, 2, 3)
+    heads_lags: tuple[int, ...] = (1, 2, 3, 4, 5)
+    constructed_heads: tuple[int, ...] = (1, 2, 3, 4, 5)
+    sequences: int = 1024
+    lam: float = 500.0
+    beta: float = 100.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Data(Saved):
+    """Models are named by the heads of their layers, "[1,3,1]", circuits by their second layer's, "construction, 3".
+    `runs["{1,2,3} [1,3,1]"]` are the models behind a curve, its seeds."""
+
+    config: Config
+    layers: Panel
+    heads: Panel
+    runs: dict[str, list[str]]
+    missing: list[str]
+
+
+def config() -> Config:
+    return Config()
+
+
+def models(config: Config) -> tuple[str, ...]:
+    """The trained models it reads, or would if they were there."""
+    return with_seeds([*config.layers, *config.heads])
+
+
+def compute(config: Config) -> Data:
+    deep, no_deep = find_runs(with_seeds(config.layers))
+    wide, no_wide = find_runs(with_seeds(config.heads))
+    layers = _panel(config, config.layers_lags, grouped(deep.values(), name_of), ())
+    heads = _panel(config, config.heads_lags, grouped(wide.values(), name_of), config.constructed_heads)
+    runs = {
+        f"{braces(group[0].config.lags)} {name}": [run.name for run in group]
+        for row in (wide, deep)  # a curve of both rows has its seeds from the first
+        for name, group in grouped(row.values(), name_of).items()
+    }
+    return Data(config, layers, heads, runs, [*no_deep, *no_wide])
+
+
+def name_of(run: Run) -> str:
+    """The heads of its layers, the paper's notation, and the width where it is not 64."""
+    dim = f", d={run.config.dim}" if run.config.dim != TrainConfig().dim else ""
+    return f"[{','.join(map(str, run.config.heads))}]{dim}"
+
+
+def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]) -> Panel:
+    """Curves of the models, those that differ by seed only averaged, and of circuits with so many heads."""
+    runs = [run for group in groups.values() for run in group]
+    task = runs[0].task if runs else TrainConfig(lags=lags).task()
+    for run in runs:
+        if run.task.lags != lags or not same_task(run.task, task):
+            raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
+    batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
+    kl = {name: scored(law, batch, task) for name, law in laws.items()}
+    for name, group in groups.items():
+        kl[name] = torch.stack([scored(trained_law(run, batch.tokens), batch, task) for run in group]).mean(dim=0)
+    for count in circuits:
+        kl[f"construction, {count}"] = scored(_constructed(config, count, task, batch.tokens), batch, task)
+    return panel(kl, lags, ("BMA", "ML", *groups))
+
+
+def _constructed(config: Config, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:
+    """More heads than the least number that loses nothing change nothing."""
+    heads = min(count, least_heads(task.lags).heads)
+    model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
+    return circuit_law(model, tokens, task)
+
+
+def draw(data: Data) -> Figure:
+    """A row for depth, a row for heads: curves on the left, means on the right."""
+    floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 4.8))
+        (along_depth, by_depth), (along_heads, by_heads) = figure.subplots(2, 2, width_ratios=(1.25, 1))
+        depths, heads = depth_looks(data.layers), head_looks(data.heads)
+        draw_along(along_depth, data.layers, depths, floor)
+        draw_along(along_heads, data.heads, heads, floor)
+        draw_by_depth(by_depth, data.layers, depths)
+        draw_by_heads(by_heads, data.heads, heads)
+        if data.missing:
+            figure.supxlabel(not_shipped(data.missing), fontsize=6)
+    return figure
+
+
+def table(data: Data) -> list[list[str]]:
+    """A row a model: mean KL past the first max_lag positions, and minus ML's on the same sequences."""
+    rows = [["lags", "heads", "mean KL", "minus ML", "minus BMA"]]
+    for row in (data.layers, data.heads):
+        for name, found in row.kl.items():
+            over = [str(row.over[other][name]) if name != other else "" for other in ("ML", "BMA")]
+            rows.append([braces(row.lags), name, str(found), *over])
+    return rows

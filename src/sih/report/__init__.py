@@ -1,0 +1,1 @@
+"""The reproduction report: each statement of the paper with what was measured, and whether it holds."""

@@ -1,0 +1,46 @@
+"""The proofs are in tests/integration/test_errata.py; here, that the figure shows them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from sih.experiments import errata
+
+
+@pytest.fixture(scope="module")
+def data() -> errata.Data:
+    return errata.compute(errata.Config(sequences=16))
+
+
+def test_printed_forms_fail_and_corrected_ones_hold(data: errata.Data) -> None:
+    assert sorted(erratum.number for erratum in data.errata) == [1, 2, 3, 4, 8, 9, 10, 11]
+    for erratum in data.errata:
+        assert max(erratum.printed_error) > 0.1
+        assert max(erratum.corrected_error) < 1e-10
+        assert erratum.printed != erratum.corrected
+        assert erratum.first + len(erratum.printed_error) - 1 == len(erratum.printed)
+
+
+def test_matrices_by_hand(data: errata.Data) -> None:
+    by_number = {erratum.number: erratum for erratum in data.errata}
+    ninth = torch.tensor(by_number[9].printed) != torch.tensor(by_number[9].corrected)
+    assert ninth.nonzero().tolist() == [[11, 4]]  # (12, 5), as the erratum says
+    assert by_number[9].printed_error[:-1] == pytest.approx([0.0] * (len(by_number[9].printed_error) - 1), abs=1e-10)
+    fourth = by_number[4].corrected
+    assert [row[:4] for row in fourth[:4]] == [
+        pytest.approx(row) for row in ([1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [0, 0, 0, 1])
+    ]
+    assert by_number[1].corrected[0][:4] == [0, 1, 2, 3]  # j - i = h: head h, h = 1, 2, 3
+    assert [row[0] for row in by_number[8].corrected[:5]] == [-1, 1, -1, 1, -1]  # lags 1 and 3 from token 1
+
+
+def test_the_figure_needs_only_the_file(data: errata.Data) -> None:
+    again = errata.Data.from_dict(json.loads(json.dumps(data.to_dict())))
+    assert again == data
+    figure = errata.draw(again)
+    titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
+    assert [int(title.split(".")[0]) for title in titles] == [1, 2, 3, 4, 8, 9, 10, 11]
+    assert len(errata.table(again)) == 9

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import sih
+from sih.experiments import scaling
+from sih.experiments.contenders import FRESH_SEED
+from sih.recording import Recorder
+from sih.runs import open_run
+from sih.training import TrainConfig
+
+BASE = TrainConfig(
+    lags=(1, 2, 3), states=3, length=18, heads=(1, 2), qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1
+)
+RUNS = {
+    "two": BASE,
+    "three": replace(BASE, heads=(1, 3, 1)),
+    "again": replace(BASE, heads=(1, 3, 1), seed=1),
+    "wide": replace(BASE, heads=(1, 3, 1), dim=128),
+    "four": replace(BASE, heads=(1, 1, 1, 1)),
+    "heads": replace(BASE, heads=(1, 2, 1)),
+    "elsewhere": replace(BASE, matrix_seed=3),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, config in RUNS.items():
+        for _ in Recorder(config, folder / name, threads=1):
+            pass
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> scaling.Data:
+    layers = tuple(str(folder / name) for name in ("two", "three", "again", "wide", "four"))
+    heads = tuple(str(folder / name) for name in ("heads", "three"))
+    lags = (1, 2, 3)
+    return scaling.compute(scaling.Config((*layers, "none such"), heads, lags, lags, (1, 2, 3, 7), sequences=30))
+
+
+def test_curves_and_their_models(data: scaling.Data) -> None:
+    assert list(data.layers.kl) == ["BMA", "ML", "[1,2]", "[1,3,1]", "[1,3,1], d=128", "[1,1,1,1]"]
+    written = ["construction, 1", "construction, 2", "construction, 3", "construction, 7"]
+    assert list(data.heads.kl) == ["BMA", "ML", "[1,2,1]", "[1,3,1]", *written]
+    assert data.runs["{1,2,3} [1,3,1]"] == ["three", "again"]
+    assert data.runs["{1,2,3} [1,2,1]"] == ["heads"]
+    assert data.layers.over["[1,3,1]"]["[1,1,1,1]"].count == 30  # paired with every model
+    assert data.missing == ["none such"]
+    assert data.heads.kl["construction, 7"] == data.heads.kl["construction, 3"]
+    assert data.heads.kl["construction, 1"] != data.heads.kl["construction, 3"]
+
+
+def test_numbers(data: scaling.Data, folder: Path) -> None:
+    runs = [open_run(folder / name) for name in ("three", "again")]
+    batch = sih.sample(runs[0].task, 30, rng=torch.Generator().manual_seed(FRESH_SEED))
+    with torch.no_grad():
+        laws = [run.model.predict(batch.tokens) for run in runs]
+    means = [sih.kl_to_truth(law, batch, runs[0].task)[:, 3:-1].mean().item() for law in laws]
+    assert data.layers.kl["[1,3,1]"].mean == pytest.approx(sum(means) / 2)
+    assert data.heads.kl["[1,3,1]"].mean == pytest.approx(means[0])
+    model = sih.construct(runs[0].task, heads=2, third="position", lam=500.0)
+    kl = sih.kl_to_truth(model.predict(batch.tokens), batch, runs[0].task)[:, 3:-1]
+    assert data.heads.kl["construction, 2"].mean == pytest.approx(kl.mean().item())
+
+
+def test_models_of_a_row_share_a_task(folder: Path) -> None:
+    names = (str(folder / "two"), str(folder / "elsewhere"))
+    with pytest.raises(ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"):
+        scaling.compute(scaling.Config(layers=names, heads=(), sequences=4))
+
+
+def test_the_figure_needs_only_the_file(data: scaling.Data) -> None:
+    again = scaling.Data.from_dict(json.loads(json.dumps(data.to_dict())))
+    assert again == data
+    figure = scaling.draw(again)
+    assert [label.get_text() for label in figure.axes[1].get_yticklabels()] == list(data.layers.kl)[2:]
+    assert len(figure.axes[0].lines) == 6
+    assert len(figure.axes[2].lines) == 4  # constructions are shown on the right only
+    assert [len(row) for row in scaling.table(data)] == [5] * 15
+
+
+def test_without_any_model_the_references_are_left() -> None:
+    data = scaling.compute(scaling.Config(layers=("none",), heads=("no",), constructed_heads=(), sequences=3))
+    assert list(data.layers.kl) == list(data.heads.kl) == ["BMA", "ML"]
+    assert data.missing == ["none", "no"]
+    assert scaling.draw(data).axes[1].get_title() == "by heads of each layer"

@@ -1,0 +1,163 @@
+"""Fig. 4 on small models: what is averaged, what is compared with what, and a figure from the file alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import sih
+from sih.experiments import trained
+from sih.experiments.contenders import FRESH_SEED
+from sih.recording import Recorder
+from sih.runs import open_run
+from sih.training import TrainConfig
+
+BASE = TrainConfig(
+    lags=(1, 2, 3),
+    states=3,
+    length=20,
+    heads=(1, 3, 1),
+    dim=8,
+    qk_dim=4,
+    steps=2,
+    batch=4,
+    held_out=3,
+    evaluate_every=2,
+)
+RUNS = {
+    "a": BASE,
+    "b": replace(BASE, seed=1),
+    "lone": replace(BASE, heads=(1, 1, 1)),
+    "apart": replace(BASE, model="disentangled"),
+    "pair": replace(BASE, lags=(1, 3), heads=(1, 1, 1)),
+    "elsewhere": replace(BASE, matrix_seed=5),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, config in RUNS.items():
+        for _ in Recorder(config, folder / name, threads=1):
+            pass
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> trained.Data:
+    names = [str(folder / name) for name in ("a", "b", "lone", "apart", "pair")]
+    sets = ((1, 2, 3), (1, 3), (2, 3))
+    return trained.compute(trained.Config(sets, (*names, "none such"), sequences=40, disentangled_sequences=9))
+
+
+def test_panels_and_curves(data: trained.Data) -> None:
+    assert [panel.lags for panel in data.panels] == [(1, 2, 3), (1, 3), (2, 3)]
+    ours = [{name: runs for name, runs in found.items() if name.startswith("trained")} for found in data.runs]
+    several = {"trained standard": ["a", "b"], "trained standard, 1 head": ["lone"], "trained disentangled": ["apart"]}
+    assert ours == [several, {"trained standard": ["pair"]}, {}]  # for two lags one head is enough
+    assert data.missing == ["none such"]
+    assert data.heads[0]["trained standard"] == data.heads[0]["construction"] == 3
+    assert data.heads[1]["two lags, 1 head"] == 1
+    assert "two lags, 1 head" not in data.panels[0].kl
+    assert data.panels[0].kl["trained disentangled"].count == 9
+
+
+def test_numbers_against_loops(data: trained.Data, folder: Path) -> None:
+    """Fresh sequences of the runs' own task; seeds averaged; the last position left out."""
+    task = open_run(folder / "a").task
+    batch = sih.sample(task, 40, rng=torch.Generator().manual_seed(FRESH_SEED))
+    truth = sih.known_lag(batch.tokens, batch.lags, task)
+    ml = sih.kl_to_truth(sih.maximum_likelihood(batch.tokens, task), batch, task)
+    total, over, lean = 0.0, 0.0, 0.0
+    bayes, likeliest = (sih.bma(batch.tokens, task), sih.maximum_likelihood(batch.tokens, task))
+    for name in ("a", "b"):
+        with torch.no_grad():
+            law = open_run(folder / name).model.predict(batch.tokens).double()
+        for n in range(40):
+            for i in range(3, 19):
+                kl = sum((p * (p / q).log()).item() for p, q in zip(truth[n, i], law[n, i], strict=True))
+                total += kl / 2 / 40 / 16
+                over += (kl - ml[n, i].item()) / 2 / 40 / 16
+                apart = [(law[n, i] - other[n, i]).abs().sum().item() / 2 for other in (bayes, likeliest)]
+                lean += (apart[0] - apart[1]) / 2 / 40 / 16
+    panel = data.panels[0]
+    assert len(panel.kl["ML"].along) == 19
+    assert panel.kl["trained standard"].mean == pytest.approx(total, rel=1e-6)
+    assert panel.over["ML"]["trained standard"].mean == pytest.approx(over, rel=1e-6)
+    assert data.leaning[0]["trained standard"].mean == pytest.approx(lean, rel=1e-5)
+    seeds = data.seeds[0]
+    assert panel.kl["trained standard"].mean == pytest.approx((seeds["a"].mean + seeds["b"].mean) / 2)
+    assert seeds["a"].mean != seeds["b"].mean
+
+
+def test_our_circuit_is_bma(data: trained.Data) -> None:
+    for panel in data.panels:
+        assert panel.over["BMA"]["Bayes-optimal construction"].mean == pytest.approx(0, abs=1e-5)
+        assert panel.over["midway"]["BMA"].mean < 0 < panel.over["midway"]["ML"].mean
+
+
+def test_leaning_by_hand() -> None:
+    law, bma, ml = (torch.tensor([[[p, 1 - p]]], dtype=torch.float64) for p in (0.5, 0.6, 0.9))
+    assert trained.leaning(law, bma, ml).item() == pytest.approx(0.1 - 0.4)
+    assert trained.leaning(ml, bma, ml).item() == pytest.approx(0.3)
+
+
+def test_leanings_in_the_data(data: trained.Data) -> None:
+    for found in data.leaning:
+        assert found["BMA"].mean == pytest.approx(-found["ML"].mean)
+        assert found["BMA"].mean < 0
+        assert found["Bayes-optimal construction"].mean == pytest.approx(found["BMA"].mean, abs=1e-4)
+
+
+def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
+    names = (str(folder / "a"), str(folder / "elsewhere"))
+    data = trained.compute(trained.Config(((1, 2, 3),), names, sequences=8))
+    assert [found["trained standard"] for found in data.runs] == [["a"], ["elsewhere"]]
+    assert data.panels[0].kl["ML"] != data.panels[1].kl["ML"]
+
+
+def test_other_heads_are_refused(tmp_path: Path) -> None:
+    for _ in Recorder(replace(BASE, heads=(1, 2, 1)), tmp_path / "two", threads=1):
+        pass
+    with pytest.raises(ValueError, match=r"heads \(1, 3, 1\) or one; two has \(1, 2, 1\)"):
+        trained.compute(trained.Config(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4))
+
+
+def test_the_figure_needs_only_the_file(data: trained.Data) -> None:
+    again = trained.Data.from_dict(json.loads(json.dumps(data.to_dict())))
+    assert again == data
+    figure = trained.draw(again)
+    titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
+    assert titles == ["lags {1,2,3}, least heads: 3", "lags {1,3}, least heads: 2", "lags {2,3}, least heads: 2"]
+    (legend,) = figure.legends
+    assert "trained disentangled" in [text.get_text() for text in legend.get_texts()]
+    assert legend.get_title().get_text() == "not shipped: none such"
+    first = {str(curve.get_label()): curve for curve in figure.axes[0].lines}
+    assert np.asarray(first["trained standard"].get_ydata()).tolist() == pytest.approx(
+        data.panels[0].kl["trained standard"].along[2:]
+    )
+    assert np.asarray(first["trained standard"].get_xdata()).tolist()[:2] == [3, 4]
+    rows = trained.table(data)
+    assert rows[0] == ["", "{1,2,3}", "{1,3}", "{2,3}"]
+    assert {row[0]: row[2] for row in rows}["trained standard, 1 head"] == ""
+    assert [row[0] for row in trained.differences(data, "ML")][:2] == ["minus ML", "BMA"]
+
+
+def test_the_band_of_several_seeds_is_their_range(data: trained.Data) -> None:
+    figure = trained.draw(data)
+    place = list(data.panels[0].kl).index("trained standard")
+    band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
+    each = torch.tensor([data.seeds[0][name].along[2:] for name in ("a", "b")])
+    assert band[:, 1].max() == pytest.approx(each.max().item(), rel=1e-5)
+    assert band[:, 1].min() == pytest.approx(each.min().item(), rel=1e-5)
+
+
+def test_the_default_asks_for_the_papers_models() -> None:
+    names = trained.models(trained.config())
+    assert {"standard-1.2.3", "standard-1.2.3-seed1", "disentangled-1.3"} <= set(names)
+    assert trained.config().lag_sets == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))

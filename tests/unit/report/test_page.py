@@ -1,0 +1,143 @@
+"""The report is one file that needs nothing else, says what was judged, and can be read by everyone."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from sih.experiments import claim_histogram, heads
+from sih.experiments.making import Made, make
+from sih.experiments.registry import Entry
+from sih.report.errata import ERRATA
+from sih.report.page import MARKS, number, page, span, write_report
+from sih.report.rules import VERDICTS
+from sih.report.statements import judge_all
+
+SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
+ENTRIES = (
+    Entry("claim_histogram", "sih.experiments.claim_histogram", SMALL),
+    Entry("heads", "sih.experiments.heads", heads.Config(largest=4)),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
+    out = tmp_path_factory.mktemp("out")
+    found = {entry.name: make(entry, out) for entry in ENTRIES}
+    nothing = Entry("trained", "sih.experiments.trained", None)
+    return found | {"trained": Made(nothing, {}, (), {}, missing="needs standard-8.9, not trained yet")}
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and whether tags close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def test_it_needs_nothing_else(made: dict[str, Made]) -> None:
+    text = page(made, judge_all(made))
+    found = Tags(text)
+    assert not re.search(r"https?://|url\(|@import|srcset", text)
+    assert not found.named("script") + found.named("link") + found.named("iframe")
+    assert all((image["src"] or "").startswith("data:image/png;base64,") for image in found.named("img"))
+    assert all((link["href"] or "").startswith("#") for link in found.named("a"))
+
+
+def test_it_can_be_read_by_everyone(made: dict[str, Made]) -> None:
+    found = Tags(page(made, judge_all(made)))
+    assert found.named("html")[0]["lang"] == "en"
+    assert len(found.named("img")) == 2
+    assert all(len(image["alt"] or "") > 20 for image in found.named("img"))
+    assert len(found.named("h1")) == 1
+    assert all(cell["scope"] == "col" for cell in found.named("th"))
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {(link["href"] or "")[1:] for link in found.named("a")} - set(ids) <= {
+        f"figure-{statement.figure}" for statement in judge_all(made)
+    }
+
+
+def test_every_statement_is_there_with_rule_and_command(made: dict[str, Made]) -> None:
+    statements = judge_all(made)
+    text = page(made, statements)
+    for one in statements:
+        article = text.split(f'id="{one.id}"')[1].split("</article>")[0]
+        assert one.command in article
+        assert "otherwise it does not hold" in article
+        assert f"{MARKS[one.verdict]} {one.verdict}" in article
+    assert set(MARKS) == set(VERDICTS)
+    assert "needs standard-8.9, not trained yet" in text
+    for erratum in ERRATA:
+        assert erratum.test in text
+
+
+def test_files_are_whole_and_the_json_is_plain(made: dict[str, Made], tmp_path: Path) -> None:
+    statements = judge_all(made)
+    paths = write_report(tmp_path, made, statements)
+    assert [path.name for path in paths] == ["report.html", "report.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]  # nothing half-written
+    listed = json.loads((tmp_path / "report.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+    assert len(listed) == len(statements)
+    for one in listed:
+        assert {"id", "section", "statement", "measured", "interval", "verdict", "command"} <= one.keys()
+        assert one["verdict"] in VERDICTS
+        assert one["interval"] is None or one["interval"][0] <= one["measured"] <= one["interval"][1]
+    first = (tmp_path / "report.html").read_bytes()
+    write_report(tmp_path, made, statements)
+    assert (tmp_path / "report.html").read_bytes() == first
+
+
+def test_it_prints_on_a4_without_breaking_figures() -> None:
+    style = (Path(write_report.__code__.co_filename).parent / "page.css").read_text()
+    printed = style.split("@media print")[1]
+    assert "size: A4" in style
+    assert re.search(r"figure, \.statement, tr \{ break-inside: avoid; \}", printed)
+
+
+def test_colours_of_verdicts_can_be_told_from_white() -> None:
+    style = (Path(write_report.__code__.co_filename).parent / "page.css").read_text()
+    for verdict in VERDICTS:
+        found = re.search(rf"\.{verdict.replace(' ', '-')} {{ color: #(\w+); }}", style)
+        assert found
+        assert (1.05) / (_luminance(found[1]) + 0.05) > 7  # WCAG AAA
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_numbers() -> None:
+    assert [number(x) for x in (0, 17, 4095, 0.5, 1.23456, 33.333, 1e-7, -0.9)] == [
+        "0", "17", "4,095", "0.500", "1.235", "33.33", "1.0e-07", "-0.900",
+    ]  # fmt: skip
+    assert span((1.0, 2.5)) == " [1, 2.500]"
+    assert span((0.5, 0.5 + 2e-9)) == " ± 1e-09"
+    assert span(None) == ""
+
+
+def test_the_errata_are_those_of_the_documentation() -> None:
+    documented = (Path(__file__).parents[3] / "docs" / "errata.md").read_text()
+    rows = [line for line in documented.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert rows == [f"| {e.number} | {e.where} | {e.printed} | {e.corrected} | `{e.test}` |" for e in ERRATA]
