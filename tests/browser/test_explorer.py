@@ -340,8 +340,8 @@ def test_it_fits_a_phone(visit: Callable[..., Any], scheme: str) -> None:
 
 @pytest.mark.parametrize(("length", "limit"), [(128, 100), (256, 300)])
 def test_a_change_is_answered_and_drawn_quickly(visit: Callable[..., Any], length: int, limit: int) -> None:
-    """Ask, compute, send, draw, up to the next frame: the median of nine changes. Other processes may take the machine
-    for a while, so there are three tries."""
+    """Ask, compute, send, draw, up to the next frame: the median of nine changes, in time of a machine that is ours.
+    Where others have it for a while, there are three tries, and the limit is stretched by what they take."""
     page = visit(f"length={length}&query=60")
     page.focus("#sequence")
     medians = []
@@ -351,9 +351,17 @@ def test_a_change_is_answered_and_drawn_quickly(visit: Callable[..., Any], lengt
             after(page, lambda n=n: page.keyboard.press(str(n % 5)))  # type: ignore[misc]
             taken.append(float(page.evaluate("document.body.dataset.latency")))
         medians.append(statistics.median(taken))
-        if medians[-1] < limit:
+        if medians[-1] < limit * crowding():
             return
     raise AssertionError(f"medians of {medians} ms; wanted under {limit}")
+
+
+def crowding() -> float:
+    """How much longer a busy process takes than the processor works for it: 1 on a machine of its own."""
+    begin, worked = time.perf_counter(), time.process_time()
+    while time.process_time() - worked < 0.2:
+        pass
+    return (time.perf_counter() - begin) / (time.process_time() - worked)
 
 
 def test_when_the_server_is_gone_the_page_says_so(visit: Callable[..., Any]) -> None:

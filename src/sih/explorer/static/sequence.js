@@ -83,7 +83,7 @@ function arcs(scene, width) {
     const height = 12 + ((down ? GROUND : SKY) - 32) * Math.min(1, Math.abs(from - to) / (width * 0.6)) ** 0.6;
     const peak = base + (down ? 1.3 : -1.3) * height;
     const colour = lag ? lagColour(lag) : theme.ink;
-    const several = wanted === "all" && head.layer > 1 && head.layer < last;
+    const several = wanted === "all" && !lag;
     if (weight >= 0.03 && found.length - order <= 6 && !several) {
       labels.push({ at: (from + to) / 2, y: down ? base + height + 10 : base - height - 3, words: weight.toFixed(2), colour, weight, down });
     }

@@ -4,7 +4,6 @@ export const FIRST = {
   lags: [1, 2, 3], states: 5, length: 128, matrix: {}, seed: 19, edits: [], models: [{}],
   query: null, revealed: true, zoom: 2, arcs: "all",
 };
-const LOOKS = ["query", "revealed", "zoom", "arcs"];
 
 export const copyOf = (value) => JSON.parse(JSON.stringify(value));
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -23,9 +22,4 @@ export function fromFragment(text) {
     state[decodeURIComponent(pair.slice(0, cut))] = JSON.parse(decodeURIComponent(pair.slice(cut + 1)));
   }
   return state;
-}
-
-// Without where the page looks: two states that are the same in this have the same view.
-export function computed(state) {
-  return Object.fromEntries(Object.entries(state).filter(([name]) => !LOOKS.includes(name)));
 }

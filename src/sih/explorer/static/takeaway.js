@@ -22,7 +22,8 @@ export function panelSvg(panel) {
   }
   for (const words of panel.querySelectorAll("figcaption button, .layer > p, .block code, h3")) {
     const { x, y, height } = place(words);
-    parts.push(text(x, y + height / 2 + 4, words.textContent, { fill: theme.soft, "font-size": 12 }));
+    const spoken = [...words.childNodes].map((part) => part.textContent).join("  ");
+    parts.push(text(x, y + height / 2 + 4, spoken, { fill: theme.soft, "font-size": 12 }));
   }
   return drawing(body.width, Math.round(body.height), parts.join(""));
 }
