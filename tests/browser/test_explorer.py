@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+import sih
 from sih.explorer.reading import fragment, from_fragment
 from sih.explorer.state import Matrix, ModelChoice, State
+from sih.explorer.view import draw_sequence
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -110,6 +112,24 @@ def test_first_visit_is_drawn_and_says_what_to_try(visit: Callable[..., Any]) ->
     page.wait_for_selector(".verdict.ok")
     assert "Certificate holds" in page.inner_text(".verdict")
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
+
+
+def test_what_the_page_works_out_by_itself_is_what_the_library_says(visit: Callable[..., Any]) -> None:
+    page = visit()
+    state = State()
+    task, query = state.task(), state.length // 3
+    batch = draw_sequence(state, task)
+    sure = sih.lag_posterior(batch.tokens, task)[0, : query + 1].max(dim=-1)
+    since = max(i for i in range(query + 1) if sure.values[i] < 0.9) + 1
+    assert len(set(sure.indices[since:].tolist())) == 1
+    assert f"lag {batch.lags.item()} from {since}" in page.text_content("#race")
+    trace = sih.construct(task).trace(batch.tokens)
+    for name in ("1.1/token", "1.1/position", "2.1/1.1/position", "2.3/1.1/position", "3.1/token"):
+        said = page.get_attribute(f"#stream canvas[aria-label^='{name}:']", "aria-label")
+        numbers = re.findall(r"([\d.]+) (?:at|for) (\d+)", said)
+        assert numbers
+        for value, index in numbers:
+            assert abs(float(value) - trace.stream(name)[0, query, int(index)].item()) < 0.0051, said
 
 
 def test_a_click_changes_a_token_and_everything_answers(visit: Callable[..., Any]) -> None:
