@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+import sih
 from sih.explorer.reading import fragment, from_fragment
 from sih.explorer.state import Matrix, ModelChoice, State
+from sih.explorer.view import draw_sequence
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -110,6 +112,24 @@ def test_first_visit_is_drawn_and_says_what_to_try(visit: Callable[..., Any]) ->
     page.wait_for_selector(".verdict.ok")
     assert "Certificate holds" in page.inner_text(".verdict")
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
+
+
+def test_what_the_page_works_out_by_itself_is_what_the_library_says(visit: Callable[..., Any]) -> None:
+    page = visit("seed=14")
+    state = State(seed=14)
+    task, query = state.task(), state.length // 3
+    batch = draw_sequence(state, task)
+    sure = sih.lag_posterior(batch.tokens, task)[0, : query + 1].max(dim=-1)
+    since = max(i for i in range(query + 1) if sure.values[i] < 0.9) + 1
+    assert len(set(sure.indices[since:].tolist())) == 1
+    assert f"lag {batch.lags.item()} from {since}" in page.text_content("#race")
+    trace = sih.construct(task).trace(batch.tokens)
+    for name in ("1.1/token", "1.1/position", "2.1/1.1/position", "2.3/1.1/position", "3.1/token"):
+        said = page.get_attribute(f"#stream canvas[aria-label^='{name}:']", "aria-label")
+        numbers = re.findall(r"([\d.]+) (?:at|for) (\d+)", said)
+        assert numbers
+        for value, index in numbers:
+            assert abs(float(value) - trace.stream(name)[0, query, int(index)].item()) < 0.0051, said
 
 
 def test_a_click_changes_a_token_and_everything_answers(visit: Callable[..., Any]) -> None:
@@ -340,8 +360,8 @@ def test_it_fits_a_phone(visit: Callable[..., Any], scheme: str) -> None:
 
 @pytest.mark.parametrize(("length", "limit"), [(128, 100), (256, 300)])
 def test_a_change_is_answered_and_drawn_quickly(visit: Callable[..., Any], length: int, limit: int) -> None:
-    """Ask, compute, send, draw, up to the next frame: the median of nine changes. Other processes may take the machine
-    for a while, so there are three tries."""
+    """Ask, compute, send, draw, up to the next frame: the median of nine changes, in time of a machine that is ours.
+    Where others have it for a while, there are three tries, and the limit is stretched by what they take."""
     page = visit(f"length={length}&query=60")
     page.focus("#sequence")
     medians = []
@@ -351,9 +371,17 @@ def test_a_change_is_answered_and_drawn_quickly(visit: Callable[..., Any], lengt
             after(page, lambda n=n: page.keyboard.press(str(n % 5)))  # type: ignore[misc]
             taken.append(float(page.evaluate("document.body.dataset.latency")))
         medians.append(statistics.median(taken))
-        if medians[-1] < limit:
+        if medians[-1] < limit * crowding():
             return
     raise AssertionError(f"medians of {medians} ms; wanted under {limit}")
+
+
+def crowding() -> float:
+    """How much longer a busy process takes than the processor works for it: 1 on a machine of its own."""
+    begin, worked = time.perf_counter(), time.process_time()
+    while time.process_time() - worked < 0.2:
+        pass
+    return (time.perf_counter() - begin) / (time.process_time() - worked)
 
 
 def test_when_the_server_is_gone_the_page_says_so(visit: Callable[..., Any]) -> None:

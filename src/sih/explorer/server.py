@@ -30,16 +30,16 @@ from sih.explorer.view import make_view
 STATIC = Path(__file__).parent / "static"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 WORKERS = 2
-"""Requests computed at once; the others wait their turn, so that memory stays bounded however many come."""
+"""Views computed at once; the others wait their turn, so that memory stays bounded however many come."""
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
     """The ASGI application; `hosts` are names it answers to besides those of the loopback interface."""
     shelf = Shelf()
-    turns = anyio.Semaphore(WORKERS)
+    quick, slow = anyio.Semaphore(WORKERS), anyio.Semaphore(1)  # certificates do not keep views waiting
 
-    def answering(work: Callable[[Any], Response]) -> Handler:
+    def answering(work: Callable[[Any], Response], turns: anyio.Semaphore = quick) -> Handler:
         """A handler that reads JSON and answers with `work` on it, in a thread; bad input is a 422."""
 
         async def handler(request: Request) -> Response:
@@ -71,7 +71,7 @@ def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
     routes = [
         Route("/api/models", models),
         Route("/api/view", answering(view), methods=["POST"]),
-        Route("/api/certificate", answering(certificate), methods=["POST"]),
+        Route("/api/certificate", answering(certificate, slow), methods=["POST"]),
         Route("/api/python", answering(python), methods=["POST"]),
         *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
     ]

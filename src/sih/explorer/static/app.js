@@ -1,8 +1,9 @@
 // The page: one state, one view; a change asks for a new view, and what is drawn follows from the two.
 
-import { forgetTheme, lagColour, stateColour, stateInk } from "./colour.js";
+import { lagColour, lagInk } from "./colour.js";
 import { Controls } from "./controls.js";
 import { headsOf } from "./data.js";
+import { listen } from "./input.js";
 import { Maps, element } from "./maps.js";
 import { ModelCards, fits, modelName } from "./models.js";
 import { drawBars, drawKl } from "./next.js";
@@ -10,10 +11,9 @@ import { Player } from "./play.js";
 import { drawRace } from "./race.js";
 import { arcsName, attended, drawSequence } from "./sequence.js";
 import { openSource } from "./source.js";
-import { computed, copyOf, fromFragment, same, toFragment } from "./state.js";
+import { copyOf, fromFragment, same, toFragment } from "./state.js";
 import { drawStream } from "./stream.js";
-import { across } from "./svg.js";
-import { addSaveButtons, copy } from "./takeaway.js";
+import { addSaveButtons } from "./takeaway.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -29,7 +29,7 @@ class App {
     this.source = await openSource();
     document.body.classList.add("loading");
     this.controls = new Controls({
-      onChange: (patch, field) => this.change(patch, field), onDraw: () => this.drawAnother(),
+      onChange: (patch) => this.change(patch), onDraw: () => this.drawAnother(),
       onProblem: (field, words) => this.problem(field, words),
     });
     this.maps = new Maps($("maps"), {
@@ -39,7 +39,7 @@ class App {
     });
     this.player = new Player({ button: $("play"), speed: $("speed"), onStep: () => this.step(1) });
     document.querySelectorAll(".panel").forEach((panel) => addSaveButtons(panel, element));
-    this.listen();
+    listen(this);
     if (matchMedia("(max-width: 900px)").matches) document.querySelectorAll(".group").forEach((group) => { group.open = false; });
     await this.begin();
   }
@@ -49,22 +49,35 @@ class App {
       this.known = await this.source.models();
       this.cards = this.cards ?? new ModelCards($("models"), this.known, {
         onChange: (index, patch, whole) => this.changeModel(index, patch, whole), onTask: (index, model) => this.takeTask(index, model),
-        onRemove: (index) => this.change({ models: this.state.models.filter((_, n) => n !== index) }, "models"), fixed: this.source.fixed,
+        onRemove: (index) => this.change({ models: this.state.models.filter((_, n) => n !== index) }), fixed: this.source.fixed,
       });
       if (this.source.fixed) this.notice("A saved page: sequences and models are fixed. Run `sih explore` to change everything.");
-      const first = this.source.fixed ? { ...fromFragment(""), ...this.source.record.state } : null;
-      const narrow = matchMedia("(max-width: 560px)").matches;
-      let wanted;
-      try { wanted = location.hash.length > 1 ? fromFragment(location.hash) : { ...(first ?? fromFragment("")), ...(narrow ? { zoom: 4 } : {}) }; } catch { wanted = first ?? fromFragment(""); this.notice("The address holds no state that can be read; this is the first one."); }
-      if (this.source.fixed && location.hash.length > 1) wanted = { ...first, ...Object.fromEntries(Object.entries(wanted).filter(([name, entry]) => !same(entry, fromFragment("")[name]))) };
-      if (!(await this.request(wanted, null)) && !this.state) await this.request(first ?? fromFragment(""), null, true);
+      const wanted = this.fromAddress();
+      if (!(await this.request(wanted)) && !this.state) await this.request(this.firstState(), true);
     } catch (error) {
       this.fail(error.message);
     }
   }
 
+  // What a visit without an address shows; in a saved page, what it was saved with.
+  base() { return { ...fromFragment(""), ...(this.source.fixed ? this.source.record.state : {}) }; }
+
+  firstState() { return { ...this.base(), ...(matchMedia("(max-width: 560px)").matches ? { zoom: 4 } : {}) }; }
+
+  fragment() { return toFragment(this.state, this.base()); }
+
+  fromAddress() {
+    if (location.hash.length < 2) return this.firstState();
+    try {
+      return fromFragment(location.hash, this.base());
+    } catch {
+      this.notice("The address holds no state that can be read; this is the first one.");
+      return this.firstState();
+    }
+  }
+
   // Ask for the view of a state; where it is refused, the last good one stays and the reason is said beside the control.
-  async request(wanted, field, keepErrors = false) {
+  async request(wanted, keepErrors = false) {
     this.asking?.abort();
     const asking = new AbortController();
     this.asking = asking;
@@ -87,7 +100,7 @@ class App {
     } catch (error) {
       if (error.name === "AbortError") return false;
       if (error.field === null || error.field === undefined) this.fail(error.message);
-      else this.problem(error.field, error.message, field);
+      else this.problem(error.field, error.message);
       return false;
     } finally {
       clearTimeout(slow);
@@ -95,7 +108,7 @@ class App {
     }
   }
 
-  change(patch, field) {
+  change(patch) {
     if (this.source.fixed && !("seed" in patch || "models" in patch)) return;
     this.wanted = { ...(this.wanted ?? copyOf(this.state)), ...patch };
     const next = this.wanted;
@@ -106,7 +119,7 @@ class App {
       if (next.query !== null) next.query = Math.min(next.query, Math.max(0, (next.length || 1) - 1));
     }
     if (task) next.models = next.models.map((choice) => this.suited(choice, next));
-    this.request(copyOf(next), field).then((good) => { if (good && this.wanted === next) this.wanted = null; });
+    this.request(copyOf(next)).then((good) => { if (good && this.wanted === next) this.wanted = null; });
   }
 
   // A model for the new task: one that cannot follow gives way to the paper's circuit.
@@ -124,7 +137,7 @@ class App {
   changeModel(index, patch, whole = false) {
     const models = copyOf((this.wanted ?? this.state).models);
     models[index] = whole ? patch : { ...models[index], ...patch };
-    this.change({ models }, `models.${index}`);
+    this.change({ models });
   }
 
   takeTask(index, model) {
@@ -132,13 +145,13 @@ class App {
     const next = { ...this.state, ...patch };
     const models = this.state.models.map((choice, n) => (n === index ? { kind: "trained", name: model.name } : patch.lags ? this.suited(choice, next) : choice));
     this.wanted = null;
-    this.change({ ...patch, models }, `models.${index}`);
+    this.change({ ...patch, models });
   }
 
   drawAnother() {
     const seeds = this.source.fixed ? this.source.record.seeds : null;
     const seed = seeds ? seeds[(seeds.indexOf(this.state.seed) + 1) % seeds.length] : this.state.seed + 1;
-    this.change({ seed, revealed: false, query: null }, "seed");
+    this.change({ seed, revealed: false, query: null });
     $("sequence-panel").scrollIntoView({ block: "nearest" });
   }
 
@@ -146,7 +159,7 @@ class App {
     if (this.source.fixed || token >= this.state.states) return;
     const query = this.query();
     const edits = this.state.edits.filter(([position]) => position !== query);
-    this.change({ edits: [...edits, [query, token]].sort((a, b) => a[0] - b[0]) }, "edits");
+    this.change({ edits: [...edits, [query, token]].sort((a, b) => a[0] - b[0]) });
   }
 
   // Where the page looks: nothing to compute, only to draw.
@@ -244,7 +257,7 @@ class App {
     this.guessKey = key;
     if (revealed) {
       const name = element("span", "told", {}, `lag ${this.view.lag}`);
-      name.style.color = lagColour(this.view.lag);
+      name.style.color = lagInk(this.view.lag);
       const judged = this.told === null ? "This sequence was made with " : this.told === this.view.lag ? "Right: it was made with " : `You said lag ${this.told}; it was made with `;
       $("guess").replaceChildren(judged, name);
       return;
@@ -260,7 +273,12 @@ class App {
     $("guess").replaceChildren("Which lag made it?", ...choices, reveal);
   }
 
+  // A certificate is about the weights: the tokens do not matter.
   certify() {
+    const { lags, states, length, matrix, models } = this.state;
+    const weights = JSON.stringify({ lags, states, length, matrix, models });
+    if (weights === this.certified) return;
+    this.certified = weights;
     clearTimeout(this.certifying);
     this.state.models.forEach((choice, index) => {
       if (choice.kind === "trained") this.cards.say(index, "Learned, not written: there is no closed form to check it against.");
@@ -271,16 +289,16 @@ class App {
       if (choice.kind === "trained") return;
       try {
         const found = await this.source.certificate(state, index);
-        if (same(computed(state), computed(this.state))) this.cards.showVerdict(index, found);
+        if (this.certified === weights) this.cards.showVerdict(index, found);
       } catch (error) {
-        this.cards.say(index, `No certificate: ${error.message}`);
+        if (this.certified === weights) this.cards.say(index, `No certificate: ${error.message}`);
       }
     }), 350);
   }
 
   remember() {
     clearTimeout(this.remembering);
-    this.remembering = setTimeout(() => history.replaceState(null, "", `#${toFragment(this.state)}`), 120);
+    this.remembering = setTimeout(() => history.replaceState(null, "", `#${this.fragment()}`), 120);
   }
 
   problem(field, words) {
@@ -307,64 +325,6 @@ class App {
     $("failure").hidden = false;
   }
 
-  tokenMenu(open) {
-    const menu = $("token-menu");
-    menu.hidden = !open || this.source.fixed;
-    if (menu.hidden) return;
-    const token = this.view.arrays.tokens[this.query()];
-    menu.replaceChildren(...Array.from({ length: this.state.states }, (_, s) => {
-      const button = element("button", "", { type: "button", "aria-label": `make it ${s}`, "aria-pressed": String(s === token) }, String(s));
-      button.style.background = stateColour(s);
-      button.style.color = stateInk(s);
-      button.addEventListener("click", () => { this.tokenMenu(false); this.setToken(s); $("sequence").focus(); });
-      return button;
-    }));
-    const host = $("sequence");
-    const { middle } = across(host.clientWidth, this.window());
-    const left = host.offsetLeft + middle(this.query()) - menu.offsetWidth / 2;
-    menu.style.left = `${Math.max(6, Math.min(left, host.offsetLeft + host.clientWidth - menu.offsetWidth))}px`;
-    menu.style.top = `${host.offsetTop + host.clientHeight - 20}px`;
-  }
-
-  listen() {
-    $("sequence").addEventListener("click", (event) => {
-      const box = $("sequence").getBoundingClientRect();
-      const { lo, hi } = this.window();
-      const { gutter, cell } = across(box.width, { lo, hi });
-      const position = lo + Math.floor((event.clientX - box.left - gutter) / cell);
-      if (position < lo || position >= hi) return;
-      this.player.stop();
-      this.look({ query: position });
-      this.tokenMenu(true);
-    });
-    document.addEventListener("pointerdown", (event) => {
-      if (!$("token-menu").contains(event.target) && !$("sequence").contains(event.target)) this.tokenMenu(false);
-    });
-    document.addEventListener("keydown", (event) => this.key(event));
-    $("forward").addEventListener("click", () => this.step(1));
-    $("back").addEventListener("click", () => this.step(-1));
-    $("to-start").addEventListener("click", () => this.look({ query: 0 }));
-    $("play").addEventListener("click", () => { this.justBegun = true; }, { capture: true });
-    $("zoom-in").addEventListener("click", () => this.zoom(2));
-    $("zoom-out").addEventListener("click", () => this.zoom(0.5));
-    $("arcs").addEventListener("change", () => this.look({ arcs: $("arcs").value }));
-    $("compare").addEventListener("click", () => this.change({ models: [...this.state.models, this.second()] }, "models"));
-    for (const [id, evidence] of [["race-weight", false], ["race-evidence", true]]) {
-      $(id).addEventListener("click", () => {
-        this.evidence = evidence;
-        $("race-weight").setAttribute("aria-pressed", String(!evidence));
-        $("race-evidence").setAttribute("aria-pressed", String(evidence));
-        this.drawLook();
-      });
-    }
-    $("copy-link").addEventListener("click", () => copy(`${location.href.split("#")[0]}#${toFragment(this.state)}`, (words) => this.notice(words)));
-    $("copy-python").addEventListener("click", async () => copy(await this.source.python(this.state), (words) => this.notice(words)));
-    $("retry").addEventListener("click", () => (this.state ? this.request(this.wanted ?? copyOf(this.state), null) : this.begin()));
-    window.addEventListener("hashchange", () => { if (location.hash.length > 1 && location.hash.slice(1) !== toFragment(this.state)) { this.wanted = null; this.begin(); } });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { forgetTheme(); if (this.view) this.drawAll(); });
-    new ResizeObserver(() => { if (this.view) this.drawLook(); }).observe($("main"));
-  }
-
   second() {
     if (this.known.saved) return (this.known.saved.find(({ choice }) => choice.kind === "bayes") ?? this.known.saved[0]).choice;
     return this.state.models[0].kind === "bayes" ? {} : { kind: "bayes" };
@@ -374,27 +334,6 @@ class App {
     this.look({ zoom: Math.max(1, Math.min(16, this.state.zoom * factor)) });
   }
 
-  key(event) {
-    const inField = event.target.closest("input, select, textarea, dialog, [role=radio]");
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.state) return;
-    if (event.key === "Escape") { this.tokenMenu(false); return; }
-    if (inField) return;
-    const onButton = event.target.closest("button, summary, a");
-    const size = this.state.length;
-    const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -size, End: size };
-    const onSequence = event.target.id === "sequence";
-    if (event.key in moves && (onSequence || event.key === "ArrowLeft" || event.key === "ArrowRight")) {
-      event.preventDefault();
-      this.look({ query: Math.max(0, Math.min(size - 1, this.query() + moves[event.key])) });
-    } else if (event.key === " " && !onButton) {
-      event.preventDefault();
-      this.justBegun = true;
-      this.player.toggle();
-    } else if (event.key === "Enter" && onSequence) this.tokenMenu(true);
-    else if (/^[0-9]$/.test(event.key) && !onButton) this.setToken(Number(event.key));
-    else if (event.key === "+" || event.key === "=") this.zoom(2);
-    else if (event.key === "-") this.zoom(0.5);
-  }
 }
 
 const app = new App();

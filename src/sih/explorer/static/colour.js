@@ -19,6 +19,11 @@ export function forgetTheme() { theme = null; }
 const themed = (colour) => (colour.startsWith("#") ? colour : currentTheme()[colour]);
 
 export const lagColour = (lag) => themed(LAGS[(lag - 1) % LAGS.length]);
+// For words: the colour with some ink in it, so that orange can be read on white.
+export function lagInk(lag) {
+  const [colour, ink] = [rgb(lagColour(lag)), rgb(currentTheme().ink)];
+  return `rgb(${colour.map((c, n) => Math.round(0.62 * c + 0.38 * ink[n])).join(", ")})`;
+}
 // Lags 9 to 16 repeat the colours of 1 to 8; their lines are dashed.
 export const lagDash = (lag) => (lag > LAGS.length ? "5 3" : "none");
 

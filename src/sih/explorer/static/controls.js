@@ -24,24 +24,24 @@ export class Controls {
     $("draw").addEventListener("click", onDraw);
     this.matrix = new MatrixEditor({
       grid: $("matrix-grid"), name: $("row-name"), sliders: $("row-sliders"), text: $("row-text"), editor: $("row-editor"),
-      onRows: (rows) => onChange({ matrix: { kind: "rows", rows } }, "matrix"), onProblem: (words) => onProblem("matrix", words),
+      onRows: (rows) => onChange({ matrix: { kind: "rows", rows } }), onProblem: (words) => onProblem("matrix", words),
     });
   }
 
   toggle(lag) {
     const now = this.state.lags;
-    this.onChange({ lags: now.includes(lag) ? now.filter((other) => other !== lag) : [...now, lag].sort((a, b) => a - b) }, "lags");
+    this.onChange({ lags: now.includes(lag) ? now.filter((other) => other !== lag) : [...now, lag].sort((a, b) => a - b) });
   }
 
   numberTyped(name) {
     const patch = { [name]: wholeOf($(name)) };
     const kept = this.state.matrix;
     if (name === "states" && kept.kind === "rows") patch.matrix = {};  // rows do not stretch to more states
-    this.onChange(patch, name);
+    this.onChange(patch);
   }
 
   matrixKind(kind) {
-    if (kind === "rows") this.onChange({ matrix: { kind, rows: this.matrix.P } }, "matrix");
+    if (kind === "rows") this.onChange({ matrix: { kind, rows: this.matrix.P } });
     else this.matrixChange({ kind });
   }
 
@@ -52,7 +52,7 @@ export class Controls {
     if (next.kind === "dirichlet") delete next.kind;
     if (next.seed === 0) delete next.seed;
     if (next.concentration === 1) delete next.concentration;
-    this.onChange({ matrix: next }, "matrix");
+    this.onChange({ matrix: next });
   }
 
   show(state, view, fixed) {

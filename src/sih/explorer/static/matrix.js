@@ -113,7 +113,7 @@ function rounded(row) {
   return short;
 }
 
-export function stateTag(state) {
+function stateTag(state) {
   const tag = element("span", "state", {}, String(state));
   tag.style.background = stateColour(state);
   tag.style.color = stateInk(state);

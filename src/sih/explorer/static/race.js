@@ -1,14 +1,14 @@
 // The evidence race: along the sequence, how much each way of choosing believes in each lag, and when it has decided.
 
 import { decision, row } from "./data.js";
-import { currentTheme, lagColour, lagDash } from "./colour.js";
+import { currentTheme, lagColour, lagDash, lagInk } from "./colour.js";
 import { across, drawing, line, path, tag, text, ticks } from "./svg.js";
 
 const HEIGHT = 74;
 const GAP = 26;
 const NATS = 20;
 
-export function racers({ view, state }) {
+function racers({ view, state }) {
   const beta = state.models[0].beta ?? 100;
   const found = [
     { name: "Exact posterior", key: "log_weights/posterior" },
@@ -61,7 +61,7 @@ export function drawRace(scene, width) {
     if (!narrow) {
       const now = row(logs, query, state.lags.length);
       const best = now.indexOf(Math.max(...now));
-      parts.push(text(width - right + 6, top + 13, `lag ${state.lags[best]}`, { fill: lagColour(state.lags[best]), "font-weight": 650 }));
+      parts.push(text(width - right + 6, top + 13, `lag ${state.lags[best]}`, { fill: lagInk(state.lags[best]), "font-weight": 650 }));
       parts.push(text(width - right + 6, top + 28, Math.exp(now[best]).toFixed(2), { fill: theme.soft }));
     }
     top += HEIGHT + GAP;

@@ -1,7 +1,7 @@
 // The sequence: coloured tokens, and arcs from the position looked at to the keys it attends.
 
 import { attention, headsOf } from "./data.js";
-import { currentTheme, lagColour, stateColour, stateInk } from "./colour.js";
+import { currentTheme, lagColour, lagInk, stateColour, stateInk } from "./colour.js";
 import { across, drawing, tag, text, ticks } from "./svg.js";
 
 const SKY = 92;
@@ -83,9 +83,9 @@ function arcs(scene, width) {
     const height = 12 + ((down ? GROUND : SKY) - 32) * Math.min(1, Math.abs(from - to) / (width * 0.6)) ** 0.6;
     const peak = base + (down ? 1.3 : -1.3) * height;
     const colour = lag ? lagColour(lag) : theme.ink;
-    const several = wanted === "all" && head.layer > 1 && head.layer < last;
+    const several = wanted === "all" && !lag;
     if (weight >= 0.03 && found.length - order <= 6 && !several) {
-      labels.push({ at: (from + to) / 2, y: down ? base + height + 10 : base - height - 3, words: weight.toFixed(2), colour, weight, down });
+      labels.push({ at: (from + to) / 2, y: down ? base + height + 10 : base - height - 3, words: weight.toFixed(2), colour: lag ? lagInk(lag) : theme.ink, weight });
     }
     if (key === query) {
       return tag("circle", { cx: from, cy: base + (down ? 7 : -7), r: 6, fill: "none", stroke: colour, "stroke-width": 1 + 3 * weight });

@@ -3,7 +3,7 @@
 import { unpack } from "./data.js";
 import { same } from "./state.js";
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(message, field) { super(message); this.field = field; }
 }
 
@@ -23,7 +23,7 @@ async function ask(path, body, signal) {
   return answer;
 }
 
-export class Server {
+class Server {
   fixed = false;
   async models() { return (await ask("api/models")).json(); }
   async view(state, signal) { return unpack(await (await ask("api/view", state, signal)).arrayBuffer()); }
@@ -32,7 +32,7 @@ export class Server {
 }
 
 // A saved page: a few sequences, each with every model, a view a pair of them (`export.py`).
-export class Saved {
+class Saved {
   fixed = true;
   constructor(record) { this.record = record; this.views = new Map(); }
 

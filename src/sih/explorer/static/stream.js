@@ -6,7 +6,7 @@ import { element } from "./maps.js";
 import { lagOf } from "./sequence.js";
 
 // What a circuit reads and writes at the query: [{name, kind, ...values}].
-export function blocksOf({ view, state, query }, model) {
+function blocksOf({ view, state, query }, model) {
   const described = view.models[model];
   const { length, lags, states } = state;
   const tokens = view.arrays.tokens;

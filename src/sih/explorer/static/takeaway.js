@@ -4,7 +4,7 @@ import { currentTheme } from "./colour.js";
 import { drawing, tag, text } from "./svg.js";
 
 // A panel as one SVG: what is SVG in it as it is, canvases as pictures, captions and names as text, each in its place.
-export function panelSvg(panel) {
+function panelSvg(panel) {
   const theme = currentTheme();
   const body = panel.getBoundingClientRect();
   const title = panel.querySelector("h2").textContent;
@@ -22,12 +22,13 @@ export function panelSvg(panel) {
   }
   for (const words of panel.querySelectorAll("figcaption button, .layer > p, .block code, h3")) {
     const { x, y, height } = place(words);
-    parts.push(text(x, y + height / 2 + 4, words.textContent, { fill: theme.soft, "font-size": 12 }));
+    const spoken = [...words.childNodes].map((part) => part.textContent).join("  ");
+    parts.push(text(x, y + height / 2 + 4, spoken, { fill: theme.soft, "font-size": 12 }));
   }
   return drawing(body.width, Math.round(body.height), parts.join(""));
 }
 
-export async function panelPng(panel) {
+async function panelPng(panel) {
   const svg = panelSvg(panel);
   const picture = new Image();
   picture.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
@@ -40,7 +41,7 @@ export async function panelPng(panel) {
   return new Promise((resolve) => { canvas.toBlob(resolve, "image/png"); });
 }
 
-export function download(blob, name) {
+function download(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
