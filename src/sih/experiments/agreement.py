@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from sih.experiments import style
 from sih.experiments.attention import Measured, measured
 from sih.experiments.comparison import KEYS, LAYERS, Agreement, Reference, agreement, headline, reference
-from sih.experiments.contenders import FRESH_SEED, available
+from sih.experiments.contenders import FRESH_SEED
+from sih.experiments.counterparts import find_runs
 from sih.experiments.kl_panels import Look, braces, double, legend, not_shipped
 from sih.experiments.saved import Saved
 from sih.task import sample
@@ -80,7 +81,8 @@ def models(config: Config) -> tuple[str, ...]:
 
 def compute(config: Config) -> Agreements:
     """Models of the same task see the same sequences, and the construction runs on them once."""
-    runs, missing = available(config.models)
+    found_runs, missing = find_runs(config.models)
+    runs = list(found_runs.values())
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")
     references: dict[str, Reference] = {}

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from sih.experiments import style
 from sih.experiments.attention import mass_at, match_heads, total_variation
-from sih.experiments.contenders import FRESH_SEED, available
-from sih.experiments.counterparts import counterpart, same_chains, sequence_of_lag
+from sih.experiments.contenders import FRESH_SEED
+from sih.experiments.counterparts import counterpart, find_runs, same_chains, sequence_of_lag
 from sih.experiments.kl_panels import braces
 from sih.experiments.map_panels import Map, draw_map, draw_scale
 from sih.experiments.saved import Saved
@@ -97,7 +97,8 @@ def models(config: Config) -> tuple[str, ...]:
 
 def compute(config: Config) -> Maps:
     """One sequence, the same for every row. Without any of the models there is nothing to compare: a ValueError."""
-    runs, absent = available(config.models)
+    found_runs, absent = find_runs(config.models)
+    runs = list(found_runs.values())
     missing = [f"{name}: not shipped" for name in absent]
     if not runs:
         raise ValueError(f"none of the models of this figure is there: {', '.join(config.models)}")

@@ -66,7 +66,7 @@ def draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
     for name, (colour, dashes, width) in _REFERENCES.items():
         ax.axvline(panel.kl[name].mean, color=colour, linestyle=dashes, lw=width, label=name)
     ax.set_xscale("log")
-    ax.set_xlim(left=floor)
+    ax.set_xlim(floor, 1.2 * max(found.mean for found in panel.kl.values()))
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.set(title="by heads of each layer", xlabel="mean KL (nats)")
@@ -92,7 +92,7 @@ def draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
     ax.set_yscale("log")
     ax.set(title="by heads of the second layer", xlabel="heads", ylabel="mean KL (nats)")
     _plain(ax.yaxis)
-    ax.legend(loc="upper right")
+    ax.legend(loc="best")
 
 
 def _plain(axis: Axis) -> None:
