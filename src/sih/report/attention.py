@@ -60,7 +60,7 @@ layer_2_diagonals = _attention(
     "share of the variance of the second layer's scores within a query that the offset alone explains (1 for the "
     "construction)",
     Rule("at least", 0.5, 0.25),
-    "The trained second layers compare positions, but mostly by more than their offset: aggregation has many solutions.",
+    "The trained second layers compare positions, but by more than their offset: aggregation has many solutions.",
     "layer 2, by offset",
 )  # fmt: skip
 layer_3_maps = _attention(
