@@ -31,9 +31,13 @@ def test_stopped_by_ctrl_c_it_leaves_nothing_half_done(tmp_path: Path) -> None:
     assert "Traceback" not in said
     assert not list(tmp_path.rglob(".*.part"))
     with pytest.raises(ProcessLookupError):  # no worker is left in the group
-        for _ in range(50):
-            os.killpg(process.pid, 0)
-            time.sleep(0.2)
+        _wait_for_the_last_of(process.pid)
+
+
+def _wait_for_the_last_of(group: int) -> None:
+    for _ in range(50):
+        os.killpg(group, 0)
+        time.sleep(0.2)
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def draw(data: Teaser) -> Figure:
             _draw_sequence(ax, data, data.examples[str(k)], k)
             _label(ax, f"data:\nlag {k}")
         _draw_question(rows[-1], data)
-        _label(rows[-1], f"task:\nlag in {braces(lags)}")
+        _label(rows[-1], f"task: lag\nin {braces(lags)}")
         axes = bottom.subplots(1, len(data.maps))
         for ax, attention, title, heads in zip(axes, data.maps, _TITLES, data.heads, strict=True):
             image = draw_map(ax, attention, f"head 1 of {heads}" if heads > 1 else "")
@@ -138,7 +138,7 @@ def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None)
         ax.add_patch(Circle((i, 0), 0.34, facecolor=colour, alpha=chain, lw=0))
         ax.add_patch(Circle((i, 0), 0.34, fill=False, edgecolor=style.BLACK, lw=0.5))
         ax.text(i, 0, chr(ord("a") + state), ha="center", va="center_baseline", fontsize=7)
-    ax.set_xlim(-0.6, data.config.shown + 3.2)
+    ax.set_xlim(-2.6, data.config.shown + 3.6)
     ax.set_ylim(-0.5, 0.55 + 0.27 * max(data.config.lags))
     ax.set_aspect("equal")
     ax.axis("off")
@@ -163,7 +163,7 @@ def _arrow(ax: Axes, start: int, end: int, colour: str, dashes: Any) -> None:
 
 
 def _label(ax: Axes, text: str) -> None:
-    ax.text(-0.01, 0.25, text, transform=ax.transAxes, ha="right", va="center", fontsize=8, linespacing=1.3)
+    ax.text(-0.7, 0, text, ha="right", va="center", fontsize=8, linespacing=1.3)
 
 
 def _colour(data: Teaser, lag: int) -> str:

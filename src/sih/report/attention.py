@@ -53,6 +53,16 @@ layer_1_maps = _attention(
     ALIKE, "The trained head does its part in another way, or looks at further positions too.",
     "variation, layer 1",
 )  # fmt: skip
+layer_2_diagonals = _attention(
+    "layer-2-diagonals", "Sec. 6, attention maps; Fig. 5",
+    "The second layer's attention has a clear diagonal pattern, if not the construction's own.",
+    "share",
+    "share of the variance of the second layer's scores within a query that the offset alone explains (1 for the "
+    "construction)",
+    Rule("at least", 0.5, 0.25),
+    "The trained second layers compare positions, but by more than their offset: aggregation has many solutions.",
+    "layer 2, by offset",
+)  # fmt: skip
 layer_3_maps = _attention(
     "layer-3-maps", "Sec. 6, attention maps; Fig. 5",
     "The third layer's attention is nearly the same, trained and constructed.",
@@ -73,4 +83,4 @@ layer_3_selects = _attention(
     "selected",
 )  # fmt: skip
 
-PAPER: tuple[Judge, ...] = (layer_1_scores, layer_1_maps, layer_3_maps, layer_3_selects)
+PAPER: tuple[Judge, ...] = (layer_1_scores, layer_1_maps, layer_2_diagonals, layer_3_maps, layer_3_selects)

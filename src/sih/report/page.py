@@ -21,6 +21,8 @@ from sih.report.rules import VERDICTS, Interval, Statement, Verdict
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = {"holds": "✓", "holds with a remark": "≈", "does not hold": "✗", "not measured": "–"}
 BEYOND = "beyond the paper"
+FULL = 1350
+"""Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
 
 def write_report(out: Path, made: Mapping[str, Made], statements: list[Statement]) -> list[Path]:
@@ -175,14 +177,17 @@ def _figure(made: Made) -> str:
     png = next(path for path in made.files if path.suffix == ".png")
     caption: str = made.entry.module.CAPTION
     alt = f"{name}: {caption.split('. ')[0].rstrip('.')}."
-    picture = base64.b64encode(png.read_bytes()).decode()
+    content = png.read_bytes()
+    picture = base64.b64encode(content).decode()
+    part = min(1.0, int.from_bytes(content[16:20]) / FULL)  # a PNG's width is there
     read = (
         f" Models: {', '.join(f'{model} ({source})' for model, source in made.models.items())}." if made.models else ""
     )
     absent = getattr(made.data, "missing", [])
     lacking = f" Left out: {'; '.join(absent)}." if absent else ""
     return (
-        f'<figure id="figure-{escape(name)}"><img src="data:image/png;base64,{picture}" alt="{escape(alt)}">'
+        f'<figure id="figure-{escape(name)}"><img style="width:{part:.0%}" '
+        f'src="data:image/png;base64,{picture}" alt="{escape(alt)}">'
         f"<figcaption><b>{escape(name)}.</b> {escape(caption + read + lacking)} "
         f"<code>sih figure {escape(name)} --out out</code></figcaption></figure>"
     )

@@ -181,7 +181,7 @@ def test_shipped_models_are_what_their_names_say(name: str) -> None:
     "name", ["standard", "standard-", "standard-1.2-x", "mlp-1.2", "standard-1..2", "standard-3.1.2"]
 )
 def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="like standard-1.2.3|increasing"):
+    with pytest.raises(ValueError, match=r"like standard-1\.2\.3|increasing"):
         named(name)
 
 

@@ -212,6 +212,7 @@ def _agreement(**numbers: float) -> Agreement:
     found: dict[str, Any] = {
         "correlation": dict.fromkeys(("lags", "causal", "tokens"), (numbers.get("correlation", 0.99), 0.001)),
         "variation": dict.fromkeys(("1", "2", "3"), (numbers.get("variation", 0.05), 0.001)),
+        "second": dict.fromkeys(("offset", "positions"), (numbers.get("second", 0.9), 0.001)),
         "shares": {name: (numbers.get("selected", 0.95), 0.001) for name in ("selected", "candidates")},
     }
     return Agreement((1, 2, 3), (1, 3, 1), (1, 3, 1), 5, uniform={}, parents=(1.0, 0.0), selected_by_lag={},
@@ -221,8 +222,8 @@ def _agreement(**numbers: float) -> Agreement:
 def test_attention() -> None:
     judges = attention.PAPER
     good = agreement.Agreements(agreement.Config(), {"standard-1.2.3": _agreement()}, {}, [])
-    assert [judge.judge(good).verdict for judge in judges] == ["holds"] * 4
-    worse = _agreement(correlation=-0.9, variation=0.5, selected=0.5)
+    assert [judge.judge(good).verdict for judge in judges] == ["holds"] * 5
+    worse = _agreement(correlation=-0.9, variation=0.5, selected=0.5, second=0.1)
     mixed = dataclasses.replace(
         good, models={**good.models, "disentangled-1.2.3": _agreement(), "standard-3.5.7": worse}
     )
@@ -233,9 +234,9 @@ def test_attention() -> None:
         assert found.interval is not None
         assert found.interval[0] < found.interval[1]
     bad = dataclasses.replace(good, models={"standard-1.2.3-seed1": worse})
-    assert [judge.judge(bad).verdict for judge in judges] == ["does not hold"] * 4
+    assert [judge.judge(bad).verdict for judge in judges] == ["does not hold"] * 5
     others = dataclasses.replace(good, models={**good.models, "standard-1.2.3-1.1.1": worse})
-    assert [judge.judge(others).verdict for judge in judges] == ["holds"] * 4  # not the construction's heads
+    assert [judge.judge(others).verdict for judge in judges] == ["holds"] * 5  # not the construction's heads
 
 
 def test_the_papers_own_training_is_read_from_runs_of_that_name() -> None:
