@@ -14,33 +14,9 @@ from sih.runs import Run
 from sih.training import TrainConfig
 
 WORDS = [
-    "train",
-    "--lags",
-    "1",
-    "2",
-    "--states",
-    "3",
-    "--length",
-    "12",
-    "--heads",
-    "1",
-    "1",
-    "--dim",
-    "8",
-    "--qk-dim",
-    "4",
-    "--batch",
-    "4",
-    "--steps",
-    "6",
-    "--evaluate-every",
-    "4",
-    "--held-out",
-    "8",
-    "--threads",
-    "1",
-    "--out",
-]
+    "train", "--lags", "1", "2", "--states", "3", "--length", "12", "--heads", "1", "1", "--dim", "8", "--qk-dim", "4",
+    "--batch", "4", "--steps", "6", "--evaluate-every", "4", "--held-out", "8", "--threads", "1", "--out",
+]  # fmt: skip
 SMALL = TrainConfig(
     lags=(1, 2), states=3, length=12, heads=(1, 1), dim=8, qk_dim=4, batch=4, steps=6, evaluate_every=4, held_out=8
 )
@@ -61,13 +37,14 @@ def test_events_say_what_the_metrics_say(tmp_path: Path, capsys: pytest.CaptureF
         assert (tmp_path / "events" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
     run, found = Run(tmp_path / "events"), scalars(tmp_path / "events")
     ml = run.evaluations[0]["ml"]
-    assert found["KL"] == [(line["step"], pytest.approx(line["kl"])) for line in run.evaluations]
-    assert found["KL over ML"] == [(line["step"], pytest.approx(line["kl"] / ml)) for line in run.evaluations]
+    for tag, unit in (("KL", 1.0), ("KL over ML", ml)):
+        assert [step for step, _ in found[tag]] == [line["step"] for line in run.evaluations]
+        assert [value for _, value in found[tag]] == pytest.approx([line["kl"] / unit for line in run.evaluations])
     losses = [value for _, value in found["loss"]]
     assert [step for step, _ in found["loss"]] == [1, 2, 3, 4, 5, 6]
     means = [line["loss"] for line in run.metrics if "loss" in line]  # of steps 1 to 4, and 5 to 6
     assert means == pytest.approx([sum(losses[:4]) / 4, sum(losses[4:]) / 2])
-    assert found["learning rate"] == [(step, pytest.approx(1e-3)) for step in range(1, 7)]
+    assert [value for _, value in found["learning rate"]] == pytest.approx([1e-3] * 6)
 
 
 def test_a_run_that_goes_on_appends(tmp_path: Path) -> None:

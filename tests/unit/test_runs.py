@@ -60,16 +60,25 @@ def test_a_finished_run_holds_what_was_trained(tmp_path: Path) -> None:
     assert run.environment["threads"] == 1
 
 
-@pytest.mark.parametrize("stop", [0, 1, 8, 13, 23])
-def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(stop: int, tmp_path: Path) -> None:
-    make(tmp_path / "whole")
-    make(tmp_path / "stopped", stop_after=stop)
+TABLES = dataclasses.replace(
+    SMALL, model="disentangled", init="harmonic", max_period=3, held=6, shorter=((10, 8),), stored="float16"
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "stop"), [*((SMALL, stop) for stop in (0, 1, 8, 13, 23)), *((TABLES, stop) for stop in (0, 5, 17))]
+)
+def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(
+    config: TrainConfig, stop: int, tmp_path: Path
+) -> None:
+    make(tmp_path / "whole", config)
+    make(tmp_path / "stopped", config, stop_after=stop)
     assert not Run(tmp_path / "stopped").finished
-    assert open_run(tmp_path / "stopped").model.config == SMALL.build().config
+    assert open_run(tmp_path / "stopped").model.config == config.build().config
     with open(tmp_path / "stopped" / "metrics.jsonl", "ab") as file:
         file.write(b'{"step": 23, "lo')  # what a killed process wrote after the checkpoint
     (tmp_path / "stopped" / ".weights.safetensors.x.part").write_bytes(b"half")
-    make(tmp_path / "stopped")
+    make(tmp_path / "stopped", config)
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert len(list((tmp_path / "stopped").iterdir())) == 4

@@ -211,19 +211,19 @@ def adam_on_tables(config: TrainConfig) -> dict[str, Tensor]:
     model, task = shared.model, config.task()
     tables = {name: table.detach().clone().requires_grad_() for name, table in shared.tables.items()}
     effects: dict[str, dict[str, Tensor]] = {}  # what one unit of each entry does to the model's weights
-    for name, table in shared.tables.items():
+    for name, own in shared.tables.items():
         columns = []
-        for entry in itertools.product(*map(range, table.shape)):
+        for entry in itertools.product(*map(range, own.shape)):
             for other in shared.tables.values():
                 other.data.zero_()
-            table.data[entry] = 1
+            own.data[entry] = 1
             shared.spread()
             columns.append({key: weight.detach().clone() for key, weight in model.named_parameters()})
         effects[name] = {key: torch.stack([column[key] for column in columns], dim=-1) for key in columns[0]}
     moments = {name: (torch.zeros_like(table), torch.zeros_like(table)) for name, table in tables.items()}
     weights: dict[str, Tensor] = {}
     for step in range(1, config.steps + 2):
-        weights = {key: torch.zeros_like(weight) for key, weight in model.named_parameters()}
+        weights = {key: torch.zeros(weight.shape) for key, weight in model.named_parameters()}
         for name, table in tables.items():
             weights = {key: weight + effects[name][key] @ table.flatten() for key, weight in weights.items()}
         if step > config.steps:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from sih.files import atomic_write
-from sih.models.checks import DTYPES, check_choice, dtype_name
+from sih.models.checks import check_choice, dtype_name
 from sih.models.disentangled import DisentangledConfig, DisentangledTransformer
 from sih.models.standard import Transformer, TransformerConfig
 
@@ -27,7 +27,6 @@ CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
     "standard": TransformerConfig,
 }
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-STORED = {"float16": torch.float16, **DTYPES}
 SHIPPED = Path(__file__).parent.parent / "shipped"
 _STORE: ContextVar[Path | None] = ContextVar("run store", default=None)
 
@@ -50,22 +49,19 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
 
 
 def weights_file(model: Model, stored: str | None = None) -> bytes:
-    """The content of a model's `weights.safetensors`; `stored` is the type of the numbers in it, the model's if None.
-
-    What is stored in another type says so, so that a file whose type is an accident is still refused.
-    """
+    """The content of `weights.safetensors`; `stored` is the type of the numbers in it, the model's own if None."""
     from safetensors.torch import save as to_bytes
 
-    metadata = {"config": json.dumps(config_of(model), sort_keys=True)}
+    own = dtype_name(model.readout.dtype)
+    check_choice("stored", stored or own, (own, "float16"))
     weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
-    if stored is not None and stored != dtype_name(model.readout.dtype):
-        check_choice("stored", stored, tuple(STORED))
-        metadata["stored"] = stored
-        weights = {name: weight.to(STORED[stored]) for name, weight in weights.items()}
+    if stored == "float16":
+        weights = {name: weight.to(torch.float16) for name, weight in weights.items()}
         for name, weight in weights.items():
             if not torch.isfinite(weight).all():
-                raise ValueError(f"weight {name!r} is too large for {stored}; store the model in its own type")
-    return to_bytes(weights, metadata=metadata)
+                raise ValueError(f"weight {name!r} is too large for float16; store the model in its own type")
+    # One entry: safetensors writes several in an order that changes from process to process.
+    return to_bytes(weights, metadata={"config": json.dumps(config_of(model), sort_keys=True)})
 
 
 def load(path: str | Path) -> Model:
@@ -134,26 +130,25 @@ def model_from(config: dict[str, Any], source: str | Path = "the configuration")
 
 
 def load_weights(model: Model, path: str | Path) -> None:
-    """Fill the model with the weights in a safetensors file, which must fit it exactly."""
+    """Fill the model with the weights in a safetensors file, which must fit it; they may be stored in float16."""
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
     wanted = model.state_dict()
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
+            written_for = (file.metadata() or {}).get("config")
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged or no safetensors file: {str(error).splitlines()[0]}") from error
-    written_for, stored = metadata.get("config"), STORED.get(metadata.get("stored", ""))
     for name, weight in wanted.items():
         if name not in found:
             raise ValueError(f"{path} has no weight {name!r}; it holds another model's weights")
-        if found[name].shape != weight.shape or found[name].dtype != (stored or weight.dtype):
+        if found[name].shape != weight.shape or found[name].dtype not in (weight.dtype, torch.float16):
             raise ValueError(
-                f"{path}: weight {name!r} should be {stored or weight.dtype} of shape {tuple(weight.shape)}; "
+                f"{path}: weight {name!r} should be {weight.dtype} of shape {tuple(weight.shape)}; "
                 f"it is {found[name].dtype} of shape {tuple(found[name].shape)}"
             )
         if not torch.isfinite(found[name]).all():

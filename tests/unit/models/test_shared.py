@@ -71,10 +71,10 @@ def test_the_gradient_is_that_of_the_loss_in_the_tables() -> None:
         values = []
         for sign in (1, -1):
             with torch.no_grad():
-                table += sign * step * way
+                table.add_(sign * step * way)
                 shared.spread()
                 values.append(next_token_loss(shared.model, tokens).item())
-                table -= sign * step * way
+                table.sub_(sign * step * way)
         slope = (values[0] - values[1]) / (2 * step)
         assert (table.grad * way).sum().item() == pytest.approx(slope, abs=1e-7, rel=1e-5), name
 
