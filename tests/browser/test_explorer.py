@@ -247,6 +247,8 @@ def test_the_whole_state_is_in_the_address(visit: Callable[..., Any]) -> None:
         query=50,
         zoom=4,
         arcs="2.1",
+        race="evidence",
+        speed=4.5,
     )
     first = visit(fragment(state))
     assert state_of(first) == state
@@ -255,6 +257,10 @@ def test_the_whole_state_is_in_the_address(visit: Callable[..., Any]) -> None:
     assert again.inner_html("#race") == first.inner_html("#race")
     assert again.inner_html("#sequence") == first.inner_html("#sequence")
     assert again.input_value("#length") == "77"
+    assert again.input_value("#speed") == "4.5"
+    assert again.get_attribute("#race-evidence", "aria-pressed") == "true"
+    again.click("#race-weight")
+    assert state_of(again).race == "weight"
 
 
 def test_a_bad_address_is_said_and_the_first_state_shown(visit: Callable[..., Any]) -> None:

@@ -53,11 +53,15 @@ def read_state(value: object) -> State:
         revealed=given.get("revealed", State.revealed),
         zoom=_whole("zoom", given.get("zoom", State.zoom), 1, 32),
         arcs=given.get("arcs", State.arcs),
+        race=given.get("race", State.race),
+        speed=_real("speed", given.get("speed", State.speed), 0, 5),
     )
     if not isinstance(state.revealed, bool):
         raise FieldError("revealed", f"revealed is true or false; got {_short(state.revealed)}")
     if not isinstance(state.arcs, str) or not re.fullmatch(r"all|[1-9]\d?(\.[1-9]\d?)?", state.arcs, re.ASCII):
         raise FieldError("arcs", f"arcs are 'all', a layer's, '3', or a head's, '2.1'; got {_short(state.arcs)}")
+    if state.race not in ("weight", "evidence"):
+        raise FieldError("race", f"race is 'weight' or 'evidence'; got {_short(state.race)}")
     return state
 
 

@@ -105,6 +105,10 @@ class State:
     zoom: int = 2
     arcs: str = "all"
     """Whose attention is drawn as arcs: a layer's, "3", a head's, "2.1", or all heads'."""
+    race: str = "weight"
+    """What the evidence race draws of each lag: its weight, or its log evidence below the best ("evidence")."""
+    speed: float = 3
+    """Of the play: 2 ** speed tokens a second."""
 
     def task(self) -> Task:
         try:

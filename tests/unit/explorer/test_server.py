@@ -157,6 +157,8 @@ NEARLY_STATES = st.fixed_dictionaries(
         "revealed": ANYTHING,
         "zoom": NUMBERS,
         "arcs": ANYTHING,
+        "race": ANYTHING,
+        "speed": NUMBERS,
     },
 )
 

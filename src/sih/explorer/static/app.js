@@ -21,7 +21,6 @@ class App {
   state = null;
   view = null;
   told = null;
-  evidence = false;
   hovered = null;
   asking = null;
 
@@ -203,7 +202,7 @@ class App {
   }
 
   scene() {
-    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.evidence, veiled: !this.state.revealed, arcs: this.hovered?.arcs ?? this.state.arcs, arcsModel: this.hovered?.model ?? 0 };
+    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.state.race === "evidence", veiled: !this.state.revealed, arcs: this.hovered?.arcs ?? this.state.arcs, arcsModel: this.hovered?.model ?? 0 };
   }
 
   drawAll() {
@@ -234,6 +233,8 @@ class App {
     this.sayPosition(scene);
     this.showGuess();
     $("arcs").value = this.state.arcs;
+    for (const race of ["weight", "evidence"]) $(`race-${race}`).setAttribute("aria-pressed", String(race === this.state.race));
+    this.player.setSpeed(this.state.speed);
     $("zoom-level").textContent = `${this.state.zoom}×`;
   }
 

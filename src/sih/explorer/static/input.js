@@ -73,14 +73,8 @@ export function listen(app) {
   $("zoom-out").addEventListener("click", () => app.zoom(0.5));
   $("arcs").addEventListener("change", () => app.look({ arcs: $("arcs").value }));
   $("compare").addEventListener("click", () => app.change({ models: [...app.state.models, app.second()] }));
-  for (const [id, evidence] of [["race-weight", false], ["race-evidence", true]]) {
-    $(id).addEventListener("click", () => {
-      app.evidence = evidence;
-      $("race-weight").setAttribute("aria-pressed", String(!evidence));
-      $("race-evidence").setAttribute("aria-pressed", String(evidence));
-      app.drawLook();
-    });
-  }
+  for (const race of ["weight", "evidence"]) $(`race-${race}`).addEventListener("click", () => app.look({ race }));
+  $("speed").addEventListener("input", () => app.look({ speed: Number($("speed").value) }));
   $("copy-link").addEventListener("click", () => copy(`${location.href.split("#")[0]}#${app.fragment()}`, (words) => app.notice(words)));
   $("copy-python").addEventListener("click", async () => copy(await app.source.python(app.state), (words) => app.notice(words)));
   $("retry").addEventListener("click", () => (app.state ? app.request(app.wanted ?? copyOf(app.state)) : app.begin()));

@@ -4,7 +4,14 @@ export class Player {
   constructor({ button, speed, onStep }) {
     Object.assign(this, { button, speed, onStep, timer: null });
     button.addEventListener("click", () => this.toggle());
-    speed.addEventListener("input", () => { if (this.timer) this.start(); });
+  }
+
+  setSpeed(speed) {
+    if (this.perSecond === 2 ** speed) return;
+    this.speed.value = speed;
+    this.perSecond = 2 ** speed;
+    this.speed.setAttribute("aria-valuetext", `${this.perSecond.toFixed(0)} tokens a second`);
+    if (this.timer) this.start();
   }
 
   get playing() { return this.timer !== null; }
@@ -13,9 +20,7 @@ export class Player {
 
   start() {
     clearInterval(this.timer);
-    const perSecond = 2 ** Number(this.speed.value);
-    this.speed.setAttribute("aria-valuetext", `${perSecond.toFixed(0)} tokens a second`);
-    this.timer = setInterval(() => { if (!this.onStep()) this.stop(); }, 1000 / perSecond);
+    this.timer = setInterval(() => { if (!this.onStep()) this.stop(); }, 1000 / this.perSecond);
     this.say("Pause", "Pause");
   }
 
