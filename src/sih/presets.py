@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sih.construction import least_heads
+from sih.models.storage import SHIPPED
+from sih.runs import CONFIG, Run
 from sih.training import TrainConfig
 
 
@@ -52,20 +54,19 @@ PRESETS: dict[str, Callable[..., TrainConfig]] = {
     "harmonic": harmonic,
 }
 
-_HELD = {"standard-1.2.3": 300, "standard-1.3.4": 300, "standard-3.5.7": 300, "standard-1.3": 333}
-"""How long the first layers are held, where it is not 400 steps."""
-
-
 def named(name: str) -> TrainConfig:
-    """The configuration of the model that ships, or would ship, under this name: KIND-LAGS[-HEADS][-dimN][-seedN].
+    """A model's configuration by name: its own if it ships, else the recipe for KIND-LAGS[-HEADS][-dimN][-seedN].
 
     Heads are those of each layer, the circuit's unless said (one in the second layer for two lags).
 
-    >>> config = named("standard-1.2.3.4.5-1.3.1")
+    >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.lags, config.heads, config.dim
-    ((1, 2, 3, 4, 5), (1, 3, 1), 64)
+    ((1, 2, 3, 4, 6), (1, 3, 1), 64)
     """
-    found = re.fullmatch(r"(standard|disentangled)-([\d.]+)(?:-([\d.]+))?(?:-dim(\d+))?(?:-seed(\d+))?", name)
+    shipped = SHIPPED / name
+    if name and (shipped / CONFIG).is_file():
+        return Run(shipped).config
+    found = re.fullmatch(r"(standard|disentangled|paper)-([\d.]+)(?:-([\d.]+))?(?:-dim(\d+))?(?:-seed(\d+))?", name)
     try:
         assert found
         kind, lags, heads = found[1], _numbers(found[2]), _numbers(found[3]) if found[3] else None
@@ -76,9 +77,9 @@ def named(name: str) -> TrainConfig:
     enough = 1 if len(lags) == 2 else least_heads(lags).heads
     changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, enough, 1), "seed": int(found[5] or 0)}
     if kind == "disentangled":
-        return paper_disentangled(**changes)
-    changes |= {"held": _HELD.get(name.split("-seed")[0], 400), "steps": 4000 if len(lags) == 2 else 3600}
-    return harmonic(**changes, dim=int(found[4] or 64), evaluate_every=100)
+        return harmonic(**changes, model=kind, evaluate_every=100)
+    changes["dim"] = int(found[4] or 64)
+    return paper(**changes) if kind == "paper" else harmonic(**changes, evaluate_every=100)
 
 
 def _numbers(dotted: str) -> tuple[int, ...]:
