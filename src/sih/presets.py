@@ -54,6 +54,7 @@ PRESETS: dict[str, Callable[..., TrainConfig]] = {
     "harmonic": harmonic,
 }
 
+
 def named(name: str) -> TrainConfig:
     """A model's configuration by name: its own if it ships, else the recipe for KIND-LAGS[-HEADS][-dimN][-seedN].
 
