@@ -172,11 +172,11 @@ def enough_heads(data: scaling.Data) -> Measured:
 
 @judged(
     "paper-training", "Sec. 6, setup",
-    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions.",
+    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; in how many steps is not said.",
     figure="recipes", rule=MATCH,
     unit="× ML",
     quantity="mean KL at the end of training over that of ML, for models named paper-...",
-    remark="Trained for as many steps as the name's run has; more may do better.",
+    remark="Of a run that was stopped while its KL still fell: so many steps are not enough, more may be.",
 )  # fmt: skip
 def paper_training(data: recipes.Data) -> Measured:
     found = [
