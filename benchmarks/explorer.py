@@ -17,10 +17,10 @@ import httpx
 import torch
 
 from benchmarks.timing import machine, medians
-from sih.explorer.packing import pack
-from sih.explorer.reading import read_state
+from sih.explorer.parse_state import read_state
 from sih.explorer.shelf import Shelf
 from sih.explorer.view import make_view
+from sih.explorer.view_bytes import pack
 
 CLIENTS, REQUESTS = 50, 200
 MODELS: list[dict[str, Any]] = [

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import sih
 from benchmarks.timing import machine, medians
-from sih.models import compiled
+from sih.models.kernels import compiled
 from sih.models.loss import Model
 
 WHOLE = 10**9

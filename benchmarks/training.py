@@ -15,7 +15,7 @@ import torch
 
 import sih
 from benchmarks.timing import machine
-from sih.training import TrainConfig, Trainer
+from sih.training.trainer import TrainConfig, Trainer
 
 CONFIGS = {
     "standard, batch 256": TrainConfig(),

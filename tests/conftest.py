@@ -1,8 +1,9 @@
 """Every shape and type annotated in `sih` is checked while the tests run."""
 
+import support.typecheck  # noqa: F401 (the hook below finds it by name)
 from jaxtyping import install_import_hook
 
-with install_import_hook("sih", "typecheck.checked"):
+with install_import_hook("sih", "support.typecheck.checked"):
     import sih
 
 import pytest

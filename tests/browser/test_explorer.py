@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import sih
-from sih.explorer.reading import fragment, from_fragment
+from sih.explorer.parse_state import fragment, from_fragment
 from sih.explorer.state import Matrix, ModelChoice, State
 from sih.explorer.view import draw_sequence
 

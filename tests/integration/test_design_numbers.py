@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sih.experiments import predictors
+from sih.experiments import reference_predictors as predictors
 
 # T = 128, S = 5, Dirichlet(1) rows, positions past the first max_lag; from an independent computation of similar size.
 KNOWN = {

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import sih
 from sih.construction import circuit_weights
-from sih.experiments.printed import A2_134, A3_13, BETA, LAM, printed, task
+from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, printed, task
 
 
 def index(length: int) -> tuple[Tensor, Tensor]:

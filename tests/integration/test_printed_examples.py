@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sih
-from sih.experiments.printed import (
+from sih.experiments.paper_matrices import (
     A1_123,
     A2_13,
     A2_123,

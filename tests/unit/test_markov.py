@@ -5,11 +5,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import oracles
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support import oracles
 
 import sih
 from sih.markov import check_ergodic

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import math
 
-import oracles
 import pytest
 import torch
 from hypothesis import given
-from strategies import tasks_with_tokens
+from support import oracles
+from support.strategies import tasks_with_tokens
 
 import sih
 from sih.task import Task

@@ -3,12 +3,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import oracles
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import tasks_with_tokens
+from support import oracles
+from support.strategies import tasks_with_tokens
 from torch import Tensor
 
 import sih

@@ -16,23 +16,23 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "sample": ("sih.cli.sample:sample", "draw sequences from interleaved Markov chains"),
-    "predict": ("sih.cli.predict:predict", "predict the next token of every sequence at every position"),
-    "claim": ("sih.cli.claim:claim", "compute Claim 1 exactly, for one matrix or many"),
-    "claim search": ("sih.cli.claim:search", "look for a counterexample to Claim 1"),
+    "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
+    "predict": ("sih.cli.predict_command:predict", "predict the next token of every sequence at every position"),
+    "claim": ("sih.cli.claim_command:claim", "compute Claim 1 exactly, for one matrix or many"),
+    "claim search": ("sih.cli.claim_command:search", "look for a counterexample to Claim 1"),
     "claim rates": ("sih.cli.claim_consequences:rates", "how often each rule picks the wrong lag, and exact exponents"),
     "claim beta": ("sih.cli.claim_consequences:beta", "the estimator against beta, beside BMA and ML"),
-    "heads": ("sih.cli.heads:heads", "the least number of second-layer heads for a set of lags, and why"),
-    "construct": ("sih.cli.construct:construct", "write a circuit's weights by hand, with their certificate"),
-    "verify": ("sih.cli.construct:verify", "check a saved circuit against its closed form"),
-    "train": ("sih.cli.train:train", "train a model; the same command goes on where a run stopped"),
-    "runs": ("sih.cli.runs:runs", "list training runs and compare them"),
-    "runs show": ("sih.cli.runs:show", "plot a run's loss and KL"),
-    "runs rm": ("sih.cli.runs:remove", "remove a run, after asking"),
-    "models": ("sih.cli.models:models", "list the trained models that come with the package"),
-    "explore": ("sih.cli.explore:explore", "see the circuit choose: an interactive page"),
-    "figure": ("sih.cli.figure:figure", "make one figure of the paper by name"),
-    "reproduce": ("sih.cli.reproduce:reproduce", "make every figure, and the report that says what held"),
+    "heads": ("sih.cli.heads_command:heads", "the least number of second-layer heads for a set of lags, and why"),
+    "construct": ("sih.cli.construct_command:construct", "write a circuit's weights by hand, with their certificate"),
+    "verify": ("sih.cli.construct_command:verify", "check a saved circuit against its closed form"),
+    "train": ("sih.cli.train_command:train", "train a model; the same command goes on where a run stopped"),
+    "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
+    "runs show": ("sih.cli.runs_command:show", "plot a run's loss and KL"),
+    "runs rm": ("sih.cli.runs_command:remove", "remove a run, after asking"),
+    "models": ("sih.cli.models_command:models", "list the trained models that come with the package"),
+    "explore": ("sih.cli.explore_command:explore", "see the circuit choose: an interactive page"),
+    "figure": ("sih.cli.figure_command:figure", "make one figure of the paper by name"),
+    "reproduce": ("sih.cli.reproduce_command:reproduce", "make every figure, and the report that says what held"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sih.experiments import beta as beta_experiment
-from sih.experiments import style
 from sih.experiments import wrong_lag as rates_experiment
+from sih.figures import style
 from sih.files import atomic_write
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from sih.cli.train import command_of, run_to_the_end
-from sih.experiments.registry import Entry
+from sih.cli.train_command import command_of, run_to_the_end
+from sih.experiments.table import Entry
 from sih.models.storage import run_store, shipped_folder
-from sih.presets import named
-from sih.recording import Recorder
-from sih.runs import CONFIG, Run
-from sih.training import DivergedError, TrainConfig, Trainer
+from sih.runs.run import CONFIG, Run
+from sih.runs.run_writer import Recorder
+from sih.training.presets import named
+from sih.training.trainer import DivergedError, TrainConfig, Trainer
 
 
 def missing_models(entries: Iterable[Entry], store: Path) -> list[str]:

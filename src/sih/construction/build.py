@@ -10,9 +10,9 @@ import torch
 
 from sih.construction.bayes import LOG_ZERO, ROUNDING, best_tempering
 from sih.construction.circuit import ZERO, Circuit, Evidence, Target, one_residue_a_head
-from sih.construction.fewer import head_offsets
+from sih.construction.heads.fewer import head_offsets
 from sih.construction.layers import set_first_layer, set_readout, set_second_layer, set_third_layer
-from sih.models.disentangled import DisentangledTransformer
+from sih.models.disentangled.dense import DisentangledTransformer
 from sih.task import Task
 
 LIMIT = {torch.float64: 1e8, torch.float32: 1e4}

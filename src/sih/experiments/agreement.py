@@ -1,6 +1,6 @@
 """How far trained models agree with the construction, in numbers (paper, Sec. 6, "Trained vs constructed ...").
 
-Every model on fresh sequences of its own task; what is measured is in `sih.experiments.comparison`.
+Every model on fresh sequences of its own task; what is measured is in `sih.analysis.distances`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments import style
-from sih.experiments.attention import Measured, measured
-from sih.experiments.comparison import KEYS, LAYERS, Agreement, Reference, agreement, headline, reference
-from sih.experiments.contenders import FRESH_SEED
-from sih.experiments.counterparts import find_runs
-from sih.experiments.kl_panels import Look, braces, double, legend, not_shipped
-from sih.experiments.saved import Saved
+from sih.analysis.correlation import Measured, measured
+from sih.analysis.distances import KEYS, LAYERS, Agreement, Reference, agreement, headline, reference
+from sih.analysis.reference_circuit import find_runs
+from sih.artifacts.record_json import Saved
+from sih.experiments.compared import FRESH_SEED
+from sih.figures import style
+from sih.figures.kl_curves import Look, braces, double, legend, not_shipped
 from sih.task import sample
 
 NAME = "agreement"

@@ -13,14 +13,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.experiments import style
-from sih.experiments.attention import mass_at, match_heads, total_variation
-from sih.experiments.contenders import FRESH_SEED
-from sih.experiments.counterparts import counterpart, find_runs, same_chains, sequence_of_lag
-from sih.experiments.kl_panels import braces
-from sih.experiments.map_panels import Map, draw_map, draw_scale
-from sih.experiments.saved import Saved
-from sih.runs import Run
+from sih.analysis.correlation import mass_at, match_heads, total_variation
+from sih.analysis.reference_circuit import counterpart, find_runs, same_chains, sequence_of_lag
+from sih.artifacts.record_json import Saved
+from sih.experiments.compared import FRESH_SEED
+from sih.figures import style
+from sih.figures.heat_maps import Map, draw_map, draw_scale
+from sih.figures.kl_curves import braces
+from sih.runs.run import Run
 from sih.task import Task
 
 NAME = "attention_maps"

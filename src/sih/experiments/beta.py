@@ -14,8 +14,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.experiments import style
-from sih.experiments.saved import Saved
+from sih.artifacts.record_json import Saved
+from sih.figures import style
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.predictors import Evidence, bma, maximum_likelihood, selective

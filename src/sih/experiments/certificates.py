@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
+from sih.artifacts.record_json import Saved
 from sih.construction import construct, verify
-from sih.experiments import style
-from sih.experiments.kl_panels import braces
-from sih.experiments.saved import Saved
+from sih.figures import style
+from sih.figures.kl_curves import braces
 from sih.markov import random_transition_matrix
 from sih.task import Task
 

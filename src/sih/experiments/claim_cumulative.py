@@ -10,8 +10,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.experiments import style
-from sih.experiments.saved import Saved
+from sih.artifacts.record_json import Saved
+from sih.figures import style
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
 from sih.theory.monte_carlo import PAPER_LAGS, ensemble

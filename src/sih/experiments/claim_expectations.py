@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from sih.experiments import style
-from sih.experiments.saved import Saved
+from sih.artifacts.record_json import Saved
+from sih.figures import style
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, ensemble
 

@@ -12,11 +12,11 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.experiments import style
-from sih.experiments.contenders import circuits_for
-from sih.experiments.kl_panels import Look, braces, draw_panels, standard_error
-from sih.experiments.kl_panels import mean as mean_of
-from sih.experiments.saved import Saved
+from sih.artifacts.record_json import Saved
+from sih.experiments.compared import circuits_for
+from sih.figures import style
+from sih.figures.kl_curves import Look, braces, draw_panels, standard_error
+from sih.figures.kl_curves import mean as mean_of
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood

@@ -16,10 +16,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from sih.artifacts.record_json import Saved
 from sih.construction import ConstructedTransformer, circuit_weights, construct
-from sih.experiments import style
-from sih.experiments.printed import A2_134, A3_13, BETA, LAM, task
-from sih.experiments.saved import Saved
+from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, task
+from sih.figures import style
 from sih.predictors import mixture
 from sih.task import Task, sample
 

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from sih.analysis.reference_circuit import sequence_of_lag
+from sih.artifacts.record_json import Saved
 from sih.construction import construct
-from sih.experiments import style
-from sih.experiments.counterparts import sequence_of_lag
-from sih.experiments.saved import Saved
+from sih.figures import style
 from sih.markov import random_transition_matrix
 from sih.task import Task
 

@@ -11,26 +11,18 @@ from dataclasses import dataclass
 import torch
 from matplotlib.figure import Figure
 
+from sih.analysis.reference_circuit import find_runs
+from sih.artifacts.record_json import Saved
 from sih.construction import construct, least_heads
-from sih.experiments import style
-from sih.experiments.contenders import (
-    FRESH_SEED,
-    circuit_law,
-    grouped,
-    same_task,
-    scored,
-    trained_law,
-    with_seeds,
-)
-from sih.experiments.counterparts import find_runs
-from sih.experiments.kl_panels import braces, not_shipped
-from sih.experiments.lines import Panel, panel
-from sih.experiments.saved import Saved
-from sih.experiments.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
+from sih.experiments.compared import FRESH_SEED, circuit_law, grouped, same_task, scored, trained_law, with_seeds
+from sih.experiments.curves import Panel, panel
+from sih.figures import style
+from sih.figures.kl_curves import braces, not_shipped
+from sih.figures.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
 from sih.predictors import bma, maximum_likelihood
-from sih.runs import Run
+from sih.runs.run import Run
 from sih.task import Task, sample
-from sih.train_config import TrainConfig
+from sih.training.config import TrainConfig
 
 NAME = "scaling"
 CAPTION = (

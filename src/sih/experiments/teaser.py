@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from sih.experiments import style
-from sih.experiments.attention import mass_at
-from sih.experiments.counterparts import counterpart, sequence_of_lag
-from sih.experiments.kl_panels import braces
-from sih.experiments.map_panels import Map, draw_map, draw_scale
-from sih.experiments.saved import Saved
+from sih.analysis.correlation import mass_at
+from sih.analysis.reference_circuit import counterpart, sequence_of_lag
+from sih.artifacts.record_json import Saved
+from sih.figures import style
+from sih.figures.heat_maps import Map, draw_map, draw_scale
+from sih.figures.kl_curves import braces
 from sih.markov import random_transition_matrix
 from sih.task import Task
 

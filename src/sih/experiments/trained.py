@@ -13,9 +13,10 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from sih.analysis.reference_circuit import find_runs
+from sih.artifacts.record_json import Saved
 from sih.construction import least_heads
-from sih.experiments import style
-from sih.experiments.contenders import (
+from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,
     circuits_for,
@@ -25,14 +26,13 @@ from sih.experiments.contenders import (
     trained_law,
     with_seeds,
 )
-from sih.experiments.counterparts import find_runs
-from sih.experiments.kl_panels import Band, Look, braces, draw_panels, not_shipped
-from sih.experiments.lines import Line, Panel, line, panel
-from sih.experiments.saved import Saved
+from sih.experiments.curves import Line, Panel, line, panel
+from sih.figures import style
+from sih.figures.kl_curves import Band, Look, braces, draw_panels, not_shipped
 from sih.predictors import bma, maximum_likelihood
-from sih.runs import Run
+from sih.runs.run import Run
 from sih.task import Batch, Task, sample
-from sih.train_config import TrainConfig
+from sih.training.config import TrainConfig
 
 NAME = "trained"
 CAPTION = (

@@ -14,8 +14,8 @@ from jaxtyping import Bool
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.experiments import style
-from sih.experiments.saved import Saved
+from sih.artifacts.record_json import Saved
+from sih.figures import style
 from sih.task import Batch, Task, sample
 from sih.theory.monte_carlo import ensemble
 from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability

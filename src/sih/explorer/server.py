@@ -18,14 +18,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sih.explorer.circuit_check import verdict
 from sih.explorer.guard import Guard, RefusedError, read_json, refusal
-from sih.explorer.packing import pack
+from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.reading import read_state
 from sih.explorer.shelf import Shelf
 from sih.explorer.state import CIRCUITS, FieldError
-from sih.explorer.verdict import verdict
 from sih.explorer.view import make_view
+from sih.explorer.view_bytes import pack
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

@@ -11,7 +11,7 @@ import torch
 
 from sih.explorer.state import FieldError
 from sih.models.storage import Model, shipped_folder, shipped_names
-from sih.runs import Run
+from sih.runs.run import Run
 from sih.task import Task
 
 

@@ -1,7 +1,8 @@
 """A state of the page -> everything it draws, as arrays by name.
 
 One sequence, its lag, what each predictor and model makes of it at every position. Blocks of the stream are products of
-the attention matrices (`sih.models.derived`), so the page makes those of the position it looks at by itself.
+the attention matrices (`sih.models.disentangled.lazy_trace`), so the page makes those of the position it looks at
+by itself.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from torch import Tensor
 
 from sih.construction import Circuit, least_heads
 from sih.construction.build import plan
-from sih.explorer import lean
 from sih.explorer.shelf import Shelf
 from sih.explorer.state import FieldError, ModelChoice, State
 from sih.metrics import kl_to_truth
-from sih.models.standard import Transformer
+from sih.models.disentangled import written as lean
+from sih.models.standard.transformer import Transformer
 from sih.models.storage import Model
 from sih.predictors import bma, known_lag, lag_posterior, maximum_likelihood, selective_weights
 from sih.task import Batch, Task, sample

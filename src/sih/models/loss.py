@@ -19,9 +19,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from sih.models.disentangled import DisentangledTransformer
-from sih.models.standard import Transformer
-from sih.models.threads import side_by_side
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.kernels.threads import side_by_side
+from sih.models.standard.transformer import Transformer
 
 Model = Transformer | DisentangledTransformer
 ROWS = 32

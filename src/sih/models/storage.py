@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
+from sih.checks import check_choice, dtype_name
 from sih.files import atomic_write
-from sih.models.checks import check_choice, dtype_name
-from sih.models.disentangled import DisentangledConfig, DisentangledTransformer
-from sih.models.standard import Transformer, TransformerConfig
+from sih.models.disentangled.dense import DisentangledConfig, DisentangledTransformer
+from sih.models.standard.transformer import Transformer, TransformerConfig
 
 Model = DisentangledTransformer | Transformer
 CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {

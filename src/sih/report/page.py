@@ -13,9 +13,9 @@ from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 
-from sih.experiments.making import Made
+from sih.artifacts.keep import Made
 from sih.files import atomic_write
-from sih.report.errata import ERRATA
+from sih.report.paper_errata import ERRATA
 from sih.report.rules import VERDICTS, Interval, Statement, Verdict
 
 HTML, JSON = "report.html", "report.json"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sih.experiments.making import Made
-from sih.report import attention, theory, training
+from sih.artifacts.keep import Made
+from sih.report import attention_statements as attention
+from sih.report import theory_statements as theory
+from sih.report import training_statements as training
 from sih.report.rules import Judge, Statement
 
 

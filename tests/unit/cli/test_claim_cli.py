@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sih.cli import claim as claim_module
+from sih.cli import claim_command as claim_module
 from sih.cli import main
 from sih.theory import monte_carlo as monte_carlo_module
 from sih.theory import search as search_module

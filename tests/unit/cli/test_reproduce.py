@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 
 import sih
-from sih.cli import figure as figure_command
-from sih.cli import main, missing
-from sih.cli import reproduce as reproduce_command
-from sih.experiments import claim_histogram, heads, making, recipes, registry
-from sih.experiments.registry import Entry
+from sih.artifacts import keep as making
+from sih.cli import figure_command, main, missing, reproduce_command
+from sih.experiments import claim_histogram
+from sih.experiments import head_counts as heads
+from sih.experiments import table as registry
+from sih.experiments import training_courses as recipes
+from sih.experiments.table import Entry
 from sih.models.storage import SHIPPED, shipped_names
-from sih.presets import named
 from sih.report.page import number
 from sih.report.statements import OURS, PAPER
-from sih.runs import open_run
+from sih.runs.run import open_run
+from sih.training.presets import named
 
 SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
 
@@ -30,8 +32,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> dict[str, Entry]:
     """Two small figures, and one that wants a model nobody has trained."""
     entries = {
         "claim_histogram": Entry("claim_histogram", "sih.experiments.claim_histogram", SMALL),
-        "heads": Entry("heads", "sih.experiments.heads", heads.Config(largest=4)),
-        "recipes": Entry("recipes", "sih.experiments.recipes", recipes.Config(models=("standard-1.9",))),
+        "heads": Entry("heads", "sih.experiments.head_counts", heads.Config(largest=4)),
+        "recipes": Entry("recipes", "sih.experiments.training_courses", recipes.Config(models=("standard-1.9",))),
     }
     for module in (registry, figure_command, reproduce_command):
         monkeypatch.setattr(module, "FIGURES", entries)
@@ -148,7 +150,7 @@ def test_training_stopped_by_ctrl_c_goes_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sih.recording import Recorder
+    from sih.runs.run_writer import Recorder
 
     def until_step_3(self: Recorder) -> Iterator[object]:
         import signal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from circuits import third_layer
+from support.circuits import third_layer
 
 import sih
 from sih.construction import construct

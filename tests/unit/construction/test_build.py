@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import oracles_circuit as oracle
 import pytest
 import torch
-from circuits import third_layer
+from support import oracles_circuit as oracle
+from support.circuits import third_layer
 
 import sih
 from sih.construction import Circuit, circuit_weights

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 import torch
 from matplotlib.figure import Figure
-from oracles_circuit import normalised
+from support.oracles_circuit import normalised
 
 import sih
-from sih.experiments import agreement, attention_maps, mechanism, style, teaser
-from sih.experiments.contenders import FRESH_SEED
-from sih.experiments.counterparts import sequence_of_lag
-from sih.recording import Recorder
-from sih.train_config import HELD_OUT_SEED
-from sih.training import TrainConfig
+from sih.analysis.reference_circuit import sequence_of_lag
+from sih.experiments import agreement, attention_maps, mechanism, teaser
+from sih.experiments.compared import FRESH_SEED
+from sih.figures import style
+from sih.runs.run_writer import Recorder
+from sih.training.config import HELD_OUT_SEED
+from sih.training.trainer import TrainConfig
 
 SMALL = TrainConfig(lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=1, batch=2, held_out=2)
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import sih
-from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, style, wrong_lag
+from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, wrong_lag
+from sih.figures import style
 from sih.theory.claim import claim_table
 from sih.theory.monte_carlo import ensemble
 from sih.theory.rates import SCORES

@@ -9,10 +9,10 @@ import torch
 
 import sih
 from sih.experiments import scaling
-from sih.experiments.contenders import FRESH_SEED
-from sih.recording import Recorder
-from sih.runs import open_run
-from sih.training import TrainConfig
+from sih.experiments.compared import FRESH_SEED
+from sih.runs.run import open_run
+from sih.runs.run_writer import Recorder
+from sih.training.trainer import TrainConfig
 
 BASE = TrainConfig(
     lags=(1, 2, 3), states=3, length=18, heads=(1, 2), qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1

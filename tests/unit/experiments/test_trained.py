@@ -12,10 +12,10 @@ import torch
 
 import sih
 from sih.experiments import trained
-from sih.experiments.contenders import FRESH_SEED
-from sih.recording import Recorder
-from sih.runs import open_run
-from sih.training import TrainConfig
+from sih.experiments.compared import FRESH_SEED
+from sih.runs.run import open_run
+from sih.runs.run_writer import Recorder
+from sih.training.trainer import TrainConfig
 
 BASE = TrainConfig(
     lags=(1, 2, 3),

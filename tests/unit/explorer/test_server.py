@@ -5,13 +5,13 @@ import socket
 from typing import Any
 
 import pytest
-from asking import Client, chunks
 from hypothesis import given
 from hypothesis import strategies as st
+from support.asking import Client, chunks
 
 from sih.explorer.guard import BODY
-from sih.explorer.packing import unpack
 from sih.explorer.server import bind, create_app
+from sih.explorer.view_bytes import unpack
 
 CLIENT = Client(create_app())
 QUESTIONS = ("/api/view", "/api/certificate", "/api/python")

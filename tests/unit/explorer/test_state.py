@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sih
-from sih.explorer.reading import fragment, from_fragment, read_state
+from sih.explorer.parse_state import fragment, from_fragment, read_state
 from sih.explorer.state import FieldError, Matrix, ModelChoice, State, to_json
 
 CHOICES = st.one_of(

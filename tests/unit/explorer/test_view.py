@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sih
-from sih.explorer.packing import pack, unpack
+from sih.explorer.circuit_check import verdict
+from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.reading import read_state
 from sih.explorer.shelf import Shelf
 from sih.explorer.state import FieldError
-from sih.explorer.verdict import verdict
 from sih.explorer.view import View, make_view
+from sih.explorer.view_bytes import pack, unpack
 
 SHELF = Shelf()
 STATES: dict[str, dict[str, Any]] = {

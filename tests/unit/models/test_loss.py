@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from hypothesis import given
-from shapes import disentangled_models, standard_models
+from support.shapes import disentangled_models, standard_models
 from torch import Tensor, nn
 
 import sih

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import given, settings
-from shapes import disentangled_models, standard_models
+from support.shapes import disentangled_models, standard_models
 from torch import Tensor
 
 import sih

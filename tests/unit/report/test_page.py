@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from sih.experiments import claim_histogram, heads
-from sih.experiments.making import Made, make
-from sih.experiments.registry import Entry
-from sih.report.errata import ERRATA
+from sih.artifacts.keep import Made, make
+from sih.experiments import claim_histogram
+from sih.experiments import head_counts as heads
+from sih.experiments.table import Entry
 from sih.report.page import MARKS, number, page, span, write_report
+from sih.report.paper_errata import ERRATA
 from sih.report.rules import VERDICTS
 from sih.report.statements import judge_all
 
 SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
 ENTRIES = (
     Entry("claim_histogram", "sih.experiments.claim_histogram", SMALL),
-    Entry("heads", "sih.experiments.heads", heads.Config(largest=4)),
+    Entry("heads", "sih.experiments.head_counts", heads.Config(largest=4)),
 )
 
 

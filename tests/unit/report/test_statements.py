@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sih.analysis.distances import Agreement
 from sih.experiments import (
     agreement,
     beta,
@@ -15,16 +16,17 @@ from sih.experiments import (
     claim_expectations,
     claim_histogram,
     constructions,
-    heads,
-    recipes,
     scaling,
     trained,
     wrong_lag,
 )
-from sih.experiments.comparison import Agreement
-from sih.experiments.lines import Line, Panel
-from sih.experiments.registry import FIGURES
-from sih.report import attention, theory, training
+from sih.experiments import head_counts as heads
+from sih.experiments import training_courses as recipes
+from sih.experiments.curves import Line, Panel
+from sih.experiments.table import FIGURES
+from sih.report import attention_statements as attention
+from sih.report import theory_statements as theory
+from sih.report import training_statements as training
 from sih.report.statements import OURS, PAPER, judge_all
 
 

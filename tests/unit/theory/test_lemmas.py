@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import oracles_claim
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import oracles_claim
 from torch import Tensor
 
 import sih

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import oracles_claim
 import pytest
 import torch
+from support import oracles_claim
 
 import sih
 from sih.theory.rates import SCORES, Score, _log_moments, error_exponent, exponent, lead, overtaking_probability

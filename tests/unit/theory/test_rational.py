@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import oracles
-import oracles_claim
 import pytest
 import torch
+from support import oracles, oracles_claim
 
 import sih
 from sih.theory.claim import claim_expectations

@@ -1,0 +1,50 @@
+"""The construction that a trained model is compared with, and sequences to compare them on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from sih.construction import ConstructedTransformer, construct, least_heads
+from sih.models.storage import shipped_names
+from sih.runs.run import Run, open_run
+from sih.task import Task, sample
+
+
+def find_runs(names: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
+    """The finished runs among `names` (shipped models or folders), and the names for which there is none yet."""
+    shipped = shipped_names()
+    known = [name for name in names if name in shipped or Path(name).is_dir()]
+    runs = {run.name: run for run in map(open_run, known) if run.finished}
+    return runs, [name for name in names if Path(name).name not in runs]
+
+
+def counterpart(task: Task, heads: int | None = None, *, dtype: torch.dtype = torch.float64) -> ConstructedTransformer:
+    """The paper's construction with as many second-layer heads, or with the least that lose nothing.
+
+    Fewer heads than those leave transitions out; more are not needed. Two lags with one head have a circuit of
+    their own (App. H).
+    """
+    if heads is None or heads >= least_heads(task.lags).heads:
+        return construct(task, dtype=dtype)
+    if len(task.lags) == 2:
+        return construct(task, target="two-lags", dtype=dtype)
+    return construct(task, heads=heads, third="position", dtype=dtype)
+
+
+def same_chains(a: Task, b: Task) -> bool:
+    return a.lags == b.lags and torch.equal(a.P, b.P) and torch.equal(a.lag_prior, b.lag_prior)
+
+
+def sequence_of_lag(task: Task, lag: int, *, rng: torch.Generator) -> Int[Tensor, "1 time"]:
+    """The first sequence drawn that this lag has made. (Its first max_lag tokens are stationary, as in all of them.)"""
+    if lag not in task.lags:
+        raise ValueError(f"the true lag is one of the task's, {task.lags}; got {lag}")
+    while True:
+        batch = sample(task, 64, rng=rng)
+        if (batch.lags == lag).any():
+            return batch.tokens[batch.lags == lag][:1]

@@ -1,0 +1,86 @@
+"""`sih explore`: the interactive page, served to this machine or written to a file."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+from sih.explorer.parse_state import fragment, read_state
+from sih.explorer.state import Matrix, State, to_json
+
+
+def explore(
+    lags: tuple[int, ...] = (1, 2, 3),
+    states: int = 5,
+    length: int = 128,
+    seed: int = State.seed,
+    matrix_seed: int = 0,
+    concentration: float = 1.0,
+    host: str = "127.0.0.1",
+    port: int = 8377,
+    names: tuple[str, ...] = (),
+    browser: bool = True,
+    export: Path | None = None,
+    sequences: int = 4,
+) -> None:
+    """See the circuit choose: a page that shows a sequence, the circuit's attention, and each lag's evidence.
+
+    Example: sih explore --lags 1 2 3
+
+    Example: sih explore --export page.html --lags 1 3 4 --sequences 6
+
+    Args:
+        lags: the task's lags, from 1 to 16.
+        states: number of states, 2 to 10.
+        length: tokens in the sequence, up to 256.
+        seed: of the sequence.
+        matrix_seed: of the transition matrix.
+        concentration: of its Dirichlet rows.
+        host: the address to listen on; other machines can reach the page only if you change it.
+        port: 0 takes any free one.
+        names: further host names that the page is asked for under, if other machines are to reach it.
+        browser: open the page in the browser, if there is one.
+        export: write the page to this .html file instead, with a few sequences inside; it needs no server.
+        sequences: how many sequences an exported page holds.
+    """
+    chosen = State(lags, states, length, Matrix(seed=matrix_seed, concentration=concentration), seed)
+    state = read_state(_lists(to_json(chosen)))
+    state.task()
+    if export is not None:
+        import torch
+
+        from sih.explorer.page_export import export_page
+
+        torch.set_num_threads(1)  # one sequence at a time is too little work to share
+        size = export_page(export, state, sequences)
+        print(f"{sequences} sequences, {size / 1e6:.1f} MB -> {export}")
+        return
+    try:
+        from sih.explorer.server import bind, serve
+    except ModuleNotFoundError as missing:
+        raise ValueError(
+            f"the explorer needs {missing.name}: pip install 'selective-induction-heads[explorer]'"
+        ) from None
+    listening = bind(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}/"
+    if fragment(state):
+        address += f"#{fragment(state)}"
+    print(f"the explorer is at {address} (stop it with Ctrl-C)", flush=True)
+    if browser:
+        threading.Timer(0.5, _open, [address]).start()
+    serve(listening, (host, *names))
+
+
+def _open(address: str) -> None:
+    with suppress(webbrowser.Error):  # there may be no browser here; the address was printed
+        webbrowser.get().open(address)
+
+
+def _lists(value: object) -> object:
+    """As JSON has it: no tuples."""
+    if isinstance(value, dict):
+        return {name: _lists(entry) for name, entry in value.items()}
+    return [_lists(entry) for entry in value] if isinstance(value, tuple | list) else value

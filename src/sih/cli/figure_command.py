@@ -1,0 +1,75 @@
+"""`sih figure`: one figure of the paper, or of ours, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from sih.artifacts.keep import Made, make
+from sih.experiments.table import FIGURES, figure_named
+from sih.report.page import number, span
+from sih.report.rules import Statement
+from sih.report.statements import resting_on
+
+
+def figure(
+    name: Annotated[str | None, tyro.conf.Positional] = None,
+    out: Path = Path("out"),
+    runs: Path | None = None,
+    list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
+    seed: int | None = None,
+) -> None:
+    """Make one figure, with its data and table, and judge the statements of the paper that rest on it.
+
+    Example: sih figure constructions --out out
+
+    What is in the folder already, made from the same configuration, models and source, is not made again.
+
+    Args:
+        name: of the figure; --list shows them all.
+        out: the folder to write to: figures/NAME.pdf .svg .png, data/NAME.json and .csv.
+        runs: a folder of training runs in which models are looked for first (OUT/runs unless said).
+        list_names: only list the names.
+        seed: of matrices and sequences, instead of the figure's own.
+    """
+    if list_names:
+        print("\n".join(FIGURES))
+        return
+    if name is None:
+        raise ValueError(f"which figure? One of {', '.join(FIGURES)}")
+    entry = figure_named(name)
+    made = make(entry if seed is None else entry.with_seed(seed), out, out / "runs" if runs is None else runs)
+    if made.missing:
+        raise ValueError(f"figure {name} {made.missing}; `sih reproduce --train` trains what is missing")
+    show(made, Console(soft_wrap=True, highlight=False))
+
+
+def show(made: Made, console: Console) -> None:
+    """Its table, the models it read, the statements that rest on it, the files."""
+    if hasattr(made.entry.module, "table"):
+        console.print(table_of(made.entry.module.table(made.data)))
+    for model, source in made.models.items():
+        console.print(f"read {model} ({source})")
+    say(resting_on(made), console)
+    for path in made.files:
+        console.print(f"wrote {path}" if made.drawn else f"kept {path}")
+
+
+def table_of(rows: list[list[str]]) -> Table:
+    table = Table()
+    for index, column in enumerate(rows[0]):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    for row in rows[1:]:
+        table.add_row(*row)
+    return table
+
+
+def say(statements: list[Statement], console: Console) -> None:
+    """A line a statement: what was measured, and the verdict."""
+    for found in statements:
+        measured = "" if found.measured is None else f" {number(found.measured)}{span(found.interval)} {found.unit}"
+        console.print(f"{found.id} ({found.section}):{measured} -> {found.verdict}", style=None)

@@ -1,0 +1,150 @@
+"""`sih heads`: the least number of second-layer heads for a set of lags."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from sih.construction import Pattern, head_offsets, least_heads, verify_certificate, verify_colouring
+from sih.construction.heads.least import LeastHeads
+from sih.files import atomic_write
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+PALETTE = ("blue", "green", "red", "magenta", "cyan", "yellow", "bright_blue", "bright_green", "bright_red")
+
+
+def heads(
+    lags: tuple[int, ...],
+    heads: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    time_limit: float = 10.0,
+    check: bool = False,
+    draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+) -> int:
+    """The least number of second-layer heads that lose and mix nothing, a pattern, and why fewer do not do.
+
+    Example: sih heads --lags 1 2 4 8 --draw pattern.png
+
+    Args:
+        lags: The set of lags, increasing.
+        heads: Show the fullest pattern found for this many heads too, if that is fewer than needed.
+        time_limit: Seconds to search; when they run out, the answer is a bracket.
+        check: Check the pattern and the proof again by separate code; exit code 1 if that fails.
+        draw: Draw the pattern to this file: .png, .svg or .pdf.
+        out: Write the answer to this file as JSON.
+    """
+    from rich.console import Console
+
+    if draw is not None and draw.suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--draw takes a file that ends in .png, .svg or .pdf; got {draw}")
+    answer = least_heads(lags, time_limit=time_limit)
+    fewer = None if heads is None else head_offsets(lags, heads, time_limit=time_limit)
+    pattern = answer if fewer is None else fewer
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"lags {_listed(answer.lags)}: {_number(answer)}")
+    console.print(_why(answer))
+    console.print(f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of")
+    console.print(strip(answer, console.width))
+    if fewer is not None and fewer.heads < answer.heads:
+        bound = "the most possible" if fewer.optimal else f"at most {fewer.most} is possible"
+        console.print(f"with {_heads(fewer.heads)}: {fewer.used} of the transitions are used, {bound}")
+        console.print(strip(fewer, console.width))
+    if out is not None:
+        with atomic_write(out) as file:
+            file.write((json.dumps(_record(answer, pattern)) + "\n").encode())
+    if draw is not None:
+        from sih.experiments.head_counts import draw_pattern
+
+        with atomic_write(draw) as file:
+            draw_pattern(pattern).savefig(file, format=draw.suffix[1:])
+    if check:
+        right = verify_colouring(lags, pattern.colours) and verify_colouring(lags, answer.colours)
+        proved = verify_certificate(lags, answer.certificate)
+        console.print(f"checked again: pattern {'holds' if right else 'FAILS'}, proof {'holds' if proved else 'FAILS'}")
+        return 0 if right and proved else 1
+    return 0
+
+
+def strip(pattern: Pattern, width: int) -> Text:
+    """One period as coloured cells, `width` columns wide; a dot is an offset that no head takes."""
+    from rich.text import Text
+
+    cell = len(str(pattern.heads - 1)) + 1
+    cells = max(1, (width - 8) // cell)
+    text = Text()
+    for start in range(0, pattern.period, cells):
+        text.append(f"{start:>6}  ")
+        for k in pattern.colours[start : start + cells]:
+            style = "" if k < 0 else f"black on {PALETTE[k % len(PALETTE)]}"
+            text.append(f"{'.' if k < 0 else k:>{cell - 1}} ", style)
+        text.append("\n" if start + cells < pattern.period else "")
+    return text
+
+
+def _number(answer: LeastHeads) -> str:
+    if answer.exact:
+        return f"{_heads(answer.heads)}, and no fewer"
+    return (
+        f"between {answer.lower} and {answer.upper} heads, not settled in the {answer.time_limit:g} s allowed "
+        "(--time-limit)"
+    )
+
+
+def _why(answer: LeastHeads) -> str:
+    proof = answer.certificate
+    if proof.heads == 1:
+        return "a single lag has nothing to mix with"
+    n, fewer = len(proof.points), proof.heads - 1
+    if proof.kind == "clique":
+        reason = (
+            f"the offsets {_listed(proof.points)} differ by differences of two lags, so that no two can share a head"
+        )
+    elif proof.kind == "count":
+        reason = (
+            f"of the {n} offsets {_span(proof.points)} one head can take at most {proof.largest} without mixing, "
+            f"and {fewer} x {proof.largest} < {n}"
+        )
+    else:
+        reason = f"every way to give the {n} offsets {_span(proof.points)} to {_heads(fewer)} was tried, and mixes"
+    return f"why {_heads(fewer)} will not do: {reason}"
+
+
+def _record(answer: LeastHeads, pattern: Pattern) -> dict[str, object]:
+    record: dict[str, object] = {
+        "lags": answer.lags,
+        "heads": answer.heads,
+        "lower": answer.lower,
+        "upper": answer.upper,
+        "exact": answer.exact,
+        "time_limit": answer.time_limit,
+        "colours": answer.colours,
+        "preferred": answer.preferred,
+        "certificate": dataclasses.asdict(answer.certificate),
+    }
+    if pattern.heads < answer.heads:
+        record["fewer"] = {
+            "heads": pattern.heads,
+            "colours": pattern.colours,
+            "used": str(pattern.used),
+            "most": str(pattern.most),
+        }
+    return record
+
+
+def _heads(number: int) -> str:
+    return f"{number} head" if number == 1 else f"{number} heads"
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _span(points: tuple[int, ...]) -> str:
+    step = points[1] - points[0]
+    return f"{points[0]}, {points[1]}, .., {points[-1]}" if step > 1 else f"{points[0]} to {points[-1]}"

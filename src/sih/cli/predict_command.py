@@ -1,0 +1,134 @@
+"""`sih predict`: predictions and the inferred lag at every position of a file of sequences."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+import tyro
+from jaxtyping import Float, Int
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+from sih.files import atomic_write
+from sih.markov import load_transition_matrix
+from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
+from sih.predictors import bma, lag_posterior, maximum_likelihood, selective, selective_weights
+from sih.task import Batch, Task
+from sih.task.sample_file import Sample, check_suffix, load_sample
+
+Predictor = Literal["bma", "ml", "selective"]
+
+
+def predict(
+    file: Annotated[Path, tyro.conf.Positional],
+    predictor: Predictor = "bma",
+    out: Path | None = None,
+    matrix: Path | None = None,
+    lags: tuple[int, ...] = (),
+    beta: float = 100.0,
+    evidence: Literal["mean", "sum"] = "mean",
+    temper: float = 1.0,
+    seed: int = 0,
+) -> None:
+    """Predict the next token at every position of every sequence, and infer the lag.
+
+    Example: sih predict sample.npz --predictor bma --out predictions.npz
+
+    Args:
+        file: what `sih sample` wrote, or your own tokens: .npz with an array `tokens`, or .csv with a sequence a line.
+        predictor: Bayesian model average, maximum likelihood, or the paper's selective estimator.
+        out: where to write law, weights and inferred lag of every position, .npz or .csv (FILE.predictions.npz).
+        matrix: the transition matrix, .npy or .csv, where the file holds none.
+        lags: the possible lags, where the file holds none.
+        beta: inverse temperature of the selective estimator.
+        evidence: whether the selective estimator averages or sums.
+        temper: exponent on the probabilities before the selective estimator normalises them.
+        seed: unused; predictions are not random.
+    """
+    out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
+    sample = load_sample(file)
+    task = _task(sample, file, matrix, lags)
+    if predictor == "selective":
+        weights = selective_weights(sample.tokens, task, beta=beta, evidence=evidence, temper=temper)
+        law = selective(sample.tokens, task, beta=beta, evidence=evidence, temper=temper)
+    else:
+        weights = lag_posterior(sample.tokens, task)
+        law = (bma if predictor == "bma" else maximum_likelihood)(sample.tokens, task)
+    inferred = torch.tensor(task.lags)[weights.argmax(dim=-1)]
+    _write(out, sample.tokens, law, weights, inferred)
+    _report(sample, task, law, weights, inferred, out)
+
+
+def _task(sample: Sample, file: Path, matrix: Path | None, lags: tuple[int, ...]) -> Task:
+    if sample.task is not None:
+        if matrix is not None or lags:
+            raise ValueError(f"{file} holds its own matrix and lags; leave out --matrix and --lags")
+        return sample.task
+    if matrix is None or not lags:
+        raise ValueError(f"{file} holds only tokens; say --matrix P.npy and --lags, e.g. --lags 1 2 3")
+    return Task(load_transition_matrix(matrix), lags, max(sample.tokens.shape[1], lags[-1] + 1))
+
+
+def _write(
+    out: Path,
+    tokens: Int[Tensor, "batch time"],
+    law: Float[Tensor, "batch time state"],
+    weights: Float[Tensor, "batch time lag"],
+    inferred: Int[Tensor, "batch time"],
+) -> None:
+    with atomic_write(out) as file:
+        if out.suffix == ".npz":
+            np.savez(file, law=law.numpy(), weights=weights.numpy(), lag=inferred.numpy(), tokens=tokens.numpy())
+            return
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["sequence", "position", "token", "lag", *(f"p{s}" for s in range(law.shape[-1]))])
+        for b in range(tokens.shape[0]):
+            rows = zip(tokens[b].tolist(), inferred[b].tolist(), law[b].tolist(), strict=True)
+            writer.writerows([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(rows))
+        text.flush()
+        text.detach()
+
+
+def _report(
+    sample: Sample,
+    task: Task,
+    law: Float[Tensor, "batch time state"],
+    weights: Float[Tensor, "batch time lag"],
+    inferred: Int[Tensor, "batch time"],
+    out: Path,
+    shown: int = 8,
+) -> None:
+    table = Table(title="After the last token", title_justify="left")
+    for column in ("sequence", "true lag", "inferred", "weight", "settled at", "next token"):
+        table.add_column(column, justify="right")
+    for b in range(min(shown, len(inferred))):
+        last = int(inferred[b, -1])
+        wavering = (inferred[b] != last).nonzero()
+        table.add_row(
+            str(b),
+            "?" if sample.lags is None else str(int(sample.lags[b])),
+            str(last),
+            f"{weights[b, -1].max().item():.4f}",
+            str(int(wavering[-1]) + 1 if len(wavering) else 0),
+            " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
+            + (" ..." if task.num_states > 8 else ""),
+        )
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    if len(inferred) > shown:
+        console.print(f"... and {len(inferred) - shown} more sequences")
+    if sample.lags is not None:
+        batch = Batch(sample.tokens, sample.lags)
+        kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
+        right = lag_accuracy(weights, batch, task)[-1].item()
+        console.print(
+            f"mean KL to the true law past position {task.max_lag}: {kl:.5f} nats; lag right at the end: {right:.1%}"
+        )
+    console.print(f"law, weights and lag at every position -> {out}")

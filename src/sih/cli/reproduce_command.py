@@ -1,0 +1,71 @@
+"""`sih reproduce`: every figure that can be made, and the report of what held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+
+from sih.artifacts.keep import make_all
+from sih.cli.figure_command import say
+from sih.cli.missing import missing_models, train_missing
+from sih.cli.progress import track
+from sih.experiments.table import FIGURES
+from sih.report.page import write_report
+from sih.report.rules import VERDICTS
+from sih.report.statements import judge_all
+
+
+def reproduce(
+    out: Path = Path("out"),
+    runs: Path | None = None,
+    train: bool = False,
+    jobs: int | None = None,
+    seed: int | None = None,
+) -> None:
+    """Make every figure and the report: each statement of the paper, the number measured, whether it holds.
+
+    Example: sih reproduce --out out
+
+    Nothing is trained unless asked: models come from the folder of runs or from those that ship. What is in the folder
+    already, made from the same configuration, models and source, is not made again; stopped by Ctrl-C, the same command
+    goes on.
+
+    Args:
+        out: the folder to write to: report.html, report.json, figures/, data/.
+        runs: a folder of training runs in which models are looked for first, and to which new ones go (OUT/runs).
+        train: first train the models that figures ask for and that are not there; says how long it will take.
+        jobs: processes to compute with (as many as cores unless said).
+        seed: of matrices and sequences, instead of each figure's own.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
+    store = out / "runs" if runs is None else runs
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"cannot write to {out}: it is a file")
+    console = Console(soft_wrap=True, highlight=False)
+    entries = [entry if seed is None else entry.with_seed(seed) for entry in FIGURES.values()]
+    absent = missing_models(entries, store)
+    if train and absent:
+        train_missing(absent, store, console)
+    try:
+        found = {made.entry.name: made for made in track(make_all(entries, out, store, jobs), len(entries), "figures")}
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
+    made = {entry.name: found[entry.name] for entry in entries}
+    statements = judge_all(made)
+    paths = write_report(out, made, statements)
+    say(statements, console)
+    counts = Counter(statement.verdict for statement in statements)
+    console.print("; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if counts[verdict]))
+    new = [one for one in made.values() if one.computed]
+    missing = [f"{name} ({one.missing})" for name, one in made.items() if one.missing]
+    console.print(f"{len(made) - len(missing)} figures in {out / 'figures'}, {len(new)} of them computed now")
+    for line in missing:
+        console.print(f"not made: {line}")
+    still = missing_models(entries, store)
+    if still:
+        console.print(f"models not trained yet: {', '.join(still)}; `sih reproduce --train` trains them")
+    for path in paths:
+        console.print(f"wrote {path}")

@@ -1,0 +1,117 @@
+"""`sih runs`: the training runs on disk, listed, plotted, removed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from sih.cli.train_command import command_of
+from sih.runs.run import Run, list_runs, open_run
+
+
+def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int = 0) -> None:
+    """List the runs in a folder, side by side: how far they are and how good.
+
+    Example: sih runs runs
+
+    Args:
+        folder: the folder that holds the runs' folders.
+        seed: unused; a list is not random.
+    """
+    table = table_of(list_runs(folder), f"Runs in {folder}: mean KL past max lag, on held-out sequences")
+    wide_console().print(table)
+
+
+def wide_console() -> Console:
+    """A terminal is as wide as it is; a file has room for a whole row."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=160, highlight=False)
+
+
+def table_of(found: list[Run], title: str) -> Table:
+    """A row a run."""
+    table = Table(title=title)
+    for column in ("run", "model", "lags", "heads", "steps", "seconds", "loss", "KL", "ML", "BMA", "KL / ML"):
+        table.add_column(column, justify="left" if column in ("run", "model") else "right", overflow="fold")
+    for run in found:
+        config, seconds = run.config, run.environment.get("seconds")
+        shape = (config.model, " ".join(map(str, config.lags)), " ".join(map(str, config.heads)))
+        step = run.metrics[-1]["step"] if run.metrics else 0
+        progress = f"{step:,}" if run.finished else f"{step:,} of {config.steps:,}"
+        losses = [line["loss"] for line in run.metrics if "loss" in line]
+        numbers = [f"{seconds:.0f}" if seconds is not None else "", f"{losses[-1]:.4f}" if losses else ""]
+        if run.evaluations:
+            kl, first = run.evaluations[-1]["kl"], run.evaluations[0]
+            numbers += [f"{kl:.4f}", f"{first['ml']:.4f}", f"{first['bma']:.4f}", f"{kl / first['ml']:.2f}"]
+        table.add_row(run.name, *shape, progress, *numbers)
+    return table
+
+
+def show(
+    run: Annotated[str, tyro.conf.Positional],
+    out: Path | None = None,
+    period: int | None = None,
+    seed: int = 0,
+) -> None:
+    """Plot a run's loss and KL, beside maximum likelihood's and the Bayes average's, and say where its heads look.
+
+    Example: sih runs show runs/flagship --out flagship
+
+    Args:
+        run: a run's folder, or the name of a shipped model.
+        out: the figure's path without an ending; a .png and its relatives are written (NAME-training).
+        period: what to take the heads' offsets modulo (max lag - min lag + 1 unless said).
+        seed: of the sequences that the heads are watched on.
+    """
+    from sih.analysis import lag_mass as tiling
+    from sih.figures import style, training_curves
+
+    if period is not None and period < 1:
+        raise ValueError(f"--period is a whole number, at least 1; got {period}")
+
+    found = open_run(run)
+    console = Console(soft_wrap=True, highlight=False)
+    if not found.evaluations:
+        raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
+    wide_console().print(table_of([found], f"Run {found.name}"))
+    console.print(f"made by: {command_of(found.config)}")
+    for head in tiling.heads_of(found, period, seed=seed):
+        console.print(str(head))
+    probabilities = tiling.probabilities_in_layer_1(found, seed=seed)
+    console.print(
+        f"attention of head 1.1 at the lags, correlation with the normalised probabilities: {probabilities:.2f}"
+    )
+    stem = Path(f"{found.name}-training") if out is None else out
+    for path in style.save(training_curves.draw(training_curves.compute(found)), stem):
+        console.print(f"wrote {path}")
+
+
+def remove(run: Annotated[Path, tyro.conf.Positional], yes: bool = False, seed: int = 0) -> int:
+    """Remove a run's folder, after asking.
+
+    Example: sih runs rm runs/flagship
+
+    Args:
+        run: the run's folder.
+        yes: do not ask.
+        seed: unused.
+    """
+    if not run.is_dir():
+        raise ValueError(f"there is no folder {run}")
+    found = open_run(run)
+    state = "finished" if found.finished else "unfinished"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ValueError(f"removing {run} needs a yes: run it on a terminal, or say --yes")
+        if input(f"remove the {state} run {run}? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("kept")
+            return 0
+    shutil.rmtree(run)
+    print(f"removed {run}")
+    return 0

@@ -1,0 +1,84 @@
+"""`sih sample`: draw sequences and write them to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+from rich.console import Console
+
+from sih.markov import (
+    load_transition_matrix,
+    random_doubly_stochastic,
+    random_near_periodic,
+    random_sparse,
+    random_transition_matrix,
+)
+from sih.task import Task
+from sih.task import sample as draw
+from sih.task.sample_file import check_suffix, save_sample
+
+Kind = Literal["dirichlet", "doubly-stochastic", "sparse", "near-periodic"]
+KINDS = {
+    "dirichlet": random_transition_matrix,
+    "doubly-stochastic": random_doubly_stochastic,
+    "sparse": random_sparse,
+    "near-periodic": random_near_periodic,
+}
+
+
+def seeded(seed: int) -> torch.Generator:
+    """The one generator of a command."""
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"--seed is a whole number from 0 to 2**63 - 1; got {seed}")
+    return torch.Generator().manual_seed(seed)
+
+
+def choose_matrix(
+    rng: torch.Generator, states: int | None, matrix: Path | None, kind: Kind, concentration: float
+) -> torch.Tensor:
+    """The matrix of a file, or a random one."""
+    if matrix is None:
+        return KINDS[kind](5 if states is None else states, rng=rng, concentration=concentration)
+    P = load_transition_matrix(matrix)
+    if states not in (None, P.shape[0]):
+        raise ValueError(f"--states {states} does not fit {matrix}, which has {P.shape[0]} states; leave one out")
+    return P
+
+
+def sample(
+    out: Path = Path("sample.npz"),
+    lags: tuple[int, ...] = (1, 2, 3),
+    length: int = 128,
+    size: int = 256,
+    states: int | None = None,
+    matrix: Path | None = None,
+    kind: Kind = "dirichlet",
+    concentration: float = 1.0,
+    seed: int = 0,
+) -> None:
+    """Draw sequences from interleaved Markov chains (the paper's Algorithm 1) and write them to a file.
+
+    Example: sih sample --lags 1 2 3 --states 5 --length 128 --size 256 --seed 0 --out sample.npz
+
+    Args:
+        out: the file to write, .npz or .csv; P, lags and seed are inside it.
+        lags: the lags a sequence may have, increasing.
+        length: tokens in a sequence.
+        size: number of sequences.
+        states: number of states of a random matrix (5 unless said).
+        matrix: a transition matrix, .npy or .csv, instead of a random one.
+        kind: how a random matrix is drawn.
+        concentration: of the Dirichlet rows; small is nearly deterministic, large nearly uniform.
+        seed: of the matrix and the sequences.
+    """
+    check_suffix(out)
+    rng = seeded(seed)
+    task = Task(choose_matrix(rng, states, matrix, kind, concentration), lags, length)
+    batch = draw(task, size, rng=rng)
+    save_sample(out, batch, task, seed)
+    shares = ", ".join(f"lag {lag}: {int((batch.lags == lag).sum())}" for lag in task.lags)
+    Console(soft_wrap=True).print(
+        f"{size} sequences of length {length} over {task.num_states} states ({shares}) -> {out}", highlight=False
+    )

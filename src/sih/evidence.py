@@ -1,0 +1,1 @@
+"""What each token says for each hypothesis about the causal structure."""

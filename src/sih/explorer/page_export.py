@@ -1,0 +1,138 @@
+"""The page as one file that needs no server: its modules joined, a few sequences and models inside.
+
+Browsers load no modules from files, so the modules become functions of one script: `import {a} from "./m.js"` reads
+what the function of m returned. The page's own policy lets nothing run but that script, by its hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import itertools
+import json
+import re
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sih.explorer.circuit_check import verdict
+from sih.explorer.python_snippet import snippet
+from sih.explorer.shelf import Shelf
+from sih.explorer.state import CIRCUITS, FieldError, ModelChoice, State, choice_json, to_json
+from sih.explorer.view import make_view, plan_circuit
+from sih.explorer.view_bytes import pack
+from sih.files import atomic_write
+
+STATIC = Path(__file__).parent / "static"
+IMPORT = re.compile(r'^import \{ (.+) \} from "\./(\w+)\.js";\n', re.M)
+EXPORT = re.compile(r"^export ((?:async )?(?:const|function|class) (\w+))", re.M)
+MOST = 64
+"""Sequences in a page; each adds up to a few hundred kilobytes."""
+
+
+def export_page(path: str | Path, state: State, sequences: int) -> int:
+    """Write the page with the sequences of this seed and the ones after it; its size in bytes."""
+    if Path(path).suffix != ".html":
+        raise ValueError(f"the page is written as .html, e.g. page.html; got {path}")
+    if not 1 <= sequences <= MOST:
+        raise ValueError(f"--sequences is a number from 1 to {MOST}; got {sequences}")
+    page = saved_page(record(state, sequences, Shelf())).encode()
+    with atomic_write(path) as file:
+        file.write(page)
+    return len(page)
+
+
+def record(state: State, sequences: int, shelf: Shelf) -> dict[str, Any]:
+    """What a saved page knows: views of every sequence by every model that fits, certificates, Python."""
+    models = fitting(state, shelf)
+    states = [replace(state, seed=state.seed + n) for n in range(sequences)]
+    views, python = {}, {}
+    for (s, sequence), (m, model) in itertools.product(enumerate(states), enumerate(models)):
+        alone = replace(sequence, models=(model,))
+        packed = gzip.compress(pack(make_view(alone, shelf)), mtime=0)
+        views[f"{s}.{m}"] = base64.b64encode(packed).decode()
+        python[f"{s}.{m}"] = snippet(alone)
+        for n, other in enumerate(models):
+            python[f"{s}.{m}.{n}"] = snippet(replace(sequence, models=(model, other)))
+    return {
+        "state": {**to_json(state), "seed": state.seed},
+        "seeds": [sequence.seed for sequence in states],
+        "models": [{"choice": choice_json(model), "certificate": _certificate(state, model)} for model in models],
+        "views": views,
+        "python": python,
+    }
+
+
+def fitting(state: State, shelf: Shelf) -> list[ModelChoice]:
+    """The state's own model, then the others that can be shown for its task; of two that are one circuit, the first."""
+    task = state.task()
+    found, circuits = [], []
+    for choice in (state.models[0], *(ModelChoice(kind) for kind in CIRCUITS)):
+        with suppress(FieldError):
+            circuit = plan_circuit("models.0", choice, task)
+            if circuit not in circuits:
+                circuits.append(circuit)
+                found.append(choice)
+    for name in shelf.runs:
+        with suppress(FieldError):
+            shelf.model("models.0", name, task)
+            found.append(ModelChoice("trained", name))
+    return found
+
+
+def saved_page(record: dict[str, Any]) -> str:
+    """index.html with the style, the script and the record inside, and a policy that allows just these."""
+    style = (STATIC / "style.css").read_text()
+    script = f"\n{bundle('app')}"
+    icon = base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
+    data = json.dumps(record, separators=(",", ":")).replace("<", "\\u003c")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    replaced = {
+        '<meta charset="utf-8">': (
+            f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        ),
+        'href="icon.svg"': f'href="data:image/svg+xml;base64,{icon}"',
+        '<link rel="stylesheet" href="style.css">': f"<style>{style}</style>",
+        "Served from this machine; nothing is sent anywhere.": "A saved page; nothing is sent anywhere.",
+        '<script type="module" src="app.js"></script>': (
+            f'<script type="application/json" id="saved">{data}</script>\n<script type="module">{script}</script>'
+        ),
+    }
+    page = (STATIC / "index.html").read_text()
+    for old, new in replaced.items():
+        if page.count(old) != 1:
+            raise AssertionError(f"index.html has {page.count(old)} of {old!r}; a saved page needs one")
+        page = page.replace(old, new)
+    return page
+
+
+def bundle(entry: str) -> str:
+    """The module and all it imports, each a function called once, before those that need it."""
+    done: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in done:
+            return
+        source = (STATIC / f"{name}.js").read_text()
+        for _, needed in IMPORT.findall(source):
+            add(needed)
+        body = IMPORT.sub(r"const { \1 } = module_\2;\n", source)
+        names = ", ".join(found for _, found in EXPORT.findall(source))
+        body = EXPORT.sub(r"\1", body)
+        done[name] = f"const module_{name} = (() => {{\n{body}return {{ {names} }};\n}})();\n"
+
+    add(entry)
+    return "".join(done.values())
+
+
+def _certificate(state: State, model: ModelChoice) -> dict[str, Any] | None:
+    return None if model.kind == "trained" else verdict(replace(state, models=(model,)), 0)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

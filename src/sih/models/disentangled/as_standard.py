@@ -1,0 +1,45 @@
+r"""A disentangled transformer as a standard one (Nichani et al., 2024, cited in the paper's Sec. 3).
+
+Give the standard stream the final width d_L and let every layer's outputs have their own, still empty,
+coordinates: then adding is concatenating. With J_m the first m coordinates of d_L,
+
+    E[s] = e_s, F[i] = e_{S+i};   Q^(l,h) = J A^(l,h), K^(l,h) = J, so that Q K^T = A^(l,h) on h^(l-1), 0
+    elsewhere; V^(l,h) moves coordinates 0 .. d_{l-1} - 1 to where hhat^(l,h) belongs;   W_O is the same.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.standard.transformer import Transformer
+
+
+@torch.no_grad()
+def to_standard(model: DisentangledTransformer) -> Transformer:
+    """An attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}."""
+    config = model.config
+    depth = len(config.heads)
+    standard = Transformer(
+        config.num_states,
+        config.length,
+        dim=model.stream(depth).dim,
+        qk_dim=model.stream(depth - 1).dim,
+        heads=config.heads,
+        temperature=config.temperature,
+        readout=config.readout,
+        dtype=model.readout.dtype,
+        init="zeros",
+    ).to(model.readout.device)
+    names = model.stream(0)
+    standard.token[:, names["token"]].fill_diagonal_(1)
+    standard.position[:, names["position"]].fill_diagonal_(1)
+    for layer, A in zip(standard.each_layer(), model.A, strict=True):
+        heads, read, _ = A.shape
+        layer.Q[:, :read, :read] = A
+        for head in range(heads):
+            written = read * (1 + head)
+            layer.K[head, :read, :read].fill_diagonal_(1)
+            layer.V[head, :read, written : written + read].fill_diagonal_(1)
+    standard.readout.copy_(model.readout)
+    return standard

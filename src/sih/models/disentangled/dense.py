@@ -1,0 +1,198 @@
+r"""The disentangled transformer (paper, Sec. 3): nothing is added up, so every part keeps its meaning.
+
+    h^(0)_i   = [e_{s_i}, e_i]                                 one-hot token, one-hot position
+    hhat^(l,h) = Softmax(M(h A^(l,h) h^T); alpha) h             h = h^(l-1), a row for each position
+    h^(l)      = [h^(l-1), hhat^(l,1), ..., hhat^(l,H_l)]
+    output     = h^(L) W_O^T
+
+with M the causal mask and alpha the temperature. `A^(l,h)[r, c]` weighs coordinate r of the query against
+coordinate c of the key. Weights are read and written by the names of the blocks (see `sih.models.disentangled.blocks`):
+
+    model.block("1.1", "token", "token").copy_(log_P.T)         a part of A^(1,1), query block then key block
+    model.readout_block("3.1/token").copy_(P.T)                 a part of W_O, one row a state
+
+Weights must be finite: 0 times infinity is no number, and the dense equations multiply by many zeros. For log
+0 write a finite number so negative that its exponential is 0 (-1e4 is, in float32 and in float64).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from sih.checks import (
+    DTYPES,
+    READOUTS,
+    check_choice,
+    check_heads,
+    check_sizes,
+    check_temperature,
+    check_tokens,
+    dtype_name,
+)
+from sih.models.disentangled import structured
+from sih.models.disentangled.blocks import Stream, parse_head, stream_after
+from sih.models.disentangled.lazy_trace import DerivedValues
+from sih.models.sites import UNOBSERVED, Recorder, Replacement, Site, Trace
+
+PATHS = ("structured", "dense")
+
+
+@dataclass(frozen=True)
+class DisentangledConfig:
+    """Everything that shapes a model, apart from its weights."""
+
+    num_states: int
+    length: int
+    heads: tuple[int, ...]
+    temperature: float
+    readout: str
+    dtype: str
+
+    def __post_init__(self) -> None:
+        check_sizes(num_states=self.num_states, length=self.length)
+        object.__setattr__(self, "heads", check_heads(self.heads))
+        object.__setattr__(self, "temperature", check_temperature(self.temperature))
+        check_choice("readout", self.readout, READOUTS)
+        check_choice("dtype", self.dtype, tuple(DTYPES))
+
+    def build(self) -> DisentangledTransformer:
+        """A model of this shape, all its weights zero."""
+        return DisentangledTransformer(**{**asdict(self), "dtype": DTYPES[self.dtype]}, init="zeros")
+
+
+class DisentangledTransformer(nn.Module):
+    """The paper's disentangled transformer, any number of layers and heads.
+
+    `temperature` is alpha: sqrt(32) by default, as in the paper's training; hand-made weights use 1.
+    `readout` says what the output is: "logit" (a softmax makes it a law) or "probability" (it is the law
+    already). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a generator seeded with
+    0 if there is none), or "zeros", to be filled in by name.
+    """
+
+    default_path = "structured"
+
+    def __init__(
+        self,
+        num_states: int,
+        length: int,
+        heads: Sequence[int],
+        *,
+        temperature: float = math.sqrt(32),
+        readout: str = "logit",
+        dtype: torch.dtype = torch.float32,
+        init: str = "uniform",
+        rng: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = DisentangledConfig(num_states, length, tuple(heads), temperature, readout, dtype_name(dtype))
+        check_choice("init", init, ("uniform", "zeros"))
+        dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
+        self.A = nn.ParameterList(
+            nn.Parameter(torch.zeros(count, dim, dim, dtype=dtype))  # head query-coordinate key-coordinate
+            for count, dim in zip(self.config.heads, dims, strict=False)
+        )
+        self.readout = nn.Parameter(torch.zeros(num_states, dims[-1], dtype=dtype))
+        if init == "uniform":
+            rng = rng if rng is not None else torch.Generator().manual_seed(0)
+            for weight in self.parameters():
+                bound = 1 / math.sqrt(weight.shape[-1])
+                with torch.no_grad():
+                    weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
+
+    def stream(self, layer: int) -> Stream:
+        """The names after so many layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
+        return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
+
+    def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
+        """The part of head `"layer.head"`'s matrix A between two blocks of its stream; write in it to set it.
+
+        >>> model = DisentangledTransformer(num_states=5, length=10, heads=(1, 3, 1), init="zeros")
+        >>> model.block("2.3", "position", "1.1/token").shape
+        torch.Size([10, 5])
+        """
+        layer, index = parse_head(head, self.config.heads)
+        stream = self.stream(layer)
+        A: Tensor = self.A[layer].detach()[index]
+        return A[stream[query], stream[key]]
+
+    def readout_block(self, name: str) -> Float[Tensor, "state block"]:
+        """The part of W_O that reads one block of the last stream; write in it to set it."""
+        return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
+
+    def forward(self, tokens: Int[Tensor, "batch time"], path: str = "structured") -> Float[Tensor, "batch time state"]:
+        """The output of the last linear map. Sequences may be shorter than `length`.
+
+        `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work.
+        """
+        check_choice("path", path, PATHS)
+        check_tokens(tokens, self.config.num_states, self.config.length)
+        if path == "dense":
+            return self._dense(tokens, UNOBSERVED)
+        return self._structured(tokens)
+
+    def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
+        """The law of the next token at every position."""
+        output = self(tokens)
+        return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
+
+    def trace(self, tokens: Int[Tensor, "batch time"], path: str = "structured") -> Trace:
+        """A pass with everything it computed, by name (see `sih.models.sites`).
+
+        The structured path keeps the attention and makes the rest of it when asked for.
+        """
+        check_choice("path", path, PATHS)
+        if path == "dense":
+            return self.run(tokens)
+        check_tokens(tokens, self.config.num_states, self.config.length)
+        runs: list[list[list[Tensor]]] = []
+        output = self._structured(tokens, runs)
+        attention = [[structured.whole(head) for head in heads] for heads in runs]
+        return Trace(
+            tokens, DerivedValues(tokens, tuple(self.A), self.config.length, attention, output), self.config.heads
+        )
+
+    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
+        """A pass with some values replaced, by others or by a function of them, and what follows redone.
+
+        `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
+        """
+        check_tokens(tokens, self.config.num_states, self.config.length)
+        recorder = Recorder(dict(replace or {}))
+        self._dense(tokens, recorder)
+        return recorder.trace(tokens, self.config.heads)
+
+    def _structured(
+        self, tokens: Int[Tensor, "batch time"], attention: list[list[list[Tensor]]] | None = None
+    ) -> Float[Tensor, "batch time state"]:
+        length, temperature = self.config.length, self.config.temperature
+        return structured.forward(tokens, tuple(self.A), self.readout, length, temperature, attention)
+
+    def _dense(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+        batch, time = tokens.shape
+        token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[tokens]
+        position = torch.eye(time, self.config.length, dtype=token.dtype, device=tokens.device)
+        h = torch.cat([site("token", token), site("position", position.expand(batch, -1, -1))], dim=-1)
+        h = site("0/stream", h)
+        for layer, A in enumerate(self.A, 1):
+            outputs = [self._head(f"{layer}.{head}", A[head - 1], h, site) for head in range(1, len(A) + 1)]
+            h = site(f"{layer}/stream", torch.cat([h, *outputs], dim=-1))
+        return site("output", h @ self.readout.T)
+
+    def _head(
+        self, name: str, A: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], site: Site
+    ) -> Float[Tensor, "batch time dim"]:
+        later = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).triu(1)
+        scores = site(f"{name}/scores", (h @ A @ h.mT).masked_fill(later, -math.inf))
+        attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
+        output = site(f"{name}/output", attention @ h)
+        layer, _ = parse_head(name, self.config.heads)
+        return site.blocks(f"{name}/", self.stream(layer), output)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())

@@ -1,0 +1,75 @@
+"""A disentangled model's trace from its attention alone: all else is a product, made when asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.models.disentangled.blocks import parse_head, stream_after
+
+
+class DerivedValues(Mapping[str, Tensor]):
+    """The values of a pass under the names of `sih.models.sites`, for a pass in which nothing was replaced."""
+
+    def __init__(
+        self,
+        tokens: Int[Tensor, "batch time"],
+        A: Sequence[Float[Tensor, "_ _ _"]],
+        length: int,
+        attention: Sequence[Sequence[Float[Tensor, "batch query key"]]],
+        output: Float[Tensor, "batch time state"],
+    ) -> None:
+        self.A = A
+        self.heads = tuple(len(matrices) for matrices in A)
+        (batch, time), num_states = tokens.shape, output.shape[-1]
+        self.known: dict[str, Tensor] = {"output": output}
+        self.known["token"] = torch.eye(num_states, dtype=output.dtype, device=output.device)[tokens]
+        position = torch.eye(time, length, dtype=output.dtype, device=output.device)
+        self.known["position"] = position.expand(batch, -1, -1)
+        self.ordered = tuple(_names(num_states, length, self.heads))
+        for layer, heads in enumerate(attention, 1):
+            for head, matrix in enumerate(heads, 1):
+                self.known[f"{layer}.{head}/attention"] = matrix
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self.known:
+            if name not in self.ordered:
+                raise KeyError(name)
+            self.known[name] = self._derive(name)
+        return self.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ordered)
+
+    def __len__(self) -> int:
+        return len(self.ordered)
+
+    def _derive(self, name: str) -> Tensor:
+        head, _, rest = name.partition("/")
+        if rest == "stream":
+            if head == "0":
+                return torch.cat([self["token"], self["position"]], dim=-1)
+            count = self.heads[int(head) - 1]
+            outputs = [self[f"{head}.{number}/output"] for number in range(1, count + 1)]
+            return torch.cat([self[f"{int(head) - 1}/stream"], *outputs], dim=-1)
+        layer, index = parse_head(head, self.heads)
+        if rest == "scores":
+            h = self[f"{layer}/stream"]
+            later = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).triu(1)
+            A: Tensor = self.A[layer][index]
+            return (h @ A @ h.mT).masked_fill(later, -math.inf)
+        return self[f"{head}/attention"] @ self[f"{layer}/stream" if rest == "output" else rest]
+
+
+def _names(num_states: int, length: int, heads: tuple[int, ...]) -> Iterator[str]:
+    yield from (*stream_after(num_states, length, ()).names, "0/stream")
+    for layer, count in enumerate(heads, 1):
+        blocks = stream_after(num_states, length, heads[: layer - 1]).names
+        for head in range(1, count + 1):
+            yield from (f"{layer}.{head}/{what}" for what in ("scores", "attention", "output", *blocks))
+        yield f"{layer}/stream"
+    yield "output"

@@ -1,0 +1,128 @@
+"""What a forward pass computed, by name, and how to change it on the way.
+
+A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets
+back. In an ordinary pass that is the value itself; `Recorder` keeps it, and puts another in its place where
+it was told.
+
+Names, the same for both models (layers and heads counted from 1):
+
+    token, position         the two parts of the embedding
+    0/stream .. L/stream    the residual stream before the first and after every layer
+    l.h/scores              h^T A h before the temperature, -inf where a key is later than the query
+    l.h/attention           their softmax
+    l.h/output              what the head writes to the stream
+    l/mlp                   what the MLP writes to the stream (standard model, if it has MLPs)
+    l.h/.../token, .../position    the blocks of a head's output (disentangled; `sih.models.disentangled.blocks`)
+    output                  the last linear map's
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.models.disentangled.blocks import Stream
+
+Replacement = Tensor | float | Callable[[Tensor], Tensor]
+
+
+class Site:
+    """An ordinary pass: nothing kept, nothing changed."""
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        return value
+
+    def blocks(self, prefix: str, stream: Stream, value: Tensor) -> Tensor:
+        return value
+
+
+UNOBSERVED = Site()
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One forward pass. `trace["2.1/attention"]` is anything by its name; the usual things have shorter ways.
+
+    `attention[layer]` and `scores[layer]` stack the heads of a layer (indices from 0, as everywhere in code).
+    """
+
+    tokens: Int[Tensor, "batch time"]
+    values: Mapping[str, Tensor]
+    heads: tuple[int, ...]
+
+    def __getitem__(self, name: str) -> Tensor:
+        try:
+            return self.values[name]
+        except KeyError:
+            raise ValueError(f"the pass made nothing called {name!r}; it made {', '.join(self.names)}") from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.values)
+
+    def stream(self, name: str) -> Float[Tensor, "batch time dim"]:
+        """A part of the residual stream: a block, a head's output, or the whole of it after a layer."""
+        return self[name]
+
+    @property
+    def output(self) -> Float[Tensor, "batch time state"]:
+        return self["output"]
+
+    @property
+    def attention(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
+        return self._stacked("attention")
+
+    @property
+    def scores(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
+        return self._stacked("scores")
+
+    def _stacked(self, what: str) -> tuple[Tensor, ...]:
+        return tuple(
+            torch.stack([self[f"{layer}.{head}/{what}"] for head in range(1, count + 1)], dim=1)
+            for layer, count in enumerate(self.heads, 1)
+        )
+
+
+@dataclass(eq=False)
+class Recorder(Site):
+    """Keeps every value a pass makes, after putting in its place what `replace` has under its name."""
+
+    replace: Mapping[str, Replacement] = field(default_factory=dict)
+    values: dict[str, Tensor] = field(default_factory=dict)
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        if name in self.replace:
+            value = _replaced(name, value, self.replace[name])
+        self.values[name] = value
+        return value
+
+    def blocks(self, prefix: str, stream: Stream, value: Tensor) -> Tensor:
+        """Every block of a head's output, under its name after `prefix`, the head's."""
+        parts = [self(prefix + name, value[..., stream[name]]) for name in stream.names]
+        if not any(prefix + name in self.replace for name in stream.names):
+            return value
+        self.values[f"{prefix}output"] = torch.cat(parts, dim=-1)
+        return self.values[f"{prefix}output"]
+
+    def trace(self, tokens: Int[Tensor, "batch time"], heads: Sequence[int]) -> Trace:
+        """The pass, once it is over; a replacement that met no value was a wrong name."""
+        missed = [name for name in self.replace if name not in self.values]
+        if missed:
+            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.values)}")
+        return Trace(tokens, self.values, tuple(heads))
+
+
+def _replaced(name: str, value: Tensor, replacement: Replacement) -> Tensor:
+    new = replacement(value) if callable(replacement) else replacement
+    new = torch.as_tensor(new, dtype=value.dtype, device=value.device)
+    try:
+        return new.expand(value.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"the replacement for {name!r} must have shape {tuple(value.shape)}, or broadcast to it; "
+            f"got {tuple(new.shape)}"
+        ) from None

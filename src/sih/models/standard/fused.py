@@ -1,0 +1,53 @@
+"""The standard transformer for training: the same numbers as the plain equations, with less work.
+
+- One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
+- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked
+  up.
+- The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide,
+  not d.
+- Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.kernels.causal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.models.kernels.causal import causal_attention
+from sih.models.standard.layer import Layer
+
+
+def forward(
+    tokens: Int[Tensor, "batch time"],
+    E: Float[Tensor, "state dim"],
+    F: Float[Tensor, "length dim"],
+    layers: Sequence[Layer],
+    W_O: Float[Tensor, "state dim"],
+    temperature: float,
+    activation: str,
+) -> Float[Tensor, "batch time state"]:
+    token = torch.eye(E.shape[0], dtype=E.dtype, device=tokens.device)[tokens]
+    F = F[: tokens.shape[1]]
+    h = token @ E + F
+    for number, layer in enumerate(layers, 1):
+        heads, _, qk_dim = layer.Q.shape
+        last = number == len(layers) and layer.W1 is None
+        V = layer.V @ W_O.T if last else layer.V
+        W = _side_by_side(layer.Q / temperature, layer.K, V)
+        # A product with the one-hot tokens is a look-up whose gradient is a product as well, not a scatter.
+        qkv = token @ (E @ W) + F @ W if number == 1 else h @ W
+        output = causal_attention(qkv, heads, qk_dim)
+        if last:
+            return h @ W_O.T + output
+        h = h + output
+        if layer.W1 is not None:
+            h = h + layer.mlp(h, activation)
+    return h @ W_O.T
+
+
+def _side_by_side(*weights: Float[Tensor, "head dim _"]) -> Float[Tensor, "dim columns"]:
+    """[Q_1 .. Q_H | K_1 .. K_H | V_1 .. V_H]: one matrix for all heads."""
+    return torch.cat([weight.transpose(0, 1).flatten(1) for weight in weights], dim=1)

@@ -1,0 +1,86 @@
+"""Statements about where trained transformers look (Sec. 6, "Trained vs constructed attention maps"; App. C)."""
+
+from __future__ import annotations
+
+import re
+
+from sih.analysis.distances import Agreement, headline
+from sih.experiments.agreement import Agreements
+from sih.report.rules import Judge, Measured, Rule, judged, some
+
+ALIKE = Rule("at most", 0.1, 0.3)
+"""Total variation of two rows of attention: at most a tenth of the mass is elsewhere."""
+
+
+def _attention(
+    id: str, section: str, statement: str, unit: str, quantity: str, rule: Rule, remark: str, key: str
+) -> Judge:
+    """A number of `agreement` over the models with the construction's heads."""
+    quantity += "; the median model, and the range over models"
+
+    @judged(id, section, statement, figure="agreement", rule=rule, unit=unit, quantity=quantity, remark=remark)
+    def measure(data: Agreements) -> Measured:
+        found = []
+        for name, entry in data.models.items():
+            if re.fullmatch(r"(standard|disentangled)-[\d.]+(-seed\d+)?", name) and entry.heads == _usual(entry):
+                mean, error = headline(entry)[key]
+                found.append(Measured(mean, (mean - 2 * error, mean + 2 * error), name, models=(name,)))
+        return rule.typical(some(found, "no trained model is there"))
+
+    return measure
+
+
+def _usual(entry: Agreement) -> tuple[int, ...]:
+    return (1, 1, 1) if len(entry.lags) == 2 else entry.counterpart
+
+
+layer_1_scores = _attention(
+    "layer-1-scores", "Sec. 6, attention maps",
+    "The scores of the trained first layer are proportional to log P.",
+    "correlation",
+    "correlation of the first layer's scores with log P over the keys at the lags, a constant per query removed "
+    "(softmax does not see it)",
+    Rule("at least", 0.95, 0.8),
+    "It depends on the model, see below. A negative correlation is a head that looks away from the likely parent, "
+    "which tells the next layers as much.",
+    "correlation, lags",
+)  # fmt: skip
+layer_1_maps = _attention(
+    "layer-1-maps", "Sec. 6, attention maps; Fig. 5",
+    "The first layer's attention is nearly the same, trained and constructed.",
+    "total variation",
+    "total variation between rows of the trained and the constructed first layer, on average",
+    ALIKE, "The trained head does its part in another way, or looks at further positions too.",
+    "variation, layer 1",
+)  # fmt: skip
+layer_2_diagonals = _attention(
+    "layer-2-diagonals", "Sec. 6, attention maps; Fig. 5",
+    "The second layer's attention has a clear diagonal pattern, if not the construction's own.",
+    "share",
+    "share of the variance of the second layer's scores within a query that the offset alone explains (1 for the "
+    "construction)",
+    Rule("at least", 0.5, 0.25),
+    "The trained second layers compare positions, but by more than their offset: aggregation has many solutions.",
+    "layer 2, by offset",
+)  # fmt: skip
+layer_3_maps = _attention(
+    "layer-3-maps", "Sec. 6, attention maps; Fig. 5",
+    "The third layer's attention is nearly the same, trained and constructed.",
+    "total variation",
+    "total variation between rows of the trained and the constructed third layer, on average",
+    ALIKE,
+    "Part of it is that the trained model hedges at the first positions, where the construction selects; lag 1 needs "
+    "no attention at all, since the residual stream holds that token.",
+    "variation, layer 3",
+)  # fmt: skip
+layer_3_selects = _attention(
+    "layer-3-selects", "Sec. 5.2 and Sec. 6; Fig. 5, App. C",
+    "The third layer's attention concentrates on the token that the true lag copies.",
+    "share",
+    "share of the third layer's attention on that token, averaged over positions and lags",
+    Rule("at least", 0.9, 0.75),
+    "Lag 1 copies the query's own token, which the residual stream holds: some models do not attend to it.",
+    "selected",
+)  # fmt: skip
+
+PAPER: tuple[Judge, ...] = (layer_1_scores, layer_1_maps, layer_2_diagonals, layer_3_maps, layer_3_selects)

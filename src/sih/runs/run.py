@@ -1,0 +1,138 @@
+"""A run is a folder, and goes on from there however it was stopped.
+
+    config.json               what is trained: a `TrainConfig`, every field of it
+    metrics.jsonl             a line every 10 steps (mean loss since the last) and at every evaluation (KL)
+    environment.json          versions, threads, device, the commit if there is one, and the seconds it took
+    checkpoint.safetensors    model, optimiser and generator states, while the run is unfinished
+    weights.safetensors       the trained model: the run is finished
+
+**Resuming is exact.** On one kind of machine, with the versions, the number of threads (which is set again) and the
+kind of attention in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
+with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` as one that was never stopped. Each file
+appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
+killed run wrote after it is cut off and made again. `sih.runs.run_writer` does so; here runs are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from sih.models.storage import load_weights, shipped_folder, shipped_names
+from sih.task import Task
+from sih.training.trainer import Model, TrainConfig
+
+CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
+CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder, to read from."""
+
+    folder: Path
+
+    @cached_property
+    def config(self) -> TrainConfig:
+        path = self.folder / CONFIG
+        try:
+            return TrainConfig.from_dict(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            raise ValueError(f"{self.folder} is no run: it has no {CONFIG}") from None
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is no run's configuration: {str(error).splitlines()[0]}") from error
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def finished(self) -> bool:
+        return (self.folder / WEIGHTS).exists()
+
+    @cached_property
+    def task(self) -> Task:
+        return self.config.task()
+
+    @cached_property
+    def model(self) -> Model:
+        """The trained model; of an unfinished run, as it was at the last checkpoint."""
+        model = self.config.build()
+        if self.finished:
+            load_weights(model, self.folder / WEIGHTS)
+        else:
+            state, _ = read_checkpoint(self.folder / CHECKPOINT)
+            model.load_state_dict({n[len("model/") :]: w for n, w in state.items() if n.startswith("model/")})
+        return model
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of `metrics.jsonl`; a last one that is not whole, of a run that was killed, is left out."""
+        try:
+            lines = (self.folder / METRICS).read_text().split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines]
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The lines with a mean KL; the first, of step 0, also has maximum likelihood's and the Bayes average's."""
+        return [line for line in self.metrics if "kl" in line]
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.folder / ENVIRONMENT).read_bytes())
+        except FileNotFoundError:
+            return {}
+        return found
+
+
+def open_run(name: str | Path) -> Run:
+    """The run in a folder, or that of a shipped model by its name (`sih models` lists them)."""
+    folder = Path(name) if Path(name).is_dir() else shipped_folder(str(name))
+    if folder is None:
+        raise ValueError(
+            f"there is no run {str(name)!r}: no such folder, and no model of that name is shipped "
+            f"({', '.join(shipped_names()) or 'none is'})"
+        )
+    run = Run(folder)
+    _ = run.config
+    return run
+
+
+def list_runs(parent: str | Path) -> list[Run]:
+    """The runs in a folder of runs, by name."""
+    if not Path(parent).is_dir():
+        raise ValueError(f"there is no folder {parent}; runs are made by `sih train`")
+    return [Run(path.parent) for path in sorted(Path(parent).glob(f"*/{CONFIG}"))]
+
+
+def run_name(config: TrainConfig) -> str:
+    """A name made from the configuration's content, so that one configuration has one folder.
+
+    >>> run_name(TrainConfig()).rsplit("-", 1)[0]  # a digest of every field follows
+    'standard-1.2.3-heads-1.3.1'
+    """
+    digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    lags, heads = (".".join(map(str, numbers)) for numbers in (config.lags, config.heads))
+    return f"{config.model}-{lags}-heads-{heads}-{digest}"
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            return state, json.loads(file.metadata()["run"])
+    except FileNotFoundError:
+        raise ValueError(f"{path.parent} has no {CHECKPOINT}: its run has not begun") from None
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {str(error).splitlines()[0]}; remove it to start anew") from error

@@ -1,0 +1,209 @@
+"""Training into a folder: what `sih.runs.run` describes, written so that a run can be stopped at any moment."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sih.files import atomic_write
+from sih.models.kernels import compiled
+from sih.models.storage import weights_file
+from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
+from sih.training.trainer import Step, TrainConfig, Trainer, check_device
+
+LOG_EVERY = 10
+CHECKPOINT_SECONDS = 30.0
+"""How much work a kill -9 may cost; when checkpoints are made does not change what is trained."""
+
+
+class Recorder:
+    """Trains a configuration in a folder: `for step in recorder: ...`, from wherever the folder stands.
+
+    `save()` between two steps makes a checkpoint at once. Making a recorder already writes one, so that a folder that
+    cannot be written to is noticed before any work is done.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        folder: str | Path,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    ) -> None:
+        self.config, self.folder = config, Path(folder)
+        self.checkpoint_seconds, self.losses = checkpoint_seconds, list[float]()
+        check_device(device)
+        self._check_folder()
+        environment = Run(self.folder).environment or describe_environment(device, threads)
+        self.seconds = float(environment.pop("seconds", 0.0))
+        self.environment = environment
+        torch.set_num_threads(int(environment["threads"]))
+        self.trainer = Trainer(config, device)
+        self.resumed = (self.folder / CHECKPOINT).exists()
+
+    @property
+    def finished(self) -> bool:
+        return Run(self.folder).finished
+
+    def __iter__(self) -> Iterator[Step]:
+        with _only_one(self.folder):
+            if self.finished:
+                (self.folder / CHECKPOINT).unlink(missing_ok=True)
+                return
+            with open(self.folder / METRICS, "ab") as self.metrics:
+                self._begin()
+                saved = time.monotonic()
+                for step in self.trainer:
+                    self._record(step)
+                    if time.monotonic() - saved >= self.checkpoint_seconds:
+                        self.save()
+                        saved = time.monotonic()
+                    yield step
+                self._finish()
+
+    def save(self) -> None:
+        """A checkpoint of the run as it stands."""
+        from safetensors.torch import save as to_bytes
+
+        with _full_disk_is_explained(self.folder):
+            os.fsync(self.metrics.fileno())
+            note = {"metrics": self.metrics.tell(), "losses": self.losses}
+            with atomic_write(self.folder / CHECKPOINT) as file:
+                file.write(to_bytes(self.trainer.state(), metadata={"run": json.dumps(note)}))
+            self._write_environment()
+
+    def _begin(self) -> None:
+        for leftover in self.folder.glob(".*.part"):  # half-written files of a killed process
+            leftover.unlink()
+        length = 0
+        if self.resumed:
+            state, note = read_checkpoint(self.folder / CHECKPOINT)
+            self.trainer.restore(state)
+            length, self.losses = note["metrics"], note["losses"]
+            if self.metrics.tell() < length:
+                raise ValueError(f"{self.folder / METRICS} is shorter than when the checkpoint was made; start anew")
+        self.metrics.truncate(length)
+        self.metrics.seek(0, os.SEEK_END)
+        needed = 4 * sum(value.nbytes for value in self.trainer.state().values())
+        if shutil.disk_usage(self.folder).free < needed:
+            raise ValueError(f"{self.folder}: the disk is nearly full; a run needs {needed / 1e6:.0f} MB")
+        self.since = time.monotonic()
+        self.save()
+
+    def _record(self, step: Step) -> None:
+        if step.step == 0 and self.metrics.tell():
+            return  # resumed before the first update: recorded already
+        line: dict[str, Any] = {"step": step.step}
+        if step.loss is not None:
+            self.losses.append(step.loss)
+        if self.losses and (step.step % LOG_EVERY == 0 or step.evaluation):
+            line |= {"loss": sum(self.losses) / len(self.losses), "learning_rate": step.learning_rate}
+            self.losses = []
+        if step.evaluation:
+            line |= {"kl": step.evaluation.mean_kl, "kl_along": _rounded(step.evaluation.model)}
+            if step.step == 0:
+                line |= {"ml": step.evaluation.ml_kl, "bma": step.evaluation.bma_kl}
+                line |= {"ml_along": _rounded(step.evaluation.ml), "bma_along": _rounded(step.evaluation.bma)}
+        if len(line) > 1:
+            with _full_disk_is_explained(self.folder):
+                self.metrics.write((json.dumps(line) + "\n").encode())
+                self.metrics.flush()
+
+    def _finish(self) -> None:
+        with _full_disk_is_explained(self.folder):
+            os.fsync(self.metrics.fileno())
+            self._write_environment()
+            with atomic_write(self.folder / WEIGHTS) as file:
+                file.write(weights_file(self.trainer.model, self.config.stored))
+            (self.folder / CHECKPOINT).unlink()
+
+    def _check_folder(self) -> None:
+        if (self.folder / CONFIG).exists():
+            found = Run(self.folder).config
+            if found != self.config:
+                ours, theirs = self.config.to_dict(), found.to_dict()
+                name = next(name for name in ours if ours[name] != theirs[name])
+                raise ValueError(
+                    f"{self.folder} holds another run: {name} is {theirs[name]} there and {ours[name]} here; "
+                    "choose another folder"
+                )
+            return
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise ValueError(f"{self.folder} is not empty and holds no run; choose another folder")
+        with _full_disk_is_explained(self.folder), atomic_write(self.folder / CONFIG) as file:
+            file.write((json.dumps(self.config.to_dict(), indent=2) + "\n").encode())
+
+    def _write_environment(self) -> None:
+        now = time.monotonic()
+        self.seconds, self.since = self.seconds + now - self.since, now
+        with atomic_write(self.folder / ENVIRONMENT) as file:
+            file.write((json.dumps({**self.environment, "seconds": round(self.seconds, 1)}, indent=2) + "\n").encode())
+
+
+def describe_environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
+    """What a run's bytes depend on beside its configuration."""
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is a whole number, at least 1; got {threads}")
+    return {
+        "sih": metadata.version("selective-induction-heads"),
+        "commit": _commit(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        "device": device,
+        "threads": threads or torch.get_num_threads(),
+        "attention": "torch" if compiled.library() is None else "compiled",
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the source, where it is run from a repository."""
+    here = Path(__file__).parent
+    command = ["git", "-C", str(here), "log", "-1", "--format=%H", "--", "."]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found or None
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Two processes in one folder would undo each other's work; the system frees the lock of a killed one."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise ValueError(f"{folder} is being trained by another process") from None
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _full_disk_is_explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot write to {folder}: {error.strerror or error}; what was saved is kept") from error
+
+
+def _rounded(curve: Tensor) -> list[float]:
+    """Six digits of a curve are more than its sampling error."""
+    return [float(f"{value:.6g}") for value in curve.tolist()]

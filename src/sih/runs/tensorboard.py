@@ -1,0 +1,48 @@
+"""A run's scalars as TensorBoard events, beside its other files: `tensorboard --logdir RUN`. Needs the extra."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sih.training.trainer import Step
+
+
+class Events:
+    """Writes what `sih train` shows: loss, learning rate, mean KL and its ratio to maximum likelihood's.
+
+    A run that goes on appends a file, which makes TensorBoard forget what a killed one wrote past its checkpoint. The
+    events carry times of day, so that they are no part of the files that resuming makes again byte by byte.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._new = _writer()
+        self._open: Any = None
+
+    def show(self, step: Step) -> None:
+        if self._open is None:
+            self._open = self._new(str(self.folder), purge_step=step.step)
+        if step.loss is not None:
+            self._open.add_scalar("loss", step.loss, step.step)
+            self._open.add_scalar("learning rate", step.learning_rate, step.step)
+        if step.evaluation:
+            self._open.add_scalar("KL", step.evaluation.mean_kl, step.step)
+            self._open.add_scalar("KL over ML", step.evaluation.mean_kl / step.evaluation.ml_kl, step.step)
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._open is not None:
+            self._open.close()
+
+
+def _writer() -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ValueError(
+            "TensorBoard events need the extra: pip install 'selective-induction-heads[tensorboard]'"
+        ) from None
+    return SummaryWriter

@@ -1,0 +1,1 @@
+"""Means with their standard errors, written once."""

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import sih
+from sih.construction import Circuit, construct, verify
+from sih.construction.verification import adversarial
+from sih.task import Task
+
+WAYS: list[dict[str, Any]] = [
+    {"third": "mask"},
+    {"third": "position"},
+    {"heads": 1},
+    {"evidence": "sum", "beta": 3.0},
+    {"sink": True},
+    {"target": "bayes"},
+    {"beta": float("inf")},
+]
+
+
+@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_an_honest_circuit_passes(options: dict[str, Any], dtype: torch.dtype, task: Task) -> None:
+    model = construct(task, dtype=dtype, **options)
+    found = verify(model, task)
+    assert found.ok
+    assert found.max_error == max(found.errors.values())
+    assert found.first_row == model.circuit.first_row
+    assert found.sequences["of the task"] == 16
+    if dtype == torch.float64 and model.circuit.target == "paper" and model.circuit.beta < 1e6:
+        assert found.max_error < 1e-8
+
+
+BLOCKS = [
+    ("1.1", "token", "token"),
+    ("1.1", "position", "position"),
+    ("2.1", "position", "position"),
+    ("2.3", "position", "position"),
+    ("3.1", "position", "position"),
+    ("3.1", "2.1/1.1/position", "position"),
+    ("3.1", "2.2/1.1/position", "position"),
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids="-".join)
+@pytest.mark.parametrize(
+    "options", [{"third": "position"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes"}], ids=str
+)
+def test_a_block_with_its_sign_flipped_fails(block: tuple[str, str, str], options: dict[str, Any], task: Task) -> None:
+    model = construct(task, **options)
+    model.block(*block).neg_()
+    assert not verify(model, task).ok
+
+
+def test_a_wrong_readout_a_swapped_index_a_dropped_head_fail(task: Task) -> None:
+    model = construct(task)
+    model.readout_block("3.1/token").copy_(task.P)  # transposed
+    found = verify(model, task)
+    assert not found.ok
+    assert max(found.errors, key=lambda name: found.errors[name]) == "prediction"
+
+    model = construct(task)
+    block = model.block("2.2", "position", "position")
+    block.copy_(block.roll(1, dims=1))
+    assert not verify(model, task).ok
+
+    model = construct(task)
+    model.block("3.1", "2.3/1.1/position", "2.3/position").zero_()
+    assert not verify(model, task).ok
+
+
+def test_one_entry_is_enough(task: Task) -> None:
+    model = construct(task, third="position")
+    model.block("3.1", "2.1/1.1/position", "position")[5, 6] += 5.0
+    found = verify(model, task)
+    assert not found.ok
+    assert "layer 3" in max(found.errors, key=lambda name: found.errors[name])
+
+
+def test_not_a_number_fails(task: Task) -> None:
+    model = construct(task)
+    model.block("1.1", "token", "token")[0, 0] = float("nan")
+    assert not verify(model, task).ok
+
+
+def test_zeros_in_the_matrix(rng: torch.Generator) -> None:
+    task = Task(sih.random_sparse(4, rng=rng, nonzero=2), (1, 2, 3), 40)
+    ways: list[dict[str, Any]] = [{"third": "mask"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes"}]
+    for options in ways:
+        found = verify(construct(task, **options), task)
+        assert found.ok
+        assert set(found.sequences) == {"of the task", "least likely"}  # all of them possible
+        assert found.posterior_error is None or found.posterior_error < 1e-4
+
+
+def test_adversarial_sequences_are_of_the_task_s_shape(task: Task, rng: torch.Generator) -> None:
+    for rows in adversarial(task, rng).values():
+        assert rows.shape[1] == task.length
+        assert rows.min() >= 0
+        assert rows.max() < task.num_states
+
+
+def test_a_loaded_model_is_verified_with_its_circuit(task: Task, tmp_path: Any) -> None:
+    model = construct(task)
+    sih.save(model, tmp_path / "m")
+    loaded = sih.load(tmp_path / "m")
+    assert isinstance(loaded, sih.DisentangledTransformer)
+    with pytest.raises(ValueError, match="does not know its circuit"):
+        verify(loaded, task)
+    again = Circuit.from_dict(model.circuit.to_dict())
+    assert again == model.circuit
+    assert verify(loaded, task, circuit=again).ok
+
+
+def test_what_does_not_fit_is_refused(task: Task) -> None:
+    model = construct(task)
+    with pytest.raises(ValueError, match="do not fit"):
+        verify(model, task.with_length(20))

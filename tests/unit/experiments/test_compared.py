@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from support.strategies import tasks_with_tokens
+
+import sih
+from sih.analysis.reference_circuit import find_runs
+from sih.experiments.compared import circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
+from sih.models.storage import shipped_names
+from sih.runs.run import open_run
+from sih.runs.run_writer import Recorder
+from sih.training.trainer import TrainConfig
+
+SMALL = TrainConfig(
+    lags=(1, 2), states=3, length=12, heads=(1, 1, 1), dim=8, qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1
+)
+
+
+def run_in(folder: Path, config: TrainConfig = SMALL) -> str:
+    for _ in Recorder(config, folder, threads=1):
+        pass
+    return str(folder)
+
+
+@settings(max_examples=25)
+@given(tasks_with_tokens())
+def test_the_law_of_a_circuit_is_what_its_weights_predict(drawn: tuple[sih.Task, sih.Batch]) -> None:
+    """At every position, those included where the closed form does not hold."""
+    task, batch = drawn
+    try:
+        circuits = circuits_for(task, lam=2000.0)
+    except ValueError:
+        assume(False)
+    assert ("two lags, 1 head" in circuits) is (len(task.lags) == 2)
+    for model in circuits.values():
+        gap = (circuit_law(model, batch.tokens, task) - model.predict(batch.tokens)).abs().max()
+        assert gap <= len(task.lags) * model.circuit.rounding < 1e-4
+
+
+def test_early_rows_are_not_the_closed_form(task: sih.Task, rng: torch.Generator) -> None:
+    """The test above could not fail there otherwise."""
+    batch = sih.sample(task, 4, rng=rng)
+    model = circuits_for(task)["construction"]
+    weights = sih.construction.circuit_weights(batch.tokens, task, model.circuit)
+    early = slice(task.max_lag, model.circuit.first_row)
+    gap = sih.mixture(weights, batch.tokens, task) - model.predict(batch.tokens)
+    assert gap[:, early].abs().max() > 0.01
+
+
+def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generator) -> None:
+    batch = sih.sample(task, 3, rng=rng)
+    law = sih.bma(batch.tokens, task)
+    assert torch.equal(scored(law, batch, task), sih.kl_to_truth(law, batch, task)[:, : task.length - 1])
+
+
+def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "one")
+    assert next(iter(Recorder(SMALL, tmp_path / "unfinished", threads=1))).step == 0
+    runs, missing = find_runs([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
+    assert list(runs) == ["one", "standard-1.2.3"]
+    assert missing == ["none such", str(tmp_path / "unfinished")]
+
+
+def test_further_seeds_join() -> None:
+    names = with_seeds(["none such", "standard-1.2.3", "standard-1.2.3-seed1"])
+    seeds = [name for name in shipped_names() if name.startswith("standard-1.2.3-seed")]
+    assert names == ("none such", "standard-1.2.3", *seeds)
+    assert "standard-1.2.3-seed1" in seeds
+
+
+def test_a_trained_law_is_the_models(tmp_path: Path, rng: torch.Generator) -> None:
+    run = open_run(run_in(tmp_path / "run"))
+    tokens = sih.sample(run.task, 130, rng=rng).tokens  # more than are predicted at once
+    with torch.no_grad():
+        torch.testing.assert_close(trained_law(run, tokens), run.model.predict(tokens), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("change", ["P", "lags", "length"])
+def test_tasks_are_told_apart(change: str, task: sih.Task, rng: torch.Generator) -> None:
+    parts = {"P": task.P, "lags": task.lags, "length": task.length}
+    assert same_task(task, sih.Task(**parts))  # type: ignore[arg-type]
+    others = {"P": sih.random_transition_matrix(5, rng=rng), "lags": (1, 3), "length": 33}
+    assert not same_task(task, sih.Task(**{**parts, change: others[change]}))  # type: ignore[arg-type]

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sih.experiments.curves import Panel, line, panel, windows
+
+
+def loops(values: list[float]) -> tuple[float, float]:
+    """Mean and standard error by their definition."""
+    mean = sum(values) / len(values)
+    return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+
+
+def test_a_line_against_loops(rng: torch.Generator) -> None:
+    rows = torch.rand(7, 20, generator=rng, dtype=torch.float64)
+    found = line(rows, max_lag=3)
+    table = rows.tolist()
+    for i in range(20):
+        mean, error = loops([row[i] for row in table])
+        assert (found.along[i], found.along_error[i]) == pytest.approx((mean, error), rel=1e-5)
+    assert list(found.windows) == ["4-8", "9-16", "17-20"]
+    for name, (first, last) in {"4-8": (3, 8), "9-16": (8, 16), "17-20": (16, 20)}.items():
+        expected = loops([sum(row[first:last]) / (last - first) for row in table])
+        assert found.windows[name] == pytest.approx(expected, rel=1e-5)
+    assert (found.mean, found.mean_error) == pytest.approx(loops([sum(row[3:]) / 17 for row in table]), rel=1e-12)
+    assert found.count == 7
+
+
+@given(st.integers(1, 40), st.integers(1, 100))
+def test_windows_part_the_positions_past_max_lag(max_lag: int, more: int) -> None:
+    parts = windows(max_lag, max_lag + more)
+    assert [i for first, last in parts for i in range(first, last + 1)] == list(range(max_lag + 1, max_lag + more + 1))
+
+
+def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> None:
+    """Rivals that share all but a constant differ by it without error; one measured on fewer is compared on those."""
+    hard = torch.rand(50, 12, generator=rng, dtype=torch.float64)
+    kl = {"BMA": hard, "ML": hard + 0.5, "few": hard[:9] + 0.1}
+    found = panel(kl, (1, 2), ("BMA", "ML", "absent"))
+    assert set(found.over) == {"BMA", "ML", "midway"}
+    assert found.over["BMA"].keys() == {"ML", "few"}
+    few = found.over["ML"]["few"]
+    assert few.count == 9
+    assert few.mean == pytest.approx(-0.4)
+    assert few.mean_error < 1e-12
+    assert found.over["BMA"]["ML"].windows["9-12"] == pytest.approx((0.5, 0), abs=1e-12)
+    assert found.over["midway"]["few"].mean == pytest.approx(-0.15)
+    assert [found.over["midway"][name].mean for name in ("BMA", "ML")] == pytest.approx([-0.25, 0.25])
+    assert found.kl["ML"].mean_error == pytest.approx(loops([sum(row[2:]) / 10 for row in hard.tolist()])[1])
+
+
+def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
+    found = panel({name: torch.rand(5, 30, generator=rng) for name in ("BMA", "ML", "x")}, (1, 3))
+    assert Panel.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+@pytest.mark.parametrize("shape", [(1, 20), (5, 3)])
+def test_what_has_no_error_is_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(
+        ValueError, match=f"two sequences or more, longer than max_lag = 3; got {shape[0]}, of {shape[1]}"
+    ):
+        line(torch.zeros(shape), max_lag=3)

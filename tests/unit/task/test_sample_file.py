@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from support.strategies import tasks_with_tokens
+
+import sih
+from sih.task import Task
+from sih.task.sample_file import load_sample, save_sample
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv"])
+@given(drawn=tasks_with_tokens())
+def test_round_trip(ending: str, drawn: tuple[Task, sih.Batch], tmp_path_factory: pytest.TempPathFactory) -> None:
+    task, batch = drawn
+    path = tmp_path_factory.mktemp("sample") / f"a{ending}"
+    save_sample(path, batch, task, seed=5)
+    found = load_sample(path)
+    assert torch.equal(found.tokens, batch.tokens)
+    assert found.lags is not None
+    assert torch.equal(found.lags, batch.lags)
+    assert found.seed == 5
+    assert found.task is not None
+    assert (found.task.P - task.P).abs().max() < 1e-15
+    assert (found.task.lags, found.task.length) == (task.lags, task.length)
+    before = path.read_bytes()
+    save_sample(path, batch, task, seed=5)
+    assert path.read_bytes() == before
+
+
+def test_other_peoples_tokens(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("0,1,2\n1,1,0\n")
+    np.savez(tmp_path / "a.npz", tokens=np.array([[0, 1, 2], [1, 1, 0]], dtype=np.int32))
+    for name in ("a.csv", "a.npz"):
+        found = load_sample(tmp_path / name)
+        assert found.tokens.tolist() == [[0, 1, 2], [1, 1, 0]]
+        assert found.task is None
+        assert found.lags is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"", "ending says its format"),
+        ("a.npz", b"PK nonsense", "holds no sample"),
+        ("a.npz", b"", "holds no sample"),
+        ("a.csv", b"", "holds no sample"),
+        ("a.csv", b"0,1\n2\n", "holds no sample"),
+        ("a.csv", b"0.5,1\n", "holds no sample"),
+        ("a.csv", b"\xff\xfe", "holds no sample"),
+        ("a.csv", b'# sih sample {"P": 1}\n', "holds no sample"),
+        ("a.csv", b"# sih sample {\n", "holds no sample"),
+        ("missing.npz", None, "there is no file"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:loadtxt")  # NumPy also warns of an empty file
+def test_files_that_hold_no_sample(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_sample(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_truncated_and_wrong_archives(tmp_path: Path, task: Task, rng: torch.Generator) -> None:
+    path = tmp_path / "a.npz"
+    save_sample(path, sih.sample(task, 2, rng=rng), task, seed=0)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ValueError, match="holds no sample"):
+        load_sample(path)
+    np.savez(path, other=np.zeros(3))
+    with pytest.raises(ValueError, match="no array named 'tokens'"):
+        load_sample(path)
+    np.savez(path, tokens=np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"table of whole numbers.*float64"):
+        load_sample(path)
