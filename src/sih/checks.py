@@ -1,4 +1,4 @@
-"""What both models ask of their sizes and inputs."""
+"""Checks that several rooms need, and the error they raise: it knows which field is at fault."""
 
 from __future__ import annotations
 
@@ -12,10 +12,21 @@ READOUTS = ("logit", "probability")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
+class FieldError(ValueError):
+    """Says in one line what is wrong with a value, and in `field` the name under which it was given."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str]]:
+        return type(self), (self.field, str(self))  # so that it passes from a worker process to its parent
+
+
 def check_sizes(**sizes: int) -> None:
     for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+            raise FieldError(name, f"{name} must be a whole number, at least 1; got {value!r}")
 
 
 def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
@@ -23,38 +34,41 @@ def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
     try:
         given = tuple(heads)
     except TypeError:
-        raise ValueError(f"{wanted}; got {heads!r}") from None
+        raise FieldError("heads", f"{wanted}; got {heads!r}") from None
     if not given or any(isinstance(h, bool) or not isinstance(h, int) or h < 1 for h in given):
-        raise ValueError(f"{wanted}; got {given!r}")
+        raise FieldError("heads", f"{wanted}; got {given!r}")
     return given
 
 
 def check_temperature(temperature: float) -> float:
     if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"temperature divides the scores and must be positive and finite; got {temperature!r}")
+        raise FieldError(
+            "temperature", f"temperature divides the scores and must be positive and finite; got {temperature!r}"
+        )
     return float(temperature)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+        raise FieldError(name, f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
 def dtype_name(dtype: torch.dtype) -> str:
     for name, known in DTYPES.items():
         if known == dtype:
             return name
-    raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}")
+    raise FieldError("dtype", f"dtype must be torch.float32 or torch.float64; got {dtype}")
 
 
 def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
     if tokens.ndim != 2 or tokens.dtype != torch.int64 or not 1 <= tokens.shape[1] <= length:
-        raise ValueError(
+        raise FieldError(
+            "tokens",
             f"tokens must be int64 of shape (batch, time) with time 1 to {length}; "
-            f"got {tokens.dtype} of shape {tuple(tokens.shape)}"
+            f"got {tokens.dtype} of shape {tuple(tokens.shape)}",
         )
     if tokens.numel() == 0:
         return
     low, high = (int(bound) for bound in torch.aminmax(tokens))
     if low < 0 or high >= num_states:
-        raise ValueError(f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")
+        raise FieldError("tokens", f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from sih.files import read_table
+
 ROW_SUM_TOLERANCE = 1e-6
 MatrixLike = Tensor | np.ndarray | Sequence[Any]
 """What can become a transition matrix: a tensor, an array, nested lists."""
@@ -192,12 +194,7 @@ def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
     path = Path(path)
     if path.suffix not in (".npy", ".csv"):
         raise ValueError(f"a transition matrix is read from a .npy or .csv file; got {path}")
-    try:
-        value = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{path} holds no table of numbers: {str(error).splitlines()[0]}") from error
+    value = read_table(path)
     try:
         return as_transition_matrix(value)
     except ValueError as error:

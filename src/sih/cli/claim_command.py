@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sih.cli.progress import track
-from sih.files import atomic_write
+from sih.files import write_json
 from sih.markov import load_transition_matrix
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, Experiment, ensemble, estimates, load_estimates, save_estimates
@@ -78,8 +77,7 @@ def claim(
     if monte_carlo != "no":
         experiment = Experiment(states, matrices, table.lags, sequences, length, concentration, seed, monte_carlo)
         record["monte_carlo"] = _compare(experiment, table, out / f"monte-carlo-{monte_carlo}", console)
-    with atomic_write(out / "claim.json") as file:
-        file.write(json.dumps(record, indent=1).encode())
+    write_json(out / "claim.json", record, indent=1)
     console.print(f"wrote {out / 'claim.json'}")
     if figures:
         for path in _draw(table, P, out, seed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from rich.table import Table
 from sih.experiments import beta as beta_experiment
 from sih.experiments import wrong_lag as rates_experiment
 from sih.figures import style
-from sih.files import atomic_write
+from sih.files import write_json
 
 
 class _Data(Protocol):
@@ -87,7 +86,6 @@ def _show(stem: Path, data: _Data, figure: Figure, rows: list[list[str]], title:
     for row in rows[1:]:
         shown.add_row(*row)
     console.print(shown)
-    with atomic_write(stem.with_suffix(".json")) as file:
-        file.write(json.dumps(data.to_dict(), indent=1).encode())
+    write_json(stem.with_suffix(".json"), data.to_dict(), indent=1)
     for path in (stem.with_suffix(".json"), *style.save(figure, stem)):
         console.print(f"wrote {path}")

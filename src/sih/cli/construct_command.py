@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +15,7 @@ from sih.cli.sample_command import Kind, choose_matrix, seeded
 from sih.construction import Circuit, Verification, error_table
 from sih.construction import construct as build
 from sih.construction import verify as compare
-from sih.files import atomic_write
+from sih.files import read_json, reading, write_json
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.storage import load, save
 from sih.task import Task
@@ -88,9 +87,8 @@ def construct(
     model = build(task, lam=lam, beta=beta, dtype=number, **options)
     found = compare(model, task)
     save(model, out)
-    with atomic_write(out / CERTIFICATE) as file:
-        record = {"circuit": model.circuit.to_dict(), "task": task.to_dict(), "verification": found.to_dict()}
-        file.write((json.dumps(record, indent=1) + "\n").encode())
+    record = {"circuit": model.circuit.to_dict(), "task": task.to_dict(), "verification": found.to_dict()}
+    write_json(out / CERTIFICATE, record, indent=1)
     console = Console(soft_wrap=True, highlight=False)
     _describe(console, model.circuit)
     _report(console, found)
@@ -121,8 +119,7 @@ def verify(
     circuit, task = _read(folder / CERTIFICATE)
     found = compare(model, task, circuit=circuit, size=size, rng=seeded(seed))
     if out is not None:
-        with atomic_write(out) as file:
-            file.write((json.dumps(found.to_dict(), indent=1) + "\n").encode())
+        write_json(out, found.to_dict(), indent=1)
     console = Console(soft_wrap=True, highlight=False)
     _describe(console, circuit)
     _report(console, found)
@@ -130,13 +127,11 @@ def verify(
 
 
 def _read(path: Path) -> tuple[Circuit, Task]:
-    try:
-        record: dict[str, Any] = json.loads(path.read_text())
+    with reading(
+        path, "is no certificate", missing=f"there is no {path}; `sih construct` writes it beside the weights"
+    ):
+        record = read_json(path)
         return Circuit.from_dict(record["circuit"]), Task(**record["task"])
-    except FileNotFoundError:
-        raise ValueError(f"there is no {path}; `sih construct` writes it beside the weights") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is no certificate: {str(error).splitlines()[0]}") from error
 
 
 def _describe(console: Console, circuit: Circuit) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import tyro
 
 from sih.construction import Pattern, head_offsets, least_heads, verify_certificate, verify_colouring
 from sih.construction.heads.least import LeastHeads
-from sih.files import atomic_write
+from sih.files import atomic_write, write_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -56,8 +55,7 @@ def heads(
         console.print(f"with {_heads(fewer.heads)}: {fewer.used} of the transitions are used, {bound}")
         console.print(strip(fewer, console.width))
     if out is not None:
-        with atomic_write(out) as file:
-            file.write((json.dumps(_record(answer, pattern)) + "\n").encode())
+        write_json(out, _record(answer, pattern))
     if draw is not None:
         from sih.experiments.head_counts import draw_pattern
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import torch
 import tyro
 from jaxtyping import Float, Int
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from sih.files import atomic_write
+from sih.files import write_arrays, write_rows
 from sih.markov import load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
 from sih.predictors import bma, lag_posterior, maximum_likelihood, selective, selective_weights
@@ -82,18 +81,19 @@ def _write(
     weights: Float[Tensor, "batch time lag"],
     inferred: Int[Tensor, "batch time"],
 ) -> None:
-    with atomic_write(out) as file:
-        if out.suffix == ".npz":
-            np.savez(file, law=law.numpy(), weights=weights.numpy(), lag=inferred.numpy(), tokens=tokens.numpy())
-            return
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["sequence", "position", "token", "lag", *(f"p{s}" for s in range(law.shape[-1]))])
-        for b in range(tokens.shape[0]):
-            rows = zip(tokens[b].tolist(), inferred[b].tolist(), law[b].tolist(), strict=True)
-            writer.writerows([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(rows))
-        text.flush()
-        text.detach()
+    if out.suffix == ".npz":
+        write_arrays(out, law=law.numpy(), weights=weights.numpy(), lag=inferred.numpy(), tokens=tokens.numpy())
+        return
+    header = ["sequence", "position", "token", "lag", *(f"p{s}" for s in range(law.shape[-1]))]
+    write_rows(out, itertools.chain([header], _rows(tokens, law, inferred)))
+
+
+def _rows(
+    tokens: Int[Tensor, "batch time"], law: Float[Tensor, "batch time state"], inferred: Int[Tensor, "batch time"]
+) -> Iterator[list[Any]]:
+    for b in range(tokens.shape[0]):
+        columns = zip(tokens[b].tolist(), inferred[b].tolist(), law[b].tolist(), strict=True)
+        yield from ([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(columns))
 
 
 def _report(

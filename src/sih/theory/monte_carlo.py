@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.files import atomic_write
+from sih.files import read_arrays, reading, write_arrays
 from sih.markov import random_transition_matrix, stationary_distribution
 from sih.task import Task, check_lags, sample
 from sih.theory.claim import chains
@@ -122,13 +122,12 @@ def trimmed(P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: 
 def save_estimates(folder: Path, experiment: Experiment, done: list[Estimate]) -> None:
     """estimates.npz: the experiment, and means and standard errors of the matrices done so far."""
     if done:
-        with atomic_write(folder / "estimates.npz") as file:
-            np.savez(
-                file,
-                experiment=np.array(json.dumps(asdict(experiment))),
-                mean=torch.stack([e.mean for e in done]).numpy(),
-                standard_error=torch.stack([e.standard_error for e in done]).numpy(),
-            )
+        write_arrays(
+            folder / "estimates.npz",
+            experiment=json.dumps(asdict(experiment)),
+            mean=torch.stack([e.mean for e in done]).numpy(),
+            standard_error=torch.stack([e.standard_error for e in done]).numpy(),
+        )
 
 
 def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate]:
@@ -136,9 +135,10 @@ def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate]:
     path = folder / "estimates.npz"
     if not path.exists():
         return []
-    with np.load(path, allow_pickle=False) as file:
-        told = json.loads(str(file["experiment"]))
-        means, errors = torch.from_numpy(file["mean"]), torch.from_numpy(file["standard_error"])
+    with reading(path, "holds no estimates"):
+        arrays = read_arrays(path)
+        told = json.loads(str(arrays["experiment"]))
+        means, errors = torch.from_numpy(arrays["mean"]), torch.from_numpy(arrays["standard_error"])
     wanted = json.loads(json.dumps(asdict(experiment)))
     if {**told, "matrices": 0} != {**wanted, "matrices": 0}:
         raise ValueError(f"{path} holds another experiment, {told}; give another folder")

@@ -6,7 +6,6 @@ where it was, and two machines can share one. Rounds yield; the caller writes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sih.files import atomic_write
+from sih.files import read_json, reading, write_json, write_rows
 from sih.task import check_lags
 from sih.theory.falsifier import Descents, Statement, descend
 
@@ -111,23 +110,19 @@ class SearchState:
 
     def save(self, folder: Path) -> None:
         """search.json, and the worst matrix of all as worst.csv, which `sih claim --matrix` reads."""
-        with atomic_write(folder / STATE) as file:
-            file.write(json.dumps(asdict(self), indent=1).encode())
+        write_json(folder / STATE, asdict(self), indent=1)
         if self.least is not None:
-            with atomic_write(folder / WORST) as file:
-                np.savetxt(file, self.least.P, delimiter=",", fmt="%.17g")
+            write_rows(folder / WORST, self.least.P)
 
     @classmethod
     def load(cls, folder: Path) -> SearchState:
         path = folder / STATE
-        try:
-            value: dict[str, Any] = json.loads(path.read_text())
+        with reading(path, "is not the state of a search; give another folder"):
+            value = read_json(path)
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value["config"].items()}
             config = SearchConfig(**settings)
             worst = {k: Worst(**{**w, "lags": tuple(w["lags"])}) for k, w in value["worst"].items()}
             return cls(**{**value, "config": config, "worst": worst})
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is not the state of a search ({error}); give another folder") from error
 
 
 def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents]]:
