@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.construction import ConstructedTransformer, construct, least_heads
 from sih.models.storage import shipped_names
 from sih.runs.run import Run, open_run
-from sih.task import Task, sample
+from sih.task import Batch, Task, sample
 
 
 def find_runs(names: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
@@ -23,8 +24,30 @@ def find_runs(names: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
     return runs, [name for name in names if Path(name).name not in runs]
 
 
-def counterpart(task: Task, heads: int | None = None, *, dtype: torch.dtype = torch.float64) -> ConstructedTransformer:
-    """The paper's construction with as many second-layer heads, or with the least that lose nothing.
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Holds what the construction does on a batch."""
+
+    task: Task
+    batch: Batch
+    heads: tuple[int, ...]
+    rows: slice
+    """From the first query where the construction equals its closed form to the last but one: what the last position
+    predicts is not in the sequence, so a model's last position was never trained."""
+    attention: list[Float[Tensor, "batch _ query key"]]
+
+
+def run_reference(task: Task, batch: Batch, heads: int | None = None) -> Reference:
+    """Run the construction on a batch, with as many second-layer heads or the least that lose nothing."""
+    built = reference_model(task, heads, dtype=torch.float32)
+    rows = slice(built.circuit.first_row, batch.tokens.shape[1] - 1)
+    return Reference(task, batch, built.config.heads, rows, list(built.trace(batch.tokens).attention))
+
+
+def reference_model(
+    task: Task, heads: int | None = None, *, dtype: torch.dtype = torch.float64
+) -> ConstructedTransformer:
+    """Build the paper's construction with as many second-layer heads, or with the least that lose nothing.
 
     Fewer heads than those leave transitions out; more are not needed. Two lags with one head have a circuit of
     their own (App. H).

@@ -7,12 +7,17 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
 
 from sih.cli.train_command import command_of
 from sih.runs.run import Run, list_runs, open_run
+from sih.task import sample
+
+WATCHED = 32
+"""Sequences that a run's heads are watched on."""
 
 
 def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int = 0) -> None:
@@ -69,7 +74,8 @@ def show(
         period: what to take the heads' offsets modulo (max lag - min lag + 1 unless said).
         seed: of the sequences that the heads are watched on.
     """
-    from sih.analysis import lag_mass as tiling
+    from sih.analysis.correlation import probability_correlation
+    from sih.analysis.lag_mass import masses_by_offset
     from sih.figures import style, training_curves
 
     if period is not None and period < 1:
@@ -81,9 +87,13 @@ def show(
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
     wide_console().print(table_of([found], f"Run {found.name}"))
     console.print(f"made by: {command_of(found.config)}")
-    for head in tiling.heads_of(found, period, seed=seed):
+    task = found.task
+    tokens = sample(task, WATCHED, rng=torch.Generator().manual_seed(seed)).tokens
+    with torch.no_grad():
+        attention = found.model.trace(tokens).attention
+    for head in masses_by_offset(attention, period or task.max_lag - task.min_lag + 1):
         console.print(str(head))
-    probabilities = tiling.probabilities_in_layer_1(found, seed=seed)
+    probabilities = probability_correlation(attention[0][:, 0], tokens, task)
     console.print(
         f"attention of head 1.1 at the lags, correlation with the normalised probabilities: {probabilities:.2f}"
     )

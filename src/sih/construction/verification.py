@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.offsets import attention_at
 from sih.models.sites import Trace
 from sih.predictors import lag_posterior, mixture
 from sih.task import Task, sample
@@ -90,7 +91,7 @@ def verify(
     posterior_error = None
     if circuit.target == "bayes":
         exact = lag_posterior(tokens, task)[:, circuit.first_row :]
-        read = torch.stack([_at_lag(found["layer 3 attention"], lag) for lag in circuit.lags], dim=-1)
+        read = attention_at(found["layer 3 attention"], [lag - 1 for lag in circuit.lags])
         posterior_error = (read[:, circuit.first_row :] - exact).abs().max().item()
     return Verification(
         errors=errors,
@@ -200,11 +201,6 @@ def _first_row(name: str, circuit: Circuit) -> int:
         head = int(name.split("2.")[1].split("/")[0]) - 1
         return 0 if circuit.sink else circuit.max_lag + circuit.colours.index(head)
     return circuit.first_row
-
-
-def _at_lag(attention: Float[Tensor, "batch query key"], lag: int) -> Float[Tensor, "batch query"]:
-    """What each position pays to the one that this lag would copy; 0 where there is none."""
-    return torch.nn.functional.pad(attention.diagonal(offset=1 - lag, dim1=1, dim2=2), (lag - 1, 0))
 
 
 def _check_fit(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:

@@ -14,9 +14,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.analysis.correlation import Measured, measured
-from sih.analysis.distances import KEYS, LAYERS, Agreement, Reference, agreement, headline, reference
-from sih.analysis.reference_circuit import find_runs
+from sih.analysis.distances import KEYS, LAYERS, Agreement, Measured, compare, measured, summary
+from sih.analysis.reference_circuit import Reference, find_runs, run_reference
 from sih.artifacts.record_json import Saved
 from sih.experiments.compared import FRESH_SEED
 from sih.figures import style
@@ -79,6 +78,7 @@ def models(config: Config) -> tuple[str, ...]:
     return config.models
 
 
+@torch.no_grad()
 def compute(config: Config) -> Agreements:
     """Models of the same task see the same sequences, and the construction runs on them once."""
     found_runs, missing = find_runs(config.models)
@@ -92,8 +92,9 @@ def compute(config: Config) -> Agreements:
         same = json.dumps([run.task.to_dict(), heads])
         if same not in references:
             batch = sample(run.task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-            references[same] = reference(run.task, batch, heads)
-        found[run.name] = agreement(run.model, references[same])
+            references[same] = run_reference(run.task, batch, heads)
+        trace = run.model.trace(references[same].batch.tokens)
+        found[run.name] = compare(trace.attention, trace.scores, references[same])
     return Agreements(config, found, _over_seeds(found), missing)
 
 
@@ -103,8 +104,8 @@ def _over_seeds(found: dict[str, Agreement]) -> dict[str, dict[str, Measured]]:
         groups.setdefault(re.sub(r"-seed\d+$", "", name), []).append(entry)
     return {
         base: {
-            key: measured(torch.tensor([_unsigned(key, headline(entry)[key][0]) for entry in entries]))
-            for key in headline(entries[0])
+            key: measured(torch.tensor([_unsigned(key, summary(entry)[key][0]) for entry in entries]))
+            for key in summary(entries[0])
         }
         for base, entries in groups.items()
         if len(entries) > 1
@@ -133,11 +134,11 @@ def draw(data: Agreements) -> Figure:
                 kind = name.partition("-")[0]
                 _curve(ax, entry, "selected", f"{kind}, true lag")
                 _curve(ax, entry, "candidates", f"{kind}, all lags")
-            longest = max(entries.values(), key=lambda entry: len(entry.along["posterior"]))
+            longest = max(entries.values(), key=lambda entry: len(entry.by_position["posterior"]))
             _curve(ax, longest, "constructed", "construction, true lag")
             _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
-            double(ax, lags[-1], lags[-1] + len(longest.along["posterior"]))
+            double(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         axes[0, 0].set_ylim(0, 1.03)
         for ax in axes[:, 0]:
@@ -149,7 +150,7 @@ def draw(data: Agreements) -> Figure:
 
 
 def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
-    mean, error = torch.tensor(entry.along[what]), torch.tensor(entry.along_error[what])
+    mean, error = torch.tensor(entry.by_position[what]), torch.tensor(entry.by_position_error[what])
     positions = torch.arange(len(mean)) + entry.lags[-1]
     colour, dashes, width = _LOOKS[label]
     ax.plot(positions, mean, color=colour, linestyle=dashes, lw=width, label=label)
@@ -162,7 +163,7 @@ def table(data: Agreements) -> list[list[str]]:
     keys += ["layer 2, by offset", "layer 2, by positions", "parents", "selected", "candidates"]
     rows = [["model", *keys, "posterior", "uniform, layers 1 2 3"]]
     for name, entry in data.models.items():
-        numbers = headline(entry)
+        numbers = summary(entry)
         flat = " ".join(
             f"{entry.uniform[layer][0]:.2f}".replace("0.", ".") for layer in LAYERS if layer in entry.uniform
         )

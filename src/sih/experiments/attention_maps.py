@@ -13,13 +13,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.analysis.correlation import mass_at, match_heads, total_variation
-from sih.analysis.reference_circuit import counterpart, find_runs, same_chains, sequence_of_lag
+from sih.analysis.head_matching import match_heads, total_variation
+from sih.analysis.reference_circuit import find_runs, reference_model, same_chains, sequence_of_lag
 from sih.artifacts.record_json import Saved
 from sih.experiments.compared import FRESH_SEED
 from sih.figures import style
 from sih.figures.heat_maps import Map, draw_map, draw_scale
 from sih.figures.kl_curves import braces
+from sih.models.offsets import attention_at
 from sih.runs.run import Run
 from sih.task import Task
 
@@ -109,7 +110,7 @@ def compute(config: Config) -> Maps:
             missing.append(f"{run.name}: {reason}")
             runs.remove(run)
     tokens = sequence_of_lag(task, config.true_lag, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    built = counterpart(task, max((run.config.heads[1] for run in runs), default=None))
+    built = reference_model(task, max((run.config.heads[1] for run in runs), default=None))
     first = built.circuit.first_row
     wanted = [layer.double() for layer in built.trace(tokens).attention]
     rows = []
@@ -153,7 +154,7 @@ def _row(
         ]
         variation.append(far)
     last = next(number for number in numbers[-1] if number is not None)  # the construction has one head there
-    selected = mass_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
+    selected = attention_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
     return Row(label, maps, numbers, variation, selected)
 
 

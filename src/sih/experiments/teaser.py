@@ -15,13 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from sih.analysis.correlation import mass_at
-from sih.analysis.reference_circuit import counterpart, sequence_of_lag
+from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.artifacts.record_json import Saved
 from sih.figures import style
 from sih.figures.heat_maps import Map, draw_map, draw_scale
 from sih.figures.kl_curves import braces
 from sih.markov import random_transition_matrix
+from sih.models.offsets import attention_at
 from sih.task import Task
 
 NAME = "teaser"
@@ -78,9 +78,9 @@ def compute(config: Config) -> Teaser:
         raise ValueError(f"shown is between the largest lag and the length of {config.length}; got {config.shown}")
     examples = {str(k): sequence_of_lag(task, k, rng=rng)[0, : config.shown].tolist() for k in config.lags}
     tokens = sequence_of_lag(task, config.true_lag, rng=rng)
-    model = counterpart(task, 1 if len(config.lags) == 2 else None)
+    model = reference_model(task, 1 if len(config.lags) == 2 else None)
     attention = model.trace(tokens).attention
-    weights = mass_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1]
+    weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1]
     return Teaser(
         config,
         examples,

@@ -22,6 +22,7 @@ from sih.explorer.shelf import Shelf
 from sih.explorer.state import FieldError, ModelChoice, State
 from sih.metrics import kl_to_truth
 from sih.models.disentangled import written as lean
+from sih.models.offsets import attention_at
 from sih.models.standard.transformer import Transformer
 from sih.models.storage import Model
 from sih.predictors import bma, known_lag, lag_posterior, maximum_likelihood, selective_weights
@@ -98,7 +99,7 @@ def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, "
     done = lean.run(_written(_Key(task, circuit)), tokens)
     attention = torch.stack(list(done.attention.values()))
     heads = (2 if circuit.symmetric else 1, circuit.heads, 1)
-    return Pass(heads, attention, _at_lags(done.log_attention, task.lags), done.law, {}, circuit)
+    return Pass(heads, attention, _copied(done.log_attention, task.lags), done.law, {}, circuit)
 
 
 def plan_circuit(where: str, choice: ModelChoice, task: Task) -> Circuit:
@@ -147,14 +148,12 @@ def _run_trained(model: Model, tokens: Int[Tensor, " time"], lags: tuple[int, ..
             written = [name for name in trace.names if name.endswith(("/output", "/mlp"))]
             parts = {name: trace[name][0] @ model.readout.T for name in ("token", "position", *written)}
         attention = torch.cat([heads[0] for heads in trace.attention])
-    return Pass(model.config.heads, attention, _at_lags(log_attention, lags), law, parts, None)
+    return Pass(model.config.heads, attention, _copied(log_attention, lags), law, parts, None)
 
 
-def _at_lags(log_attention: Float[Tensor, "query key"], lags: tuple[int, ...]) -> Float[Tensor, "time lag"]:
-    out = torch.full((len(log_attention), len(lags)), -torch.inf, dtype=torch.float64)
-    for j, lag in enumerate(lags):
-        out[lag - 1 :, j] = log_attention.diagonal(offset=1 - lag)
-    return out
+def _copied(log_attention: Float[Tensor, "query key"], lags: tuple[int, ...]) -> Float[Tensor, "time lag"]:
+    """Give what each position pays to the token that each lag copies."""
+    return attention_at(log_attention.double(), [lag - 1 for lag in lags], absent=-torch.inf)
 
 
 def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sih.analysis.distances import Agreement, headline
+from sih.analysis.distances import Agreement, summary
 from sih.experiments.agreement import Agreements
 from sih.report.rules import Judge, Measured, Rule, judged, some
 
@@ -23,7 +23,7 @@ def _attention(
         found = []
         for name, entry in data.models.items():
             if re.fullmatch(r"(standard|disentangled)-[\d.]+(-seed\d+)?", name) and entry.heads == _usual(entry):
-                mean, error = headline(entry)[key]
+                mean, error = summary(entry)[key]
                 found.append(Measured(mean, (mean - 2 * error, mean + 2 * error), name, models=(name,)))
         return rule.typical(some(found, "no trained model is there"))
 
@@ -31,7 +31,7 @@ def _attention(
 
 
 def _usual(entry: Agreement) -> tuple[int, ...]:
-    return (1, 1, 1) if len(entry.lags) == 2 else entry.counterpart
+    return (1, 1, 1) if len(entry.lags) == 2 else entry.reference_heads
 
 
 layer_1_scores = _attention(

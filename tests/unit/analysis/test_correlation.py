@@ -2,74 +2,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from support.oracles_attention import centred_correlation, cheapest, part_by_offset, variation, without_positions
-from torch import Tensor
+from support.oracles_attention import centred_correlation, part_by_offset, without_positions
 
+import sih
 from sih.analysis.correlation import (
-    assign,
-    explained,
-    mass_at,
-    match_heads,
-    measured,
+    explained_variance,
     pair_log_probabilities,
+    probability_correlation,
     score_correlation,
-    total_variation,
-    uniform_attention,
 )
-
-
-def _attention(*shape: int, seed: int) -> Tensor:
-    """Random causal attention; the last two sizes are query and key."""
-    rng = torch.Generator().manual_seed(seed)
-    scores = torch.randn(*shape, generator=rng, dtype=torch.float64)
-    later = torch.ones(shape[-2:], dtype=torch.bool).triu(1)
-    return torch.softmax(scores.masked_fill(later, -1e9), dim=-1)
-
-
-def test_total_variation_against_the_definition() -> None:
-    a, b = _attention(2, 6, 6, seed=0), _attention(2, 6, 6, seed=1)
-    wanted = [[variation(a[n, i].tolist(), b[n, i].tolist()) for i in range(6)] for n in range(2)]
-    torch.testing.assert_close(total_variation(a, b), torch.tensor(wanted, dtype=torch.float64))
-    assert total_variation(a, a).max() == 0
-    assert total_variation(torch.eye(3), torch.eye(3).roll(1, 0)).tolist() == [1, 1, 1]
-
-
-@given(st.integers(1, 5), st.integers(0, 3), st.integers(0, 10_000))
-def test_assignment_against_all_permutations(rows: int, more: int, seed: int) -> None:
-    cost = torch.rand(rows, rows + more, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    found = assign(cost)
-    assert len(set(found)) == rows
-    assert sum(cost[r, c].item() for r, c in enumerate(found)) == pytest.approx(cheapest(cost.tolist()))
-
-
-def test_assignment_wants_a_column_for_every_row() -> None:
-    with pytest.raises(ValueError, match="3 rows cannot have a column of 2 each"):
-        assign(torch.zeros(3, 2))
-    assert assign(torch.zeros(3, 3)) == (0, 1, 2)  # the first of equals
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
-def test_heads_are_found_again_in_any_order(order: tuple[int, ...]) -> None:
-    heads = _attention(3, 3, 8, 8, seed=2)
-    noisy = 0.9 * heads + 0.1 * _attention(3, 3, 8, 8, seed=3)
-    shuffled = noisy[:, list(order)]
-    assert match_heads(shuffled, heads) == [order.index(h) for h in range(3)]
-
-
-def test_with_too_few_heads_some_are_left_over() -> None:
-    heads = _attention(3, 3, 8, 8, seed=2)
-    assert match_heads(heads[:, [2]], heads) == [None, None, 0]
-    assert match_heads(heads, heads[:, [1]]) == [1]
-
-
-def test_matching_starts_at_the_first_query_asked() -> None:
-    early, late = _attention(1, 2, 8, 8, seed=4), _attention(1, 2, 8, 8, seed=5)
-    found, wanted = late.clone(), late.flip(1)
-    found[:, :, :4], wanted[:, :, :4] = early[:, :, :4], early[:, :, :4]
-    wanted[:, :, 0] = torch.tensor([0.0] * 7 + [1.0])  # nothing like it: only the later rows tell
-    assert match_heads(found, wanted, first=4) == [1, 0]
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -110,21 +51,11 @@ def test_explained_part_against_loops() -> None:
     scores = x.masked_fill(~past, -torch.inf)
     allowed = [[j for j in range(7) if keys[i, j]] for i in range(7)]
     wanted = part_by_offset(x.tolist(), allowed)
-    found = explained(scores, keys, "offset")
+    found = explained_variance(scores, keys, "offset")
     torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float64))
-    assert 0.2 < found.min() < explained(scores, keys, "positions").min() < 1
+    assert 0.2 < found.min() < explained_variance(scores, keys, "positions").min() < 1
     repeated = scores[:1].expand(3, -1, -1)
-    torch.testing.assert_close(explained(repeated, keys, "positions"), torch.ones(3, dtype=torch.float64))
-
-
-def test_mass_at_offsets() -> None:
-    attention = _attention(2, 7, 7, seed=6)
-    found = mass_at(attention, [0, 2, 5])
-    for n in range(2):
-        for i in range(7):
-            for index, offset in enumerate((0, 2, 5)):
-                wanted = attention[n, i, i - offset].item() if i >= offset else 0.0
-                assert found[n, i, index].item() == wanted
+    torch.testing.assert_close(explained_variance(repeated, keys, "positions"), torch.ones(3, dtype=torch.float64))
 
 
 def test_log_probabilities_lead_from_key_to_query() -> None:
@@ -137,8 +68,17 @@ def test_log_probabilities_lead_from_key_to_query() -> None:
         pair_log_probabilities(tokens, torch.eye(2, dtype=torch.float64))
 
 
-def test_uniform_attention_and_standard_errors() -> None:
-    assert uniform_attention(3).tolist() == [[1, 0, 0], [0.5, 0.5, 0], [1 / 3] * 3]
-    mean, error = measured(torch.tensor([1.0, 2.0, 3.0, 6.0], dtype=torch.float64))
-    assert mean == 3
-    assert error == pytest.approx((14 / 3) ** 0.5 / 2)
+def test_a_head_that_pays_the_normalised_probabilities_correlates_with_them(
+    task: sih.Task, rng: torch.Generator
+) -> None:
+    tokens = sih.sample(task, 4, rng=rng).tokens
+    first = sih.construct(task).trace(tokens).attention[0][:, 0]
+    assert probability_correlation(first, tokens, task) == pytest.approx(1)
+    assert probability_correlation(1 - first, tokens, task) == pytest.approx(-1)
+    by_hand = []
+    for row, pays in zip(tokens.tolist(), first.square().tolist(), strict=True):
+        for i in range(task.max_lag, len(row)):
+            p = [task.P[row[i - k], row[i]].item() for k in task.lags]
+            by_hand += [(pays[i][i - k], value / sum(p)) for k, value in zip(task.lags, p, strict=True)]
+    wanted = torch.corrcoef(torch.tensor(by_hand, dtype=torch.float64).T)[0, 1].item()
+    assert probability_correlation(first.square(), tokens, task) == pytest.approx(wanted)

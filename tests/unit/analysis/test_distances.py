@@ -6,14 +6,20 @@ import pytest
 import torch
 
 import sih
-from sih.analysis.distances import Reference, agreement, reference
-from sih.analysis.reference_circuit import counterpart
+from sih.analysis.distances import Agreement, compare, measured
+from sih.analysis.reference_circuit import Reference, run_reference
 from sih.construction import ConstructedTransformer
+
+
+def agreement(model: sih.Transformer | sih.DisentangledTransformer, built: Reference) -> Agreement:
+    with torch.no_grad():
+        trace = model.trace(built.batch.tokens)
+    return compare(trace.attention, trace.scores, built)
 
 
 @pytest.fixture
 def built(task: sih.Task, rng: torch.Generator) -> Reference:
-    return reference(task, sih.sample(task, 24, rng=rng))
+    return run_reference(task, sih.sample(task, 24, rng=rng))
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, mo
         assert found.shares[name][0] == pytest.approx(means.mean().item(), abs=1e-4)
         assert found.shares[name][1] == pytest.approx(means.std().item() / 24**0.5, abs=1e-4)
         along = torch.tensor(own, dtype=torch.float64).mean(dim=0)
-        shown = found.along[name][first - (task.max_lag - 1) :]
+        shown = found.by_position[name][first - (task.max_lag - 1) :]
         assert shown == pytest.approx(along.tolist(), abs=1e-4)
     for k in task.lags:
         own_lag = weights[batch.lags == k, first:-1, task.lags.index(k)].mean().item()
@@ -107,16 +113,10 @@ def test_the_last_position_is_not_counted(task: sih.Task, built: Reference) -> N
     after = agreement(model, built)
     assert after.variation == before.variation
     assert after.correlation == before.correlation
-    assert after.along == before.along
+    assert after.by_position == before.by_position
 
 
-@pytest.mark.parametrize(
-    ("lags", "heads", "expected"),
-    [((1, 2, 3), None, (1, 3, 1)), ((1, 2, 3), 7, (1, 3, 1)), ((1, 2, 3), 1, (1, 1, 1)), ((1, 3), 1, (1, 1, 1))],
-)
-def test_the_counterpart_has_as_many_heads(
-    lags: tuple[int, ...], heads: int | None, expected: tuple[int, ...], rng: torch.Generator
-) -> None:
-    found = counterpart(sih.Task(sih.random_transition_matrix(3, rng=rng), lags, 24), heads)
-    assert found.config.heads == expected
-    assert found.circuit.target == ("two-lags" if len(lags) == 2 else "paper")
+def test_standard_errors() -> None:
+    mean, error = measured(torch.tensor([1.0, 2.0, 3.0, 6.0], dtype=torch.float64))
+    assert mean == 3
+    assert error == pytest.approx((14 / 3) ** 0.5 / 2)

@@ -218,7 +218,7 @@ def _agreement(**numbers: float) -> Agreement:
         "shares": {name: (numbers.get("selected", 0.95), 0.001) for name in ("selected", "candidates")},
     }
     return Agreement((1, 2, 3), (1, 3, 1), (1, 3, 1), 5, uniform={}, parents=(1.0, 0.0), selected_by_lag={},
-                     along={}, along_error={}, **found)  # fmt: skip
+                     by_position={}, by_position_error={}, **found)  # fmt: skip
 
 
 def test_attention() -> None:

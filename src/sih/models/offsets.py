@@ -1,0 +1,21 @@
+"""Reads attention by how far a key lies before its query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+def attention_at(
+    attention: Float[Tensor, "*batch query key"], offsets: Sequence[int], absent: float = 0.0
+) -> Float[Tensor, "*batch query offset"]:
+    """Give what query i pays to key i - o for every offset o, and `absent` where there is no such key.
+
+    The parent that lag k names is at offset k. The token that lag k copies to predict the next one is at k - 1.
+    """
+    out = attention.new_full((*attention.shape[:-1], len(offsets)), absent)
+    for index, offset in enumerate(offsets):
+        out[..., offset:, index] = attention.diagonal(-offset, dim1=-2, dim2=-1)
+    return out
