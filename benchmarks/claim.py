@@ -48,7 +48,7 @@ def _main() -> None:
         "printed": printed(P[0], PAPER_LAGS, sequences=samples // 10, length=1000, rng=rng),
     }
     for form, run in runs.items():
-        error = run.standard_error.mean().item()
+        error = run.error.mean().item()
         print(f"  {form} Monte Carlo, standard error {error:.1e}: {found[form] * 1e3:8.1f} ms")
         for tolerance in (1e-3, 1e-8):
             needed = found[form] * (error / tolerance) ** 2  # the error falls as the root of the time

@@ -1,1 +1,76 @@
-"""Means with their standard errors, written once."""
+r"""A mean with its standard error, paired differences and ratios: how well a number is known, written once.
+
+The standard error of the mean of n repetitions (sequences, matrices, seeds) is
+$\sqrt{\sum_b (x_b - \bar x)^2 / (n - 1)} / \sqrt{n}$. Rivals measured on the same repetitions are compared by their
+differences, repetition by repetition: what they share, above all how hard a sequence is, drops out of the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+V = TypeVar("V", float, Tensor)
+Rows = Tensor | Sequence[Tensor] | Sequence[float]
+"""One entry for each repetition: a tensor over them, or a list."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(Generic[V]):
+    """Holds a mean and its standard error, numbers or tensors of one shape."""
+
+    mean: V
+    error: V
+
+    def pair(self) -> tuple[float, float]:
+        """Give the mean and the error of a single number as plain floats."""
+        return float(self.mean), float(self.error)
+
+    def interval(self, errors: float = 2.0) -> tuple[V, V]:
+        """Give both ends of the interval that reaches so many standard errors either way."""
+        return self.mean - errors * self.error, self.mean + errors * self.error
+
+
+def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
+    """Average over the repetitions along `dim`, with the standard error, which one repetition leaves unknown (nan).
+
+    >>> estimate([1.0, 2.0, 3.0, 6.0]).pair()
+    (3.0, 1.0801234497346435)
+    """
+    rows = _stacked(values)
+    count = rows.shape[dim]
+    mean = rows.mean(dim=dim)
+    return Estimate(mean, rows.std(dim=dim) / math.sqrt(count) if count > 1 else torch.full_like(mean, math.nan))
+
+
+def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
+    """Average the differences to a reference on the same repetitions; the longer list is cut to the shorter.
+
+    >>> paired([1.0, 2.0, 3.0], [0.5, 1.5, 2.5, 9.0]).pair()
+    (0.5, 0.0)
+    """
+    rows, others = _stacked(values), _stacked(reference)
+    both = min(len(rows), len(others))
+    return estimate(rows[:both] - others[:both])
+
+
+def ratio(difference: Estimate[V], reference: V) -> Estimate[V]:
+    """Estimate how many times the reference something is, from its paired difference to the reference.
+
+    The error is that of the difference: the reference's mean counts as known.
+
+    >>> ratio(Estimate(0.001, 0.0005), 0.02)
+    Estimate(mean=1.05, error=0.025)
+    """
+    return Estimate(1 + difference.mean / reference, difference.error / abs(reference))
+
+
+def _stacked(values: Rows) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    return torch.stack([v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values])

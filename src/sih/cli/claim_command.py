@@ -208,7 +208,7 @@ def _compare(experiment: Experiment, table: ClaimTable, folder: Path, console: C
     finally:
         save_estimates(folder, experiment, done)
     mean = torch.stack([e.mean for e in done])
-    error = torch.stack([e.standard_error for e in done])
+    error = torch.stack([e.error for e in done])
     z = (mean - table.expectations)[error > 0] / error[error > 0]
     estimated = ClaimTable(table.lags, mean, 0.0).margins
     result = {

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from sih.files import read_arrays, reading, write_arrays
 from sih.markov import random_transition_matrix, stationary_distribution
+from sih.stats import Estimate, estimate
 from sih.task import Task, check_lags, sample
 from sih.theory.claim import chains
 
@@ -26,14 +27,6 @@ Form = Literal["printed", "trimmed"]
 
 PAPER_LAGS = (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
 """The paper's draw of 12 lags between 1 and 30 (captions of its figures in App. E)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """Sample means of p_r / sum_l p_l under each true lag, and their standard errors."""
-
-    mean: Float[Tensor, "*matrix lag lag"]
-    standard_error: Float[Tensor, "*matrix lag lag"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +65,8 @@ def ensemble(num_states: int, matrices: int, *, seed: int, concentration: float 
     )
 
 
-def estimates(experiment: Experiment, first: int = 0) -> Iterator[Estimate]:
-    """The estimate for each matrix of the ensemble, from number `first` on."""
+def estimates(experiment: Experiment, first: int = 0) -> Iterator[Estimate[Tensor]]:
+    """Estimate E[p_r / sum_l p_l], (true lag, lag), for each matrix of the ensemble from number `first` on."""
     for n in range(first, experiment.matrices):
         rng = _generator(experiment.seed, n, 0)
         P = random_transition_matrix(experiment.num_states, rng=rng, concentration=experiment.concentration)
@@ -86,7 +79,7 @@ def estimates(experiment: Experiment, first: int = 0) -> Iterator[Estimate]:
 
 def printed(
     P: Float[Tensor, "state state"], lags: tuple[int, ...], *, sequences: int, length: int, rng: torch.Generator
-) -> Estimate:
+) -> Estimate[Tensor]:
     """As the paper prints it: whole sequences of each lag, the last transition of each averaged.
 
     The first k tokens of a lag-k sequence come from the stationary law, so that it is stationary from the start.
@@ -96,7 +89,9 @@ def printed(
     return _average(P, torch.stack([w[:, back] for w in windows]), torch.stack([w[:, -1] for w in windows]))
 
 
-def trimmed(P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: int, rng: torch.Generator) -> Estimate:
+def trimmed(
+    P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: int, rng: torch.Generator
+) -> Estimate[Tensor]:
     """Only X_i and the X_{i-l} are drawn, chain by chain, from powers of P."""
     pi = stationary_distribution(P)
     powers: dict[int, Tensor] = {}
@@ -119,18 +114,18 @@ def trimmed(P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: 
     return _average(P, torch.stack(windows), torch.stack(targets))
 
 
-def save_estimates(folder: Path, experiment: Experiment, done: list[Estimate]) -> None:
+def save_estimates(folder: Path, experiment: Experiment, done: list[Estimate[Tensor]]) -> None:
     """estimates.npz: the experiment, and means and standard errors of the matrices done so far."""
     if done:
         write_arrays(
             folder / "estimates.npz",
             experiment=json.dumps(asdict(experiment)),
             mean=torch.stack([e.mean for e in done]).numpy(),
-            standard_error=torch.stack([e.standard_error for e in done]).numpy(),
+            standard_error=torch.stack([e.error for e in done]).numpy(),
         )
 
 
-def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate]:
+def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate[Tensor]]:
     """What `save_estimates` left of this experiment, or nothing; more matrices of the same may be asked for."""
     path = folder / "estimates.npz"
     if not path.exists():
@@ -147,10 +142,10 @@ def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate]:
 
 def _average(
     P: Float[Tensor, "state state"], windows: Int[Tensor, "lag sample lag"], targets: Int[Tensor, "lag sample"]
-) -> Estimate:
+) -> Estimate[Tensor]:
     p = P[windows, targets[..., None]]  # (true lag, sample, lag)
     p_norm = p / p.sum(dim=-1, keepdim=True)
-    return Estimate(p_norm.mean(dim=1), p_norm.std(dim=1) / p.shape[1] ** 0.5)
+    return estimate(p_norm, dim=1)
 
 
 def _draw(cdf: Float[Tensor, "sample state"], rng: torch.Generator) -> Int[Tensor, " sample"]:

@@ -34,9 +34,9 @@ def test_agrees_with_the_exact_values(form: Form, lags: tuple[int, ...], rng: to
         found = printed(P, lags, sequences=20_000, length=30, rng=rng)
     else:
         found = trimmed(P, lags, samples=20_000, rng=rng)
-    z = (found.mean - claim_expectations(P, lags)) / found.standard_error
+    z = (found.mean - claim_expectations(P, lags)) / found.error
     assert z.abs().max() < 4.5
-    assert found.standard_error.max() < 0.004
+    assert found.error.max() < 0.004
 
 
 def test_error_bars_are_honest() -> None:
@@ -44,7 +44,7 @@ def test_error_bars_are_honest() -> None:
     experiment = replace(SMALL, matrices=300, sequences=200, lags=PAPER_LAGS[:4])
     exact = claim_expectations(ensemble(4, 300, seed=0), experiment.lags)
     found = list(estimates(experiment))
-    z = (torch.stack([e.mean for e in found]) - exact) / torch.stack([e.standard_error for e in found])
+    z = (torch.stack([e.mean for e in found]) - exact) / torch.stack([e.error for e in found])
     assert 0.9 < z.square().mean().sqrt() < 1.1
     assert 0.93 < (z.abs() < 2).double().mean() < 0.97
 
@@ -64,7 +64,7 @@ def test_stopped_and_resumed_is_the_same(form: Form, tmp_path: Path) -> None:
     done += estimates(experiment, first=1)
     for a, b in zip(whole, done, strict=True):
         assert torch.equal(a.mean, b.mean)
-        assert torch.equal(a.standard_error, b.standard_error)
+        assert torch.equal(a.error, b.error)
 
 
 def test_another_experiment_is_not_mixed_in(tmp_path: Path) -> None:
