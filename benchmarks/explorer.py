@@ -21,6 +21,7 @@ from sih.explorer.parse_state import read_state
 from sih.explorer.shelf import Shelf
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
+from sih.runs.run_store import RunStore
 
 CLIENTS, REQUESTS = 50, 200
 MODELS: list[dict[str, Any]] = [
@@ -42,7 +43,7 @@ def main() -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     print(f"explorer: a view, a token changed each time ({machine()}; medians of 15)")
-    shelf = Shelf()
+    shelf = Shelf(RunStore())
     for name, value in CASES.items():
         edits = itertools.cycle(range(5))
 

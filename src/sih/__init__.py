@@ -19,7 +19,6 @@ from sih.models.disentangled.as_standard import to_standard as to_standard
 from sih.models.disentangled.dense import DisentangledTransformer as DisentangledTransformer
 from sih.models.loss import next_token_loss as next_token_loss
 from sih.models.standard.transformer import Transformer as Transformer
-from sih.models.storage import load as load
 from sih.models.storage import save as save
 from sih.predictors import bma as bma
 from sih.predictors import known_lag as known_lag
@@ -32,7 +31,8 @@ from sih.predictors import selective as selective
 from sih.predictors import selective_weights as selective_weights
 from sih.predictors import stationary_law as stationary_law
 from sih.runs.run import Run as Run
-from sih.runs.run import open_run as open_run
+from sih.runs.run_store import load as load
+from sih.runs.run_store import open_run as open_run
 from sih.task import Batch as Batch
 from sih.task import Task as Task
 from sih.task import sample as sample

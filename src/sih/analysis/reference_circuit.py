@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.construction import ConstructedTransformer, construct, least_heads
-from sih.models.storage import shipped_names
-from sih.runs.run import Run, open_run
 from sih.task import Batch, Task, sample
-
-
-def find_runs(names: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
-    """The finished runs among `names` (shipped models or folders), and the names for which there is none yet."""
-    shipped = shipped_names()
-    known = [name for name in names if name in shipped or Path(name).is_dir()]
-    runs = {run.name: run for run in map(open_run, known) if run.finished}
-    return runs, [name for name in names if Path(name).name not in runs]
 
 
 @dataclass(frozen=True, eq=False)

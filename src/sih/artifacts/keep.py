@@ -34,10 +34,11 @@ from sih.artifacts import source_digest as sources
 from sih.experiments.table import Entry
 from sih.figures import style
 from sih.files import atomic_write
-from sih.models.storage import run_store, shipped_folder
+from sih.runs.run_store import SHIPPED, RunStore
 
 DRAWING = ("sih.figures.style",)
 """Modules that change how a figure looks, never what it shows."""
+SHIPPED_ONLY = RunStore()
 RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 
@@ -60,37 +61,37 @@ class Made:
         return self.entry.data_type.from_dict(self.values)
 
 
-def make(entry: Entry, out: Path, store: Path | None = None) -> Made:
+def make(entry: Entry, out: Path, store: RunStore = SHIPPED_ONLY) -> Made:
     """The entry's data and figures under `out`, taken from there where they are still right.
 
-    Trained models come from the folder of runs `store` if they are there, else from those that ship.
+    Trained models come from `store`.
     """
     began = time.monotonic()
-    with run_store(store):
-        used = models_used(entry)
-        if entry.models and not used:
-            return Made(entry, {}, (), {}, missing=f"needs {' or '.join(entry.models)}, not trained yet")
-        key = data_key(entry)
-        values = _read(out, entry.name, key)
-        computed = values is None
-        if values is None:
-            values = _compute(entry)
-            _write(_data_file(out, entry.name), _record(entry, key, used, values))
-        data = entry.data_type.from_dict(values)
-        files, drawn = _draw(entry, data, digest_of(values), out)
+    used = models_used(entry, store)
+    if entry.models(store) and not used:
+        return Made(entry, {}, (), {}, missing=f"needs {' or '.join(entry.models(store))}, not trained yet")
+    key = data_key(entry, store)
+    values = _read(out, entry.name, key)
+    computed = values is None
+    if values is None:
+        values = _compute(entry, store)
+        _write(_data_file(out, entry.name), _record(entry, key, used, values))
+    data = entry.data_type.from_dict(values)
+    files, drawn = _draw(entry, data, digest_of(values), out)
     return Made(entry, values, files, used, computed, drawn, time.monotonic() - began)
 
 
-def is_made(entry: Entry, out: Path, store: Path | None = None) -> bool:
+def is_made(entry: Entry, out: Path, store: RunStore = SHIPPED_ONLY) -> bool:
     """Whether `make` would find everything there."""
-    with run_store(store):
-        if entry.models and not models_used(entry):
-            return True
-        values = _read(out, entry.name, data_key(entry))
-        return values is not None and _drawn_files(entry, digest_of(values), out) is not None
+    if entry.models(store) and not models_used(entry, store):
+        return True
+    values = _read(out, entry.name, data_key(entry, store))
+    return values is not None and _drawn_files(entry, digest_of(values), out) is not None
 
 
-def make_all(entries: Sequence[Entry], out: Path, store: Path | None = None, jobs: int | None = None) -> Iterator[Made]:
+def make_all(
+    entries: Sequence[Entry], out: Path, store: RunStore = SHIPPED_ONLY, jobs: int | None = None
+) -> Iterator[Made]:
     """Each as soon as it is there: what is kept at once, the rest on `jobs` processes (one a core unless said)."""
     waiting = []
     for entry in entries:
@@ -119,15 +120,15 @@ def make_all(entries: Sequence[Entry], out: Path, store: Path | None = None, job
             raise
 
 
-def models_used(entry: Entry) -> dict[str, str]:
+def models_used(entry: Entry, store: RunStore) -> dict[str, str]:
     """Which of its trained models there are, and where they come from."""
-    found = {name: shipped_folder(name) for name in entry.models}
+    found = {name: store.find(name) for name in entry.models(store)}
     return {name: _source(folder) for name, folder in found.items() if folder}
 
 
-def data_key(entry: Entry) -> str:
+def data_key(entry: Entry, store: RunStore) -> str:
     """Equal keys, equal data."""
-    folders = {name: shipped_folder(name) for name in entry.models}
+    folders = {name: store.find(name) for name in entry.models(store)}
     return digest_of(
         {
             "name": entry.name,
@@ -143,11 +144,11 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _compute(entry: Entry) -> dict[str, Any]:
+def _compute(entry: Entry, store: RunStore) -> dict[str, Any]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        values = entry.module.compute(entry.config).to_dict()
+        values = entry.compute(store).to_dict()
     finally:
         torch.set_num_threads(threads)
     plain: dict[str, Any] = json.loads(json.dumps(values))  # as the next run will find it
@@ -224,8 +225,6 @@ def _folder_digest(folder: Path) -> list[str]:
 
 def _source(folder: Path) -> str:
     """In words for the report."""
-    from sih.models.storage import SHIPPED
-
     return "shipped" if folder.parent == SHIPPED else str(folder)
 
 

@@ -17,7 +17,8 @@ from sih.construction import construct as build
 from sih.construction import verify as compare
 from sih.files import read_json, reading, write_json
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.storage import load, save
+from sih.models.storage import save
+from sih.runs.run_store import load
 from sih.task import Task
 
 CERTIFICATE = "certificate.json"

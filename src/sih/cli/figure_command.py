@@ -14,6 +14,7 @@ from sih.experiments.table import FIGURES, figure_named
 from sih.report.page import number, span
 from sih.report.rules import Statement
 from sih.report.statements import resting_on
+from sih.runs.run_store import RunStore
 
 
 def figure(
@@ -42,7 +43,8 @@ def figure(
     if name is None:
         raise ValueError(f"which figure? One of {', '.join(FIGURES)}")
     entry = figure_named(name)
-    made = make(entry if seed is None else entry.with_seed(seed), out, out / "runs" if runs is None else runs)
+    store = RunStore(out / "runs" if runs is None else runs)
+    made = make(entry if seed is None else entry.with_seed(seed), out, store)
     if made.missing:
         raise ValueError(f"figure {name} {made.missing}; `sih reproduce --train` trains what is missing")
     show(made, Console(soft_wrap=True, highlight=False))

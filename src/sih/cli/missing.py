@@ -13,31 +13,30 @@ from rich.console import Console
 
 from sih.cli.train_command import command_of, run_to_the_end
 from sih.experiments.table import Entry
-from sih.models.storage import run_store, shipped_folder
 from sih.runs.run import CONFIG, Run
+from sih.runs.run_names import named
+from sih.runs.run_store import RunStore
 from sih.runs.run_writer import Recorder
-from sih.training.presets import named
 from sih.training.trainer import DivergedError, TrainConfig, Trainer
 
 
-def missing_models(entries: Iterable[Entry], store: Path) -> list[str]:
+def missing_models(entries: Iterable[Entry], store: RunStore) -> list[str]:
     """In the order in which the figures ask for them, each once."""
-    with run_store(store):
-        wanted = dict.fromkeys(name for entry in entries for name in entry.models)
-        return [name for name in wanted if shipped_folder(name) is None]
+    wanted = dict.fromkeys(name for entry in entries for name in entry.models(store))
+    return [name for name in wanted if store.find(name) is None]
 
 
-def train_missing(names: list[str], store: Path, console: Console) -> None:
+def train_missing(names: list[str], folder: Path, console: Console) -> None:
     """One after the other, each resumable; how long it will take is said first, from a few timed steps of each."""
-    configs = {name: _config(name, store) for name in names}
-    left = {name: seconds_left(config, store / name) for name, config in configs.items()}
+    configs = {name: _config(name, folder) for name in names}
+    left = {name: seconds_left(config, folder / name) for name, config in configs.items()}
     for name, seconds in left.items():
-        console.print(f"  {name}: about {_minutes(seconds)}   {command_of(configs[name])} --out {store / name}")
+        console.print(f"  {name}: about {_minutes(seconds)}   {command_of(configs[name])} --out {folder / name}")
     console.print(f"training {len(names)} models takes about {_minutes(sum(left.values()))} on this machine; ", end="")
     console.print("stop at any time, the same command goes on")
     for name, config in configs.items():
         try:
-            run_to_the_end(Recorder(config, store / name), console, "the same command")
+            run_to_the_end(Recorder(config, folder / name), console, "the same command")
         except DivergedError as error:
             print(f"sih: {name}: {error}; its figures are made without it", file=sys.stderr)
 
@@ -68,9 +67,9 @@ def _stages(config: TrainConfig) -> list[tuple[int, int]]:
     return [(first, last) for first, last in itertools.pairwise(edges) if first < last]
 
 
-def _config(name: str, store: Path) -> TrainConfig:
+def _config(name: str, folder: Path) -> TrainConfig:
     """The recipe of the name; a run begun under it goes on as it was begun."""
-    return Run(store / name).config if (store / name / CONFIG).exists() else named(name)
+    return Run(folder / name).config if (folder / name / CONFIG).exists() else named(name)
 
 
 def _minutes(seconds: float) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sih.cli.runs_command import table_of, wide_console
-from sih.models.storage import shipped_names
-from sih.runs.run import open_run
+from sih.runs.run_store import RunStore
 
 
 def models(plain: bool = False, seed: int = 0) -> None:
@@ -18,11 +17,11 @@ def models(plain: bool = False, seed: int = 0) -> None:
         plain: only the names, one a line.
         seed: unused; a list is not random.
     """
-    names = shipped_names()
+    store = RunStore()
     if plain:
-        print("\n".join(names))
+        print("\n".join(store.names()))
     else:
-        found = [open_run(name) for name in names]
+        found = [store.run(name) for name in store.names()]
         wide_console().print(
             table_of(found, "Shipped models, each trained by `sih train`; `sih runs show NAME` says how")
         )

@@ -15,6 +15,7 @@ from sih.experiments.table import FIGURES
 from sih.report.page import write_report
 from sih.report.rules import VERDICTS
 from sih.report.statements import judge_all
+from sih.runs.run_store import RunStore
 
 
 def reproduce(
@@ -41,14 +42,14 @@ def reproduce(
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
-    store = out / "runs" if runs is None else runs
+    store = RunStore(folder := out / "runs" if runs is None else runs)
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
     console = Console(soft_wrap=True, highlight=False)
     entries = [entry if seed is None else entry.with_seed(seed) for entry in FIGURES.values()]
     absent = missing_models(entries, store)
     if train and absent:
-        train_missing(absent, store, console)
+        train_missing(absent, folder, console)
     try:
         found = {made.entry.name: made for made in track(make_all(entries, out, store, jobs), len(entries), "figures")}
     except KeyboardInterrupt:

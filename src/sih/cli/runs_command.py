@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sih.cli.train_command import command_of
-from sih.runs.run import Run, list_runs, open_run
+from sih.runs.run import Run, list_runs
+from sih.runs.run_store import open_run
 from sih.task import sample
 
 WATCHED = 32

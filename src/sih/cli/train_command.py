@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from sih.markov import load_transition_matrix
-from sih.runs.run import Run, run_name
+from sih.runs.run import Run
+from sih.runs.run_names import run_name
 from sih.runs.run_writer import CHECKPOINT_SECONDS, Recorder, describe_environment
 from sih.runs.tensorboard import Events
 from sih.training.presets import PRESETS

@@ -15,11 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.analysis.distances import KEYS, LAYERS, Agreement, Measured, compare, measured, summary
-from sih.analysis.reference_circuit import Reference, find_runs, run_reference
+from sih.analysis.reference_circuit import Reference, run_reference
 from sih.artifacts.record_json import Saved
 from sih.experiments.compared import FRESH_SEED
 from sih.figures import style
 from sih.figures.kl_curves import Look, braces, double, legend, not_shipped
+from sih.runs.run_store import RunStore
 from sih.task import sample
 
 NAME = "agreement"
@@ -74,14 +75,14 @@ def config() -> Config:
     return Config()
 
 
-def models(config: Config) -> tuple[str, ...]:
+def models(config: Config, store: RunStore) -> tuple[str, ...]:
     return config.models
 
 
 @torch.no_grad()
-def compute(config: Config) -> Agreements:
+def compute(config: Config, store: RunStore) -> Agreements:
     """Models of the same task see the same sequences, and the construction runs on them once."""
-    found_runs, missing = find_runs(config.models)
+    found_runs, missing = store.finished(config.models)
     runs = list(found_runs.values())
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")

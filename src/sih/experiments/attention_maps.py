@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.analysis.head_matching import match_heads, total_variation
-from sih.analysis.reference_circuit import find_runs, reference_model, same_chains, sequence_of_lag
+from sih.analysis.reference_circuit import reference_model, same_chains, sequence_of_lag
 from sih.artifacts.record_json import Saved
 from sih.experiments.compared import FRESH_SEED
 from sih.figures import style
@@ -22,6 +22,7 @@ from sih.figures.heat_maps import Map, draw_map, draw_scale
 from sih.figures.kl_curves import braces
 from sih.models.offsets import attention_at
 from sih.runs.run import Run
+from sih.runs.run_store import RunStore
 from sih.task import Task
 
 NAME = "attention_maps"
@@ -92,13 +93,13 @@ def config() -> Config:
     return FIGURES[f"{NAME}_3.5.7_lag3"]
 
 
-def models(config: Config) -> tuple[str, ...]:
+def models(config: Config, store: RunStore) -> tuple[str, ...]:
     return config.models
 
 
-def compute(config: Config) -> Maps:
+def compute(config: Config, store: RunStore) -> Maps:
     """One sequence, the same for every row. Without any of the models there is nothing to compare: a ValueError."""
-    found_runs, absent = find_runs(config.models)
+    found_runs, absent = store.finished(config.models)
     runs = list(found_runs.values())
     missing = [f"{name}: not shipped" for name in absent]
     if not runs:

@@ -12,9 +12,9 @@ from torch import Tensor
 from sih.analysis.reference_circuit import same_chains
 from sih.construction import ConstructedTransformer, circuit_weights, construct
 from sih.metrics import kl_to_truth
-from sih.models.storage import shipped_names
 from sih.predictors import mixture
 from sih.runs.run import Run
+from sih.runs.run_store import RunStore
 from sih.task import Batch, Task
 
 CIRCUITS: dict[str, dict[str, Any]] = {
@@ -68,10 +68,10 @@ def scored(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> 
     return kl_to_truth(law, batch, task)[:, :-1]
 
 
-def with_seeds(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, each followed by those of further seeds of it that are shipped: NAME-seed1 and so on."""
-    shipped = shipped_names()
-    found = [[name, *(other for other in shipped if other.startswith(f"{name}-seed"))] for name in names]
+def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
+    """The names, each followed by those of further seeds of it that are there: NAME-seed1 and so on."""
+    known = store.names()
+    found = [[name, *(other for other in known if other.startswith(f"{name}-seed"))] for name in names]
     return tuple(dict.fromkeys(name for group in found for name in group))
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import torch
 from matplotlib.figure import Figure
 
-from sih.analysis.reference_circuit import find_runs
 from sih.artifacts.record_json import Saved
 from sih.construction import construct, least_heads
 from sih.experiments.compared import FRESH_SEED, circuit_law, grouped, same_task, scored, trained_law, with_seeds
@@ -21,6 +20,7 @@ from sih.figures.kl_curves import braces, not_shipped
 from sih.figures.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run import Run
+from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
 
@@ -79,14 +79,14 @@ def config() -> Config:
     return Config()
 
 
-def models(config: Config) -> tuple[str, ...]:
+def models(config: Config, store: RunStore) -> tuple[str, ...]:
     """The trained models it reads, or would if they were there."""
-    return with_seeds([*config.layers, *config.heads])
+    return with_seeds([*config.layers, *config.heads], store)
 
 
-def compute(config: Config) -> Data:
-    deep, no_deep = find_runs(with_seeds(config.layers))
-    wide, no_wide = find_runs(with_seeds(config.heads))
+def compute(config: Config, store: RunStore) -> Data:
+    deep, no_deep = store.finished(with_seeds(config.layers, store))
+    wide, no_wide = store.finished(with_seeds(config.heads, store))
     layers = _panel(config, config.layers_lags, grouped(deep.values(), name_of), ())
     heads = _panel(config, config.heads_lags, grouped(wide.values(), name_of), config.constructed_heads)
     runs = {

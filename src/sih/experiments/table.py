@@ -1,8 +1,8 @@
 """Every figure by name, in the order of the paper, ours last. A new experiment is one more name in `MODULES`.
 
 An experiment is a module with `NAME`, `CAPTION`, a frozen dataclass `Config`, `config()`, `compute(config)` and
-`draw(data)`; with `FIGURES`, names and configurations, if it makes several; with `models(config)`, the names of the
-trained models it reads; with `table(data)`, a header and rows.
+`draw(data)`; with `FIGURES`, names and configurations, if it makes several; with `models(config, store)`, the names
+of the trained models it reads, `compute` takes the store too; with `table(data)`, a header and rows.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from sih.experiments import (
 from sih.experiments import head_counts as heads
 from sih.experiments import reference_predictors as predictors
 from sih.experiments import training_courses as recipes
+from sih.runs.run_store import RunStore
 
 MODULES = (
     teaser,
@@ -65,11 +66,14 @@ class Entry:
     def module(self) -> Any:
         return importlib.import_module(self.module_name)
 
-    @property
-    def models(self) -> tuple[str, ...]:
+    def models(self, store: RunStore) -> tuple[str, ...]:
         """Names of the trained models it reads, or would if they were there."""
         asked = getattr(self.module, "models", None)
-        return tuple(asked(self.config)) if asked else ()
+        return tuple(asked(self.config, store)) if asked else ()
+
+    def compute(self, store: RunStore) -> Any:
+        reads = hasattr(self.module, "models")
+        return self.module.compute(self.config, store) if reads else self.module.compute(self.config)
 
     @property
     def data_type(self) -> Any:

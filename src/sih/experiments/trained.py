@@ -13,7 +13,6 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.analysis.reference_circuit import find_runs
 from sih.artifacts.record_json import Saved
 from sih.construction import least_heads
 from sih.experiments.compared import (
@@ -31,6 +30,7 @@ from sih.figures import style
 from sih.figures.kl_curves import Band, Look, braces, draw_panels, not_shipped
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run import Run
+from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
 from sih.training.config import TrainConfig
 
@@ -103,14 +103,14 @@ def config() -> Config:
     return Config()
 
 
-def models(config: Config) -> tuple[str, ...]:
+def models(config: Config, store: RunStore) -> tuple[str, ...]:
     """The trained models it reads, or would if they were there."""
-    return with_seeds(config.models)
+    return with_seeds(config.models, store)
 
 
-def compute(config: Config) -> Data:
+def compute(config: Config, store: RunStore) -> Data:
     """Every panel's sequences are drawn once; trained models are run, circuits as `circuit_law` has it."""
-    runs, missing = find_runs(models(config))
+    runs, missing = store.finished(models(config, store))
     data = Data(config, [], [], [], [], [], missing)
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.config.lags == lags]

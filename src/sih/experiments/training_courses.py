@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.analysis.reference_circuit import find_runs
 from sih.artifacts.record_json import Saved
 from sih.construction import least_heads
 from sih.figures import style
 from sih.figures.kl_curves import braces, not_shipped
-from sih.models.storage import shipped_names
+from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
 
 NAME = "recipes"
@@ -30,7 +29,7 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, styl
 
 @dataclass(frozen=True)
 class Config:
-    """Shipped models by name, or folders of runs; all that are shipped if none is named."""
+    """Shipped models by name, or folders of runs; all that there are if none is named."""
 
     models: tuple[str, ...] = ()
 
@@ -58,13 +57,13 @@ def config() -> Config:
     return Config()
 
 
-def models(config: Config) -> tuple[str, ...]:
+def models(config: Config, store: RunStore) -> tuple[str, ...]:
     """The trained models it reads."""
-    return config.models or tuple(shipped_names())
+    return config.models or tuple(store.names())
 
 
-def compute(config: Config) -> Data:
-    runs, missing = find_runs(models(config))
+def compute(config: Config, store: RunStore) -> Data:
+    runs, missing = store.finished(models(config, store))
     courses = []
     for run in runs.values():
         found = run.evaluations

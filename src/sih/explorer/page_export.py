@@ -24,6 +24,7 @@ from sih.explorer.state import CIRCUITS, FieldError, ModelChoice, State, choice_
 from sih.explorer.view import make_view, plan_circuit
 from sih.explorer.view_bytes import pack
 from sih.files import atomic_write
+from sih.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import \{ (.+) \} from "\./(\w+)\.js";\n', re.M)
@@ -38,7 +39,7 @@ def export_page(path: str | Path, state: State, sequences: int) -> int:
         raise ValueError(f"the page is written as .html, e.g. page.html; got {path}")
     if not 1 <= sequences <= MOST:
         raise ValueError(f"--sequences is a number from 1 to {MOST}; got {sequences}")
-    page = saved_page(record(state, sequences, Shelf())).encode()
+    page = saved_page(record(state, sequences, Shelf(RunStore()))).encode()
     with atomic_write(path) as file:
         file.write(page)
     return len(page)

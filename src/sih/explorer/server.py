@@ -26,6 +26,7 @@ from sih.explorer.shelf import Shelf
 from sih.explorer.state import CIRCUITS, FieldError
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
+from sih.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -36,7 +37,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
     """The ASGI application; `hosts` are names it answers to besides those of the loopback interface."""
-    shelf = Shelf()
+    shelf = Shelf(RunStore())
     quick, slow = anyio.Semaphore(WORKERS), anyio.Semaphore(1)  # certificates do not keep views waiting
 
     def answering(work: Callable[[Any], Response], turns: anyio.Semaphore = quick) -> Handler:

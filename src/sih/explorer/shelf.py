@@ -10,15 +10,14 @@ from typing import Any
 import torch
 
 from sih.explorer.state import FieldError
-from sih.models.storage import Model, shipped_folder, shipped_names
-from sih.runs.run import Run
+from sih.models.storage import Model
+from sih.runs.run_store import RunStore
 from sih.task import Task
 
 
 class Shelf:
-    def __init__(self) -> None:
-        folders = {name: shipped_folder(name) for name in shipped_names()}
-        self.runs = {name: Run(folder) for name, folder in folders.items() if folder is not None}
+    def __init__(self, store: RunStore) -> None:
+        self.runs = {name: store.run(name) for name in store.names()}
 
     def describe(self) -> list[dict[str, Any]]:
         """For each model its name and the task to set for it."""

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +24,6 @@ CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
     "standard": TransformerConfig,
 }
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-SHIPPED = Path(__file__).parent.parent / "shipped"
-_STORE: ContextVar[Path | None] = ContextVar("run store", default=None)
 
 
 def save(model: Model, path: str | Path, stored: str | None = None) -> None:
@@ -65,43 +60,14 @@ def weights_file(model: Model, stored: str | None = None) -> bytes:
 
 
 def load(path: str | Path) -> Model:
-    """The model in the folder `path`, saved or trained there, or the shipped model of that name; on the CPU."""
-    folder = Path(path) if Path(path).is_dir() else shipped_folder(str(path))
-    if folder is None:
-        shipped = ", ".join(shipped_names()) or "none"
-        raise ValueError(f"there is no model {str(path)!r}: no such folder, and the shipped models are {shipped}")
+    """The model in the folder `path`, saved or trained there; on the CPU."""
+    folder = Path(path)
     config = _read_config(folder / CONFIG)
     if "steps" in config:  # a training run's; the model's own configuration is in its weights' file
         config = _written_for(folder / WEIGHTS)
     model = model_from(config, folder / CONFIG)
     load_weights(model, folder / WEIGHTS)
     return model
-
-
-@contextmanager
-def run_store(folder: str | Path | None) -> Iterator[None]:
-    """Within it a model is looked for by name in this folder of runs first, then among those that ship."""
-    token = _STORE.set(None if folder is None else Path(folder))
-    try:
-        yield
-    finally:
-        _STORE.reset(token)
-
-
-def shipped_names() -> list[str]:
-    """The models that can be had by name: those that come with the package, and those of the run store in use."""
-    return sorted({path.parent.name for folder in _folders() for path in folder.glob(f"*/{WEIGHTS}")})
-
-
-def shipped_folder(name: str) -> Path | None:
-    """Where the model of this name is, or None if there is none."""
-    known = (folder / name for folder in _folders() if name in shipped_names())
-    return next((path for path in known if (path / WEIGHTS).exists()), None)
-
-
-def _folders() -> list[Path]:
-    store = _STORE.get()
-    return [SHIPPED] if store is None else [store, SHIPPED]
 
 
 def config_of(model: Model) -> dict[str, Any]:

@@ -15,7 +15,6 @@ killed run wrote after it is cut off and made again. `sih.runs.run_writer` does 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ from typing import Any
 
 from torch import Tensor
 
-from sih.models.storage import load_weights, shipped_folder, shipped_names
+from sih.models.storage import load_weights
 from sih.task import Task
 from sih.training.trainer import Model, TrainConfig
 
@@ -94,35 +93,11 @@ class Run:
         return found
 
 
-def open_run(name: str | Path) -> Run:
-    """The run in a folder, or that of a shipped model by its name (`sih models` lists them)."""
-    folder = Path(name) if Path(name).is_dir() else shipped_folder(str(name))
-    if folder is None:
-        raise ValueError(
-            f"there is no run {str(name)!r}: no such folder, and no model of that name is shipped "
-            f"({', '.join(shipped_names()) or 'none is'})"
-        )
-    run = Run(folder)
-    _ = run.config
-    return run
-
-
 def list_runs(parent: str | Path) -> list[Run]:
     """The runs in a folder of runs, by name."""
     if not Path(parent).is_dir():
         raise ValueError(f"there is no folder {parent}; runs are made by `sih train`")
     return [Run(path.parent) for path in sorted(Path(parent).glob(f"*/{CONFIG}"))]
-
-
-def run_name(config: TrainConfig) -> str:
-    """A name made from the configuration's content, so that one configuration has one folder.
-
-    >>> run_name(TrainConfig()).rsplit("-", 1)[0]  # a digest of every field follows
-    'standard-1.2.3-heads-1.3.1'
-    """
-    digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    lags, heads = (".".join(map(str, numbers)) for numbers in (config.lags, config.heads))
-    return f"{config.model}-{lags}-heads-{heads}-{digest}"
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

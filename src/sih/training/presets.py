@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-from sih.construction import least_heads
-from sih.models.storage import SHIPPED
-from sih.runs.run import CONFIG, Run
-from sih.training.trainer import TrainConfig
+from sih.training.config import TrainConfig
 
 
 def paper(**changes: Any) -> TrainConfig:
@@ -53,35 +49,3 @@ PRESETS: dict[str, Callable[..., TrainConfig]] = {
     "paper-disentangled": paper_disentangled,
     "harmonic": harmonic,
 }
-
-
-def named(name: str) -> TrainConfig:
-    """A model's configuration by name: its own if it ships, else the recipe for KIND-LAGS[-HEADS][-dimN][-seedN].
-
-    Heads are those of each layer, the circuit's unless said (one in the second layer for two lags).
-
-    >>> config = named("standard-1.2.3.4.6-1.3.1")
-    >>> config.lags, config.heads, config.dim
-    ((1, 2, 3, 4, 6), (1, 3, 1), 64)
-    """
-    shipped = SHIPPED / name
-    if name and (shipped / CONFIG).is_file():
-        return Run(shipped).config
-    found = re.fullmatch(r"(standard|disentangled|paper)-([\d.]+)(?:-([\d.]+))?(?:-dim(\d+))?(?:-seed(\d+))?", name)
-    try:
-        assert found
-        kind, lags, heads = found[1], _numbers(found[2]), _numbers(found[3]) if found[3] else None
-    except (AssertionError, ValueError):
-        raise ValueError(
-            f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}"
-        ) from None
-    enough = 1 if len(lags) == 2 else least_heads(lags).heads
-    changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, enough, 1), "seed": int(found[5] or 0)}
-    if kind == "disentangled":
-        return harmonic(**changes, model=kind, evaluate_every=100)
-    changes["dim"] = int(found[4] or 64)
-    return paper(**changes) if kind == "paper" else harmonic(**changes, evaluate_every=100)
-
-
-def _numbers(dotted: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in dotted.split("."))

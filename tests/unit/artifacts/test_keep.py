@@ -19,7 +19,7 @@ from sih.artifacts.keep import is_made, make, make_all
 from sih.experiments import claim_histogram
 from sih.experiments import head_counts as heads
 from sih.experiments.table import FIGURES, Entry, figure_named
-from sih.models.storage import SHIPPED, run_store, shipped_folder, shipped_names
+from sih.runs.run_store import SHIPPED, RunStore
 
 SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
 HISTOGRAM = Entry("claim_histogram", "sih.experiments.claim_histogram", SMALL)
@@ -147,36 +147,18 @@ def test_an_unknown_figure_is_answered_with_the_names() -> None:
         figure_named("tezer")
 
 
-def test_a_run_store_comes_before_the_shipped_models(tmp_path: Path) -> None:
-    name = shipped_names()[0]
-    shutil.copytree(SHIPPED / name, tmp_path / name)
-    shutil.copytree(SHIPPED / name, tmp_path / "mine")
-    (tmp_path / "unfinished").mkdir()
-    assert shipped_folder(name) == SHIPPED / name
-    assert shipped_folder("mine") is None
-    with run_store(tmp_path):
-        assert shipped_folder(name) == tmp_path / name
-        assert shipped_folder("mine") == tmp_path / "mine"
-        assert shipped_folder("unfinished") is None
-        assert shipped_folder("../" + tmp_path.name + "/mine") is None
-        assert {"mine", name} <= set(shipped_names())
-    with run_store(tmp_path / "none"):
-        assert shipped_folder(name) == SHIPPED / name
-    assert shipped_folder("mine") is None
-
-
 def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(tmp_path: Path) -> None:
     entry = figure_named("trained")
-    name = next(name for name in entry.models if shipped_folder(name))
-    plain = making.data_key(entry)
-    assert making.models_used(entry)[name] == "shipped"
+    shipped, mine = RunStore(), RunStore(tmp_path)
+    name = next(name for name in entry.models(shipped) if shipped.find(name))
+    plain = making.data_key(entry, shipped)
+    assert making.models_used(entry, shipped)[name] == "shipped"
     shutil.copytree(SHIPPED / name, tmp_path / name)
-    with run_store(tmp_path):
-        assert making.data_key(entry) == plain  # the same weights, wherever they are
-        assert making.models_used(entry)[name] == str(tmp_path / name)
-        with open(tmp_path / name / "weights.safetensors", "ab") as file:
-            file.write(b" ")
-        assert making.data_key(entry) != plain
+    assert making.data_key(entry, mine) == plain  # the same weights, wherever they are
+    assert making.models_used(entry, mine)[name] == str(tmp_path / name)
+    with open(tmp_path / name / "weights.safetensors", "ab") as file:
+        file.write(b" ")
+    assert making.data_key(entry, mine) != plain
 
 
 def test_a_figure_without_any_of_its_models_says_what_it_needs(tmp_path: Path) -> None:

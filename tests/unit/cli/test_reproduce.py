@@ -18,11 +18,10 @@ from sih.experiments import head_counts as heads
 from sih.experiments import table as registry
 from sih.experiments import training_courses as recipes
 from sih.experiments.table import Entry
-from sih.models.storage import SHIPPED, shipped_names
 from sih.report.page import number
 from sih.report.statements import OURS, PAPER
-from sih.runs.run import open_run
-from sih.training.presets import named
+from sih.runs.run_names import named
+from sih.runs.run_store import SHIPPED, RunStore, open_run
 
 SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
 
@@ -171,7 +170,7 @@ def test_training_stopped_by_ctrl_c_goes_on(
     assert "going on with" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.parametrize("name", RunStore().names())
 def test_shipped_models_are_what_their_names_say(name: str) -> None:
     if name.startswith("disentangled"):
         assert named(name).heads == open_run(SHIPPED / name).config.heads
@@ -189,8 +188,8 @@ def test_other_names_are_refused(name: str) -> None:
 
 def test_every_figures_models_have_a_recipe() -> None:
     for entry in registry.FIGURES.values():
-        for name in entry.models:
-            if name in shipped_names() or name.startswith("paper-"):
+        for name in entry.models(RunStore()):
+            if name in RunStore().names() or name.startswith("paper-"):
                 continue
             assert named(name).lags
 

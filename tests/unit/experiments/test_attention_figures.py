@@ -18,6 +18,7 @@ from sih.analysis.reference_circuit import sequence_of_lag
 from sih.experiments import agreement, attention_maps, mechanism, teaser
 from sih.experiments.compared import FRESH_SEED
 from sih.figures import style
+from sih.runs.run_store import RunStore
 from sih.runs.run_writer import Recorder
 from sih.training.config import HELD_OUT_SEED
 from sih.training.trainer import TrainConfig
@@ -64,7 +65,7 @@ def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
     config = attention_maps.Config(
         (runs["standard-1.2"], runs["disentangled-1.2"], "no-such-model"), true_lag=2, shown=8
     )
-    data = attention_maps.compute(config)
+    data = attention_maps.compute(config, RunStore())
     assert [row.label for row in data.rows] == ["standard-1.2", "disentangled-1.2", "constructed"]
     assert data.missing == ["no-such-model: not shipped"]
     run = sih.open_run(runs["standard-1.2"])
@@ -91,20 +92,22 @@ def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
 
 def test_models_that_cannot_be_compared_are_named_with_the_reason(runs: dict[str, str]) -> None:
     names = ("standard-1.2", "another-matrix", "two-layers", "one-head")
-    data = attention_maps.compute(attention_maps.Config(tuple(runs[name] for name in names), true_lag=1, shown=12))
+    data = attention_maps.compute(
+        attention_maps.Config(tuple(runs[name] for name in names), true_lag=1, shown=12), RunStore()
+    )
     assert [row.label for row in data.rows] == ["standard-1.2", "one-head", "constructed"]
     assert data.missing == ["another-matrix: trained on another task", "two-layers: has 2 layers, the construction 3"]
     assert data.rows[1].numbers[1].count(None) == 1
     figure = attention_maps.draw(data)
     assert sum(not ax.get_visible() for ax in figure.axes) == 1
     with pytest.raises(ValueError, match="none of the models of this figure is there: nothing"):
-        attention_maps.compute(attention_maps.Config(("nothing",)))
+        attention_maps.compute(attention_maps.Config(("nothing",)), RunStore())
     with pytest.raises(ValueError, match=r"the true lag is one of the task's, \(1, 2\); got 3"):
-        attention_maps.compute(attention_maps.Config((runs["standard-1.2"],), true_lag=3))
+        attention_maps.compute(attention_maps.Config((runs["standard-1.2"],), true_lag=3), RunStore())
 
 
 def test_one_head_for_two_lags_is_compared_with_the_circuit_for_it(runs: dict[str, str]) -> None:
-    data = attention_maps.compute(attention_maps.Config((runs["one-head"],), true_lag=2, shown=20))
+    data = attention_maps.compute(attention_maps.Config((runs["one-head"],), true_lag=2, shown=20), RunStore())
     second = torch.tensor(data.rows[-1].maps[1][0])
     assert [(row > 1e-6).nonzero().flatten().tolist() for row in second[6:9]] == [[2, 4, 6], [3, 5, 7], [2, 4, 6, 8]]
 
@@ -114,7 +117,7 @@ def test_the_papers_figures_by_name() -> None:
     assert len(attention_maps.FIGURES) == 11
     assert attention_maps.FIGURES["attention_maps_1.3.4_lag4"].models == ("standard-1.3.4", "disentangled-1.3.4")
     assert attention_maps.config() == attention_maps.Config()
-    assert attention_maps.models(attention_maps.config()) == ("standard-3.5.7", "disentangled-3.5.7")
+    assert attention_maps.models(attention_maps.config(), RunStore()) == ("standard-3.5.7", "disentangled-3.5.7")
 
 
 def test_a_sequence_of_the_lag_asked_for() -> None:
@@ -129,7 +132,7 @@ def test_a_sequence_of_the_lag_asked_for() -> None:
 def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     names = ("standard-1.2", "standard-1.2-seed1", "disentangled-1.2", "two-layers")
     config = agreement.Config((*(runs[name] for name in names), "nothing"), sequences=8)
-    data = agreement.compute(config)
+    data = agreement.compute(config, RunStore())
     assert tuple(data.models) == names
     assert data.missing == ["nothing"]
     first, second = (data.models[name] for name in names[:2])
@@ -146,7 +149,7 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     assert [len(row) for row in rows] == [len(rows[0])] * 6
     assert [ax.get_title() for ax in agreement.draw(data).axes] == ["lags {1,2}"]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
-        agreement.compute(agreement.Config(("nothing",)))
+        agreement.compute(agreement.Config(("nothing",)), RunStore())
 
 
 def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str]) -> None:
@@ -161,8 +164,8 @@ def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str])
 
 def test_agreement_is_the_same_every_time(runs: dict[str, str]) -> None:
     config = agreement.Config((runs["standard-1.2"],), sequences=4)
-    assert agreement.compute(config) == agreement.compute(config)
-    assert agreement.models(config) == config.models
+    assert agreement.compute(config, RunStore()) == agreement.compute(config, RunStore())
+    assert agreement.models(config, RunStore()) == config.models
     assert len(set(agreement.config().models)) == len(agreement.config().models)
 
 
@@ -217,7 +220,7 @@ def test_the_teaser_shows_what_it_says() -> None:
 def test_the_shipped_models_read_transition_probabilities_and_select_the_lag() -> None:
     """What the paper says of trained models and holds here; the sign of the correlation is the model's choice."""
     names = ("standard-1.2.3", "standard-3.5.7")
-    data = agreement.compute(agreement.Config(names, sequences=32, seed=5))
+    data = agreement.compute(agreement.Config(names, sequences=32, seed=5), RunStore())
     for name in names:
         entry = data.models[name]
         assert abs(entry.correlation["tokens"][0]) > 0.9

@@ -8,10 +8,8 @@ from hypothesis import assume, given, settings
 from support.strategies import tasks_with_tokens
 
 import sih
-from sih.analysis.reference_circuit import find_runs
 from sih.experiments.compared import circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
-from sih.models.storage import shipped_names
-from sih.runs.run import open_run
+from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
 
@@ -60,14 +58,14 @@ def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generato
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "one")
     assert next(iter(Recorder(SMALL, tmp_path / "unfinished", threads=1))).step == 0
-    runs, missing = find_runs([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
+    runs, missing = RunStore().finished([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
     assert list(runs) == ["one", "standard-1.2.3"]
     assert missing == ["none such", str(tmp_path / "unfinished")]
 
 
 def test_further_seeds_join() -> None:
-    names = with_seeds(["none such", "standard-1.2.3", "standard-1.2.3-seed1"])
-    seeds = [name for name in shipped_names() if name.startswith("standard-1.2.3-seed")]
+    names = with_seeds(["none such", "standard-1.2.3", "standard-1.2.3-seed1"], RunStore())
+    seeds = [name for name in RunStore().names() if name.startswith("standard-1.2.3-seed")]
     assert names == ("none such", "standard-1.2.3", *seeds)
     assert "standard-1.2.3-seed1" in seeds
 

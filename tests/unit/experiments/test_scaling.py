@@ -10,7 +10,7 @@ import torch
 import sih
 from sih.experiments import scaling
 from sih.experiments.compared import FRESH_SEED
-from sih.runs.run import open_run
+from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
 
@@ -42,7 +42,9 @@ def data(folder: Path) -> scaling.Data:
     layers = tuple(str(folder / name) for name in ("two", "three", "again", "wide", "four"))
     heads = tuple(str(folder / name) for name in ("heads", "three"))
     lags = (1, 2, 3)
-    return scaling.compute(scaling.Config((*layers, "none such"), heads, lags, lags, (1, 2, 3, 7), sequences=30))
+    return scaling.compute(
+        scaling.Config((*layers, "none such"), heads, lags, lags, (1, 2, 3, 7), sequences=30), RunStore()
+    )
 
 
 def test_curves_and_their_models(data: scaling.Data) -> None:
@@ -73,7 +75,7 @@ def test_numbers(data: scaling.Data, folder: Path) -> None:
 def test_models_of_a_row_share_a_task(folder: Path) -> None:
     names = (str(folder / "two"), str(folder / "elsewhere"))
     with pytest.raises(ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"):
-        scaling.compute(scaling.Config(layers=names, heads=(), sequences=4))
+        scaling.compute(scaling.Config(layers=names, heads=(), sequences=4), RunStore())
 
 
 def test_the_figure_needs_only_the_file(data: scaling.Data) -> None:
@@ -87,7 +89,9 @@ def test_the_figure_needs_only_the_file(data: scaling.Data) -> None:
 
 
 def test_without_any_model_the_references_are_left() -> None:
-    data = scaling.compute(scaling.Config(layers=("none",), heads=("no",), constructed_heads=(), sequences=3))
+    data = scaling.compute(
+        scaling.Config(layers=("none",), heads=("no",), constructed_heads=(), sequences=3), RunStore()
+    )
     assert list(data.layers.kl) == list(data.heads.kl) == ["BMA", "ML"]
     assert data.missing == ["none", "no"]
     assert scaling.draw(data).axes[1].get_title() == "by heads of each layer"

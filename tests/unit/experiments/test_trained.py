@@ -13,7 +13,7 @@ import torch
 import sih
 from sih.experiments import trained
 from sih.experiments.compared import FRESH_SEED
-from sih.runs.run import open_run
+from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
 
@@ -52,7 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(folder: Path) -> trained.Data:
     names = [str(folder / name) for name in ("a", "b", "lone", "apart", "pair")]
     sets = ((1, 2, 3), (1, 3), (2, 3))
-    return trained.compute(trained.Config(sets, (*names, "none such"), sequences=40, disentangled_sequences=9))
+    return trained.compute(
+        trained.Config(sets, (*names, "none such"), sequences=40, disentangled_sequences=9), RunStore()
+    )
 
 
 def test_panels_and_curves(data: trained.Data) -> None:
@@ -116,7 +118,7 @@ def test_leanings_in_the_data(data: trained.Data) -> None:
 
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
-    data = trained.compute(trained.Config(((1, 2, 3),), names, sequences=8))
+    data = trained.compute(trained.Config(((1, 2, 3),), names, sequences=8), RunStore())
     assert [found["trained standard"] for found in data.runs] == [["a"], ["elsewhere"]]
     assert data.panels[0].kl["ML"] != data.panels[1].kl["ML"]
 
@@ -125,7 +127,7 @@ def test_other_heads_are_refused(tmp_path: Path) -> None:
     for _ in Recorder(replace(BASE, heads=(1, 2, 1)), tmp_path / "two", threads=1):
         pass
     with pytest.raises(ValueError, match=r"heads \(1, 3, 1\) or one; two has \(1, 2, 1\)"):
-        trained.compute(trained.Config(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4))
+        trained.compute(trained.Config(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4), RunStore())
 
 
 def test_the_figure_needs_only_the_file(data: trained.Data) -> None:
@@ -158,6 +160,6 @@ def test_the_band_of_several_seeds_is_their_range(data: trained.Data) -> None:
 
 
 def test_the_default_asks_for_the_papers_models() -> None:
-    names = trained.models(trained.config())
+    names = trained.models(trained.config(), RunStore())
     assert {"standard-1.2.3", "standard-1.2.3-seed1", "disentangled-1.3"} <= set(names)
     assert trained.config().lag_sets == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sih.experiments import training_courses as recipes
-from sih.models.storage import shipped_names
-from sih.runs.run import open_run
+from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
 
@@ -30,8 +29,8 @@ def test_every_kind_of_run_has_its_place(config: TrainConfig, group: str, label:
 
 
 def test_all_that_is_shipped_is_shown() -> None:
-    data = recipes.compute(recipes.config())
-    assert [course.name for course in data.courses] == shipped_names()
+    data = recipes.compute(recipes.config(), RunStore())
+    assert [course.name for course in data.courses] == RunStore().names()
     assert data.missing == []
     for course in data.courses:
         assert course.kl[-1] == open_run(course.name).evaluations[-1]["kl"]
@@ -39,8 +38,8 @@ def test_all_that_is_shipped_is_shown() -> None:
         assert course.bma < course.ml
     figure = recipes.draw(recipes.Data.from_dict(json.loads(json.dumps(data.to_dict()))))
     shown = sum(len(ax.lines) - 1 for ax in figure.axes if ax.get_visible())  # a line of ML in each
-    assert shown == len(shipped_names())
-    assert len(recipes.table(data)) == 1 + len(shipped_names())
+    assert shown == len(RunStore().names())
+    assert len(recipes.table(data)) == 1 + len(RunStore().names())
 
 
 def test_a_run_of_ones_own(tmp_path: Path) -> None:
@@ -49,7 +48,7 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
     )
     for _ in Recorder(config, tmp_path / "run", threads=1):
         pass
-    data = recipes.compute(recipes.Config((str(tmp_path / "run"), "none such")))
+    data = recipes.compute(recipes.Config((str(tmp_path / "run"), "none such")), RunStore())
     (course,) = data.courses
     assert course.steps == [0, 2, 4]
     assert data.missing == ["none such"]

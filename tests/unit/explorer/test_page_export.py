@@ -17,8 +17,9 @@ from sih.explorer.python_snippet import snippet
 from sih.explorer.shelf import Shelf
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import unpack
+from sih.runs.run_store import RunStore
 
-SHELF = Shelf()
+SHELF = Shelf(RunStore())
 SMALL = read_state({"length": 24, "lags": [1, 3], "states": 3})
 
 

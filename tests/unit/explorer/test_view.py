@@ -16,8 +16,9 @@ from sih.explorer.shelf import Shelf
 from sih.explorer.state import FieldError
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack, unpack
+from sih.runs.run_store import RunStore
 
-SHELF = Shelf()
+SHELF = Shelf(RunStore())
 STATES: dict[str, dict[str, Any]] = {
     "first visit": {"length": 32},
     "edited": {"length": 32, "edits": [[7, 2], [20, 0]], "matrix": {"seed": 3, "concentration": 0.3}},

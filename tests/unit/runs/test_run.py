@@ -14,8 +14,9 @@ import torch
 import sih
 from sih.cli import main
 from sih.cli.train_command import command_of
-from sih.models.storage import shipped_names
-from sih.runs.run import Run, list_runs, open_run, run_name
+from sih.runs.run import Run, list_runs
+from sih.runs.run_names import run_name
+from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import DivergedError, TrainConfig, train
 
@@ -246,12 +247,12 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
 
 def test_models_lists_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "--plain"]) == 0
-    assert capsys.readouterr().out.split() == shipped_names()
+    assert capsys.readouterr().out.split() == RunStore().names()
     with pytest.raises(ValueError, match="no model 'none such'"):
         sih.load("none such")
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.parametrize("name", RunStore().names())
 def test_a_shipped_model_is_as_good_as_its_record_says(name: str) -> None:
     """On fresh sequences of its task, within the sampling error of both numbers."""
     run = open_run(name)

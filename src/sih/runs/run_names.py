@@ -1,0 +1,67 @@
+"""Names of runs: what a name says is trained, and the name of a configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+from sih.construction import least_heads
+from sih.runs.run import CONFIG, Run
+from sih.runs.run_store import SHIPPED
+from sih.training.config import TrainConfig
+from sih.training.presets import harmonic, paper
+
+_NAME = re.compile(
+    r"(?P<kind>standard|disentangled|paper)-(?P<lags>[\d.]+)(?:-(?P<heads>[\d.]+))?"
+    r"(?:-dim(?P<dim>\d+))?(?:-length(?P<length>\d+))?(?:-seed(?P<seed>\d+))?"
+)
+
+
+def named(name: str) -> TrainConfig:
+    """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
+
+    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN]. Heads are those of each layer, the circuit's unless given (one
+    in the second layer for two lags).
+
+    >>> config = named("standard-1.2.3.4.6-1.3.1")
+    >>> config.lags, config.heads, config.dim
+    ((1, 2, 3, 4, 6), (1, 3, 1), 64)
+    >>> named("paper-1.3.4-length64").length
+    64
+    """
+    shipped = SHIPPED / name
+    if name and (shipped / CONFIG).is_file():
+        return Run(shipped).config
+    found = _NAME.fullmatch(name)
+    try:
+        assert found
+        kind, lags, heads = found["kind"], _numbers(found["lags"]), _numbers(found["heads"]) if found["heads"] else None
+    except (AssertionError, ValueError):
+        raise ValueError(
+            f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}"
+        ) from None
+    enough = 1 if len(lags) == 2 else least_heads(lags).heads
+    changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, enough, 1), "seed": int(found["seed"] or 0)}
+    if found["length"]:
+        changes["length"] = int(found["length"])
+    if kind == "disentangled":
+        return harmonic(**changes, model=kind, evaluate_every=100)
+    changes["dim"] = int(found["dim"] or 64)
+    return paper(**changes) if kind == "paper" else harmonic(**changes, evaluate_every=100)
+
+
+def _numbers(dotted: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in dotted.split("."))
+
+
+def run_name(config: TrainConfig) -> str:
+    """Return a name made from the configuration's content, so that one configuration has one folder.
+
+    >>> run_name(TrainConfig()).rsplit("-", 1)[0]  # a digest of every field follows
+    'standard-1.2.3-heads-1.3.1'
+    """
+    digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    lags, heads = (".".join(map(str, numbers)) for numbers in (config.lags, config.heads))
+    return f"{config.model}-{lags}-heads-{heads}-{digest}"

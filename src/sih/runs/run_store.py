@@ -1,0 +1,65 @@
+"""Trained models by name: those of a folder of runs first, then those that come with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sih.models import storage
+from sih.models.storage import Model
+from sih.runs.run import WEIGHTS, Run
+
+SHIPPED = Path(__file__).parent.parent / "shipped"
+
+
+@dataclass(frozen=True)
+class RunStore:
+    """Finds finished runs by name, in `folder` if there is one, else among those that ship."""
+
+    folder: Path | None = None
+
+    def names(self) -> list[str]:
+        """The names of all finished runs that can be found, in alphabetical order."""
+        return sorted({path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")})
+
+    def find(self, name: str) -> Path | None:
+        """The folder of the finished run of this name, or None if there is none."""
+        known = (folder / name for folder in self._folders if name in self.names())
+        return next((path for path in known if (path / WEIGHTS).exists()), None)
+
+    def run(self, name: str | Path) -> Run:
+        """The run in a folder, finished or not, or the finished one of that name."""
+        run = Run(self._folder_of(name, "run"))
+        _ = run.config
+        return run
+
+    def finished(self, names: Iterable[str]) -> tuple[dict[str, Run], list[str]]:
+        """The finished runs among `names` (or folders) by name, and those of `names` for which there is none yet."""
+        names, known = list(names), set(self.names())
+        found = (self.run(name) for name in names if name in known or Path(name).is_dir())
+        runs = {run.name: run for run in found if run.finished}
+        return runs, [name for name in names if Path(name).name not in runs]
+
+    @property
+    def _folders(self) -> list[Path]:
+        return [SHIPPED] if self.folder is None else [self.folder, SHIPPED]
+
+    def _folder_of(self, name: str | Path, what: str) -> Path:
+        folder = Path(name) if Path(name).is_dir() else self.find(str(name))
+        if folder is None:
+            raise ValueError(
+                f"there is no {what} {str(name)!r}: no such folder, and no model of that name is shipped "
+                f"({', '.join(self.names()) or 'none is'})"
+            )
+        return folder
+
+
+def open_run(name: str | Path) -> Run:
+    """The run in a folder, or that of a shipped model by its name (`sih models` lists them)."""
+    return RunStore().run(name)
+
+
+def load(path: str | Path) -> Model:
+    """The model in the folder `path`, saved or trained there, or the shipped model of that name; on the CPU."""
+    return storage.load(RunStore()._folder_of(path, "model"))
