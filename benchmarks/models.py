@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 import sih
 from benchmarks.timing import machine, medians
+from sih.models.base import Model
 from sih.models.kernels import compiled
-from sih.models.loss import Model
 
 WHOLE = 10**9
 """As many sequences at a time as there are: the loss in one piece."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from sih.explorer.state import FieldError
-from sih.models.storage import Model
+from sih.models.base import Model
 from sih.runs.run_store import RunStore
 from sih.task import Task
 

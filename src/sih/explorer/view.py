@@ -21,10 +21,10 @@ from sih.construction.build import plan
 from sih.explorer.shelf import Shelf
 from sih.explorer.state import FieldError, ModelChoice, State
 from sih.metrics import kl_to_truth
+from sih.models.base import Model
 from sih.models.disentangled import written as lean
 from sih.models.offsets import attention_at
 from sih.models.standard.transformer import Transformer
-from sih.models.storage import Model
 from sih.predictors import bma, known_lag, lag_posterior, maximum_likelihood, selective_weights
 from sih.task import Batch, Task, sample
 

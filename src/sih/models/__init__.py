@@ -1,1 +1,9 @@
-"""The two transformers of the paper's Sec. 3, and what one can see of a forward pass."""
+"""The kinds of model (paper, Sec. 3), and what one can see of a forward pass."""
+
+from sih.models.base import Model as Model
+from sih.models.base import ModelShape as ModelShape
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.standard.transformer import Transformer
+
+KINDS: dict[str, type[Model]] = {kind.Shape.kind: kind for kind in (Transformer, DisentangledTransformer)}
+"""Every kind of model by its name: the one table of kinds."""

@@ -4,9 +4,10 @@ A batch's activations are larger than any cache, and memory that large is asked 
 step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
 stays warm; the sums are the same. It also bounds the memory of a step, whatever the batch.
 
-On a CPU the standard model's parts go to as many threads as torch may use, each of which works alone: its step is made
-of many small operations, and two cores that share each of them wait for one another more than two that share none. The
-parts are added up in their order, so that the result does not depend on which thread was first.
+On a CPU the parts go to as many threads as torch may use, each of which works alone, unless the model's products are
+large (`Model.large_products`): the standard model's step is made of many small operations, and two cores that share
+each of them wait for one another more than two that share none. The parts are added up in their order, so that the
+result does not depend on which thread was first.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.base import Model
 from sih.models.kernels.threads import side_by_side
-from sih.models.standard.transformer import Transformer
 
-Model = Transformer | DisentangledTransformer
 ROWS = 32
 """Sequences at a time. Fewer make the disentangled model's products too small; more no longer fit the cache."""
 
@@ -40,7 +39,7 @@ def next_token_loss(
     """
     if tokens.ndim != 2 or tokens.shape[1] < 2 or tokens.shape[0] < 1:
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
-    path = path or model.default_path
+    path = path or model.paths[0]
     if not torch.is_grad_enabled():
         return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
     loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())  # type: ignore[no-untyped-call]
@@ -72,8 +71,7 @@ class _NextTokenLoss(torch.autograd.Function):
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = parameters[0].new_zeros(())
-        # The disentangled model's products are large enough for threads to share, and its memory counts.
-        alone = isinstance(model, DisentangledTransformer) or tokens.device.type != "cpu"
+        alone = model.large_products or tokens.device.type != "cpu"  # with large products memory counts, too
         threads = 1 if alone else torch.get_num_threads()
         for summed, grads in side_by_side(part, torch.split(tokens, rows), threads):
             loss += summed

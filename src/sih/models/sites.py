@@ -1,10 +1,9 @@
 """What a forward pass computed, by name, and how to change it on the way.
 
 A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets
-back. In an ordinary pass that is the value itself; `Recorder` keeps it, and puts another in its place where
-it was told.
+back. In an ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by.
 
-Names, the same for both models (layers and heads counted from 1):
+Names, the same for all kinds of model (layers and heads counted from 1):
 
     token, position         the two parts of the embedding
     0/stream .. L/stream    the residual stream before the first and after every layer
@@ -18,25 +17,24 @@ Names, the same for both models (layers and heads counted from 1):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.models.disentangled.blocks import Stream
-
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
 
 class Site:
-    """An ordinary pass: nothing kept, nothing changed."""
+    """Sees each named value of a pass and gives back what the pass goes on with: here, the value itself."""
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         return value
 
-    def blocks(self, prefix: str, stream: Stream, value: Tensor) -> Tensor:
+    def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
+        """See the parts of the value `name` too, each under its own name."""
         return value
 
 
@@ -45,7 +43,7 @@ UNOBSERVED = Site()
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One forward pass. `trace["2.1/attention"]` is anything by its name; the usual things have shorter ways.
+    """Holds what one forward pass computed: `trace["2.1/attention"]` is any value by its name.
 
     `attention[layer]` and `scores[layer]` stack the heads of a layer (indices from 0, as everywhere in code).
     """
@@ -65,7 +63,7 @@ class Trace:
         return tuple(self.values)
 
     def stream(self, name: str) -> Float[Tensor, "batch time dim"]:
-        """A part of the residual stream: a block, a head's output, or the whole of it after a layer."""
+        """Give a part of the residual stream: a block, a head's output, or the whole of it after a layer."""
         return self[name]
 
     @property
@@ -88,8 +86,8 @@ class Trace:
 
 
 @dataclass(eq=False)
-class Recorder(Site):
-    """Keeps every value a pass makes, after putting in its place what `replace` has under its name."""
+class PassRecorder(Site):
+    """Keeps every value that a pass makes, or what `replace` has under its name in its place."""
 
     replace: Mapping[str, Replacement] = field(default_factory=dict)
     values: dict[str, Tensor] = field(default_factory=dict)
@@ -100,20 +98,17 @@ class Recorder(Site):
         self.values[name] = value
         return value
 
-    def blocks(self, prefix: str, stream: Stream, value: Tensor) -> Tensor:
-        """Every block of a head's output, under its name after `prefix`, the head's."""
-        parts = [self(prefix + name, value[..., stream[name]]) for name in stream.names]
-        if not any(prefix + name in self.replace for name in stream.names):
-            return value
-        self.values[f"{prefix}output"] = torch.cat(parts, dim=-1)
-        return self.values[f"{prefix}output"]
+    def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
+        parts = [self(part, value[..., where]) for part, where in columns.items()]
+        if self.replace.keys() & columns.keys():
+            self.values[name] = torch.cat(parts, dim=-1)
+        return self.values[name]
 
-    def trace(self, tokens: Int[Tensor, "batch time"], heads: Sequence[int]) -> Trace:
-        """The pass, once it is over; a replacement that met no value was a wrong name."""
+    def check_replaced(self) -> None:
+        """Raise a ValueError if a replacement met no value: its name was wrong."""
         missed = [name for name in self.replace if name not in self.values]
         if missed:
             raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.values)}")
-        return Trace(tokens, self.values, tuple(heads))
 
 
 def _replaced(name: str, value: Tensor, replacement: Replacement) -> Tensor:

@@ -15,14 +15,8 @@ import torch
 
 from sih.checks import check_choice, dtype_name
 from sih.files import atomic_write
-from sih.models.disentangled.dense import DisentangledConfig, DisentangledTransformer
-from sih.models.standard.transformer import Transformer, TransformerConfig
+from sih.models import KINDS, Model
 
-Model = DisentangledTransformer | Transformer
-CONFIGS: dict[str, type[DisentangledConfig] | type[TransformerConfig]] = {
-    "disentangled": DisentangledConfig,
-    "standard": TransformerConfig,
-}
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 
 
@@ -47,7 +41,7 @@ def weights_file(model: Model, stored: str | None = None) -> bytes:
     """The content of `weights.safetensors`; `stored` is the type of the numbers in it, the model's own if None."""
     from safetensors.torch import save as to_bytes
 
-    own = dtype_name(model.readout.dtype)
+    own = dtype_name(_dtype(model))
     check_choice("stored", stored or own, (own, "float16"))
     weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
     if stored == "float16":
@@ -72,25 +66,24 @@ def load(path: str | Path) -> Model:
 
 def config_of(model: Model) -> dict[str, Any]:
     """Plain numbers, words and lists: what `model_from` needs to make the model again."""
-    kind = next(kind for kind, known in CONFIGS.items() if isinstance(model.config, known))
     entries = {**dataclasses.asdict(model.config), "heads": list(model.config.heads)}
-    return {"model": kind, **entries, "dtype": dtype_name(model.readout.dtype)}  # it may have been converted since
+    return {"model": model.Shape.kind, **entries, "dtype": dtype_name(_dtype(model))}
 
 
 def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
     """A model of this configuration with all weights zero; `source` is named in errors."""
     entries = dict(config)
     kind = entries.pop("model", None)
-    if not isinstance(kind, str) or kind not in CONFIGS:
-        raise ValueError(f"{source}: model must be one of {', '.join(CONFIGS)}; got {kind!r}")
-    expected = {field.name for field in dataclasses.fields(CONFIGS[kind])}
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"{source}: model must be one of {', '.join(KINDS)}; got {kind!r}")
+    expected = {field.name for field in dataclasses.fields(KINDS[kind].Config)}
     if expected != entries.keys():
         name = min(expected ^ entries.keys())
         raise ValueError(f"{source}: a {kind} model's entry {name!r} is {'missing' if name in expected else 'unknown'}")
     if isinstance(entries["heads"], list):  # JSON has no tuples
         entries["heads"] = tuple(entries["heads"])
     try:
-        return CONFIGS[kind](**entries).build()
+        return KINDS[kind].from_config(KINDS[kind].Config(**entries))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{source}: {str(error).splitlines()[0]}") from error
 
@@ -125,6 +118,11 @@ def load_weights(model: Model, path: str | Path) -> None:
     if written_for is not None and json.loads(written_for) != config_of(model):
         raise ValueError(f"{path} was written for another configuration than the {CONFIG} beside it")
     model.load_state_dict(found)
+
+
+def _dtype(model: Model) -> torch.dtype:
+    """The type of the weights, to which the model may have been converted since it was made."""
+    return next(model.parameters()).dtype
 
 
 def _written_for(path: Path) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from typing import Any
 
 from torch import Tensor
 
+from sih.models.base import Model
 from sih.models.storage import load_weights
 from sih.task import Task
-from sih.training.trainer import Model, TrainConfig
+from sih.training.trainer import TrainConfig
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sih.models import storage
-from sih.models.storage import Model
+from sih.models.base import Model
 from sih.runs.run import WEIGHTS, Run
 
 SHIPPED = Path(__file__).parent.parent / "shipped"

@@ -11,13 +11,13 @@ import torch
 
 from sih.checks import check_choice, check_heads, check_sizes
 from sih.markov import as_transition_matrix, random_transition_matrix
+from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.standard.transformer import Transformer
 from sih.task import Batch, Task, check_lags, sample
 from sih.training.recipes.harmonic_positions import draw_harmonic
 from sih.training.recipes.tied_tables import SharedWeights
 
-Model = Transformer | DisentangledTransformer
 MODELS = ("standard", "disentangled")
 SCHEDULES = ("constant", "cosine")
 STORED = ("float32", "float16")

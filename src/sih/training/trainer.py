@@ -17,11 +17,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.metrics import kl_to_truth
+from sih.models.base import Model as Model
 from sih.models.loss import next_token_loss
 from sih.models.standard.transformer import Transformer
 from sih.predictors import bma, maximum_likelihood
 from sih.task import Batch, sample
-from sih.training.config import Model as Model
 from sih.training.config import TrainConfig as TrainConfig
 from sih.training.recipes.harmonic_positions import hold
 from sih.training.recipes.tied_tables import SharedWeights

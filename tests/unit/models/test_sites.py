@@ -9,8 +9,8 @@ from support.shapes import disentangled_models, standard_models
 from torch import Tensor
 
 import sih
+from sih.models import Model
 
-Model = sih.DisentangledTransformer | sih.Transformer
 TOKENS = torch.tensor([[0, 1, 2, 2, 1, 0], [2, 0, 0, 1, 2, 1]])
 
 

@@ -12,6 +12,7 @@ from support.shapes import disentangled_models, standard_models
 from torch import Tensor
 
 import sih
+from sih.models import Model
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
 
 
 def test_another_models_weights_are_refused(folder: Path, tmp_path: Path) -> None:
-    others: tuple[sih.Transformer | sih.DisentangledTransformer, ...] = (
+    others: tuple[Model, ...] = (
         sih.Transformer(3, 6, 4, 3, (1, 3)),
         sih.Transformer(3, 6, 4, 3, (1, 2), dtype=torch.float64),
         sih.Transformer(3, 6, 4, 3, (1, 2), temperature=1.0),
@@ -96,7 +97,7 @@ def test_a_pickle_is_refused(folder: Path) -> None:
     [
         ("{", "is not a JSON file"),
         ("[1]", "must hold a JSON object; got list"),
-        ("{}", "model must be one of disentangled, standard; got None"),
+        ("{}", "model must be one of standard, disentangled; got None"),
         ('{"model": "mamba"}', "got 'mamba'"),
         ('{"model": "disentangled", "num_states": 3}', "disentangled model's entry 'dtype' is missing"),
     ],

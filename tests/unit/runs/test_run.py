@@ -154,7 +154,7 @@ def test_divergence_keeps_the_last_checkpoint(
     steps = iter(again)
     next(steps)
     good = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
-    again.trainer.model.readout.data.fill_(math.nan)
+    again.trainer.model.get_parameter("readout").data.fill_(math.nan)
     with pytest.raises(DivergedError):
         next(steps)
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good

@@ -284,7 +284,7 @@ def _built(config: TrainConfig) -> Model:
 def test_a_loss_that_is_no_number_stops_the_run() -> None:
     trainer = Trainer(SMALL)
     with torch.no_grad():
-        trainer.model.readout[0, 0] = math.nan
+        trainer.model.get_parameter("readout")[0, 0] = math.nan
     with pytest.raises(DivergedError, match=r"step 1, learning rate 0\.001"):
         trainer.advance()
     assert trainer.step == 0

@@ -19,63 +19,58 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import (
-    DTYPES,
-    READOUTS,
-    check_choice,
-    check_heads,
-    check_sizes,
-    check_temperature,
-    check_tokens,
-    dtype_name,
-)
+from sih.checks import check_choice, check_heads, check_sizes, dtype_name
+from sih.models.base import Model, ModelConfig, ModelShape
 from sih.models.disentangled import structured
 from sih.models.disentangled.blocks import Stream, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import DerivedValues
-from sih.models.sites import UNOBSERVED, Recorder, Replacement, Site, Trace
-
-PATHS = ("structured", "dense")
+from sih.models.sites import Site
 
 
 @dataclass(frozen=True)
-class DisentangledConfig:
-    """Everything that shapes a model, apart from its weights."""
+class DisentangledShape(ModelShape):
+    """Holds the sizes of a disentangled transformer that is to be trained. The defaults are the paper's."""
 
-    num_states: int
-    length: int
-    heads: tuple[int, ...]
-    temperature: float
-    readout: str
-    dtype: str
+    kind: ClassVar[str] = "disentangled"
+
+    heads: tuple[int, ...] = (1, 3, 1)
+    """number of heads of each layer."""
+    qk_dim: int = 32
+    """its root is the temperature of the attention, as in a standard model with queries and keys so wide."""
 
     def __post_init__(self) -> None:
-        check_sizes(num_states=self.num_states, length=self.length)
         object.__setattr__(self, "heads", check_heads(self.heads))
-        object.__setattr__(self, "temperature", check_temperature(self.temperature))
-        check_choice("readout", self.readout, READOUTS)
-        check_choice("dtype", self.dtype, tuple(DTYPES))
+        check_sizes(qk_dim=self.qk_dim)
 
-    def build(self) -> DisentangledTransformer:
-        """A model of this shape, all its weights zero."""
-        return DisentangledTransformer(**{**asdict(self), "dtype": DTYPES[self.dtype]}, init="zeros")
+    def build(
+        self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None
+    ) -> DisentangledTransformer:
+        temperature = math.sqrt(self.qk_dim)
+        return DisentangledTransformer(num_states, length, self.heads, temperature=temperature, init=init, rng=rng)
 
 
-class DisentangledTransformer(nn.Module):
+class DisentangledTransformer(Model):
     """The paper's disentangled transformer, any number of layers and heads.
 
     `temperature` is alpha: sqrt(32) by default, as in the paper's training; hand-made weights use 1.
     `readout` says what the output is: "logit" (a softmax makes it a law) or "probability" (it is the law
     already). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a generator seeded with
     0 if there is none), or "zeros", to be filled in by name.
+
+    `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work, and its
+    trace keeps the attention and makes the rest when asked for.
     """
 
-    default_path = "structured"
+    Shape = DisentangledShape
+    paths = ("structured", "dense")
+    large_products = True
 
     def __init__(
         self,
@@ -89,8 +84,16 @@ class DisentangledTransformer(nn.Module):
         init: str = "uniform",
         rng: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
-        self.config = DisentangledConfig(num_states, length, tuple(heads), temperature, readout, dtype_name(dtype))
+        super().__init__(
+            ModelConfig(
+                num_states=num_states,
+                length=length,
+                heads=check_heads(heads),
+                temperature=temperature,
+                readout=readout,
+                dtype=dtype_name(dtype),
+            )
+        )
         check_choice("init", init, ("uniform", "zeros"))
         dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
         self.A = nn.ParameterList(
@@ -125,47 +128,16 @@ class DisentangledTransformer(nn.Module):
         """The part of W_O that reads one block of the last stream; write in it to set it."""
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
-    def forward(self, tokens: Int[Tensor, "batch time"], path: str = "structured") -> Float[Tensor, "batch time state"]:
-        """The output of the last linear map. Sequences may be shorter than `length`.
-
-        `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work.
-        """
-        check_choice("path", path, PATHS)
-        check_tokens(tokens, self.config.num_states, self.config.length)
-        if path == "dense":
-            return self._dense(tokens, UNOBSERVED)
+    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
         return self._structured(tokens)
 
-    def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
-        """The law of the next token at every position."""
-        output = self(tokens)
-        return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
-
-    def trace(self, tokens: Int[Tensor, "batch time"], path: str = "structured") -> Trace:
-        """A pass with everything it computed, by name (see `sih.models.sites`).
-
-        The structured path keeps the attention and makes the rest of it when asked for.
-        """
-        check_choice("path", path, PATHS)
+    def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
         if path == "dense":
-            return self.run(tokens)
-        check_tokens(tokens, self.config.num_states, self.config.length)
+            return super().named_values(tokens, path)
         runs: list[list[list[Tensor]]] = []
         output = self._structured(tokens, runs)
         attention = [[structured.whole(head) for head in heads] for heads in runs]
-        return Trace(
-            tokens, DerivedValues(tokens, tuple(self.A), self.config.length, attention, output), self.config.heads
-        )
-
-    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
-        """A pass with some values replaced, by others or by a function of them, and what follows redone.
-
-        `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
-        """
-        check_tokens(tokens, self.config.num_states, self.config.length)
-        recorder = Recorder(dict(replace or {}))
-        self._dense(tokens, recorder)
-        return recorder.trace(tokens, self.config.heads)
+        return DerivedValues(tokens, tuple(self.A), self.config.length, attention, output)
 
     def _structured(
         self, tokens: Int[Tensor, "batch time"], attention: list[list[list[Tensor]]] | None = None
@@ -173,7 +145,7 @@ class DisentangledTransformer(nn.Module):
         length, temperature = self.config.length, self.config.temperature
         return structured.forward(tokens, tuple(self.A), self.readout, length, temperature, attention)
 
-    def _dense(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
         token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[tokens]
         position = torch.eye(time, self.config.length, dtype=token.dtype, device=tokens.device)
@@ -192,7 +164,5 @@ class DisentangledTransformer(nn.Module):
         attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
         output = site(f"{name}/output", attention @ h)
         layer, _ = parse_head(name, self.config.heads)
-        return site.blocks(f"{name}/", self.stream(layer), output)
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())
+        stream = self.stream(layer)
+        return site.parts(f"{name}/output", output, {f"{name}/{block}": stream[block] for block in stream.names})

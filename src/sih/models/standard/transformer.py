@@ -11,61 +11,62 @@ with M the causal mask and alpha the temperature.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import (
-    DTYPES,
-    READOUTS,
-    check_choice,
-    check_heads,
-    check_sizes,
-    check_temperature,
-    check_tokens,
-    dtype_name,
-)
-from sih.models.sites import UNOBSERVED, Recorder, Replacement, Site, Trace
+from sih.checks import check_choice, check_heads, check_sizes, dtype_name
+from sih.models.base import Model, ModelConfig, ModelShape
+from sih.models.sites import Site
 from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer
 
-PATHS = ("fused", "plain")
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(ModelConfig):
+    """Describes everything that shapes a standard transformer, apart from its weights."""
+
+    dim: int
+    qk_dim: int
+    mlp_dim: int | None
+    activation: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(dim=self.dim, qk_dim=self.qk_dim, **({} if self.mlp_dim is None else {"mlp_dim": self.mlp_dim}))
+        check_choice("activation", self.activation, tuple(ACTIVATIONS))
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
-    """Everything that shapes a model, apart from its weights."""
+class TransformerShape(ModelShape):
+    """Holds the sizes of a standard transformer that is to be trained. The defaults are the paper's."""
 
-    num_states: int
-    length: int
-    dim: int
-    qk_dim: int
-    heads: tuple[int, ...]
-    mlp_dim: int | None
-    activation: str
-    temperature: float
-    readout: str
-    dtype: str
+    kind: ClassVar[str] = "standard"
+
+    heads: tuple[int, ...] = (1, 3, 1)
+    """number of heads of each layer."""
+    dim: int = 64
+    """width of the residual stream."""
+    qk_dim: int = 32
+    """width of queries and keys; its root is the temperature of the attention."""
+    mlp_dim: int | None = None
+    """width of an MLP after every attention layer (none unless said)."""
 
     def __post_init__(self) -> None:
-        check_sizes(num_states=self.num_states, length=self.length, dim=self.dim, qk_dim=self.qk_dim)
-        if self.mlp_dim is not None:
-            check_sizes(mlp_dim=self.mlp_dim)
         object.__setattr__(self, "heads", check_heads(self.heads))
-        object.__setattr__(self, "temperature", check_temperature(self.temperature))
-        check_choice("activation", self.activation, tuple(ACTIVATIONS))
-        check_choice("readout", self.readout, READOUTS)
-        check_choice("dtype", self.dtype, tuple(DTYPES))
+        check_sizes(dim=self.dim, qk_dim=self.qk_dim, **({} if self.mlp_dim is None else {"mlp_dim": self.mlp_dim}))
 
-    def build(self) -> Transformer:
-        """A model of this shape, all its weights zero."""
-        return Transformer(**{**asdict(self), "dtype": DTYPES[self.dtype]}, init="zeros")
+    def build(
+        self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None
+    ) -> Transformer:
+        return Transformer(num_states, length, **asdict(self), init=init, rng=rng)
 
 
-class Transformer(nn.Module):
+class Transformer(Model):
     """The paper's standard transformer; heads per layer may differ.
 
     `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is: "logit" (a softmax
@@ -75,9 +76,14 @@ class Transformer(nn.Module):
     `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs),
     from `rng` (a generator seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything,
     with d for the embeddings; `"zeros"` is for weights to come.
+
+    `path="plain"` is the equations as they stand; `"fused"` the same numbers with less work.
     """
 
-    default_path = "fused"
+    Config = TransformerConfig
+    Shape = TransformerShape
+    paths = ("fused", "plain")
+    config: TransformerConfig
 
     def __init__(
         self,
@@ -95,19 +101,20 @@ class Transformer(nn.Module):
         init: str = "uniform",
         rng: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
         check_sizes(qk_dim=qk_dim)
-        self.config = TransformerConfig(
-            num_states,
-            length,
-            dim,
-            qk_dim,
-            tuple(heads),
-            mlp_dim,
-            activation,
-            math.sqrt(qk_dim) if temperature is None else temperature,
-            readout,
-            dtype_name(dtype),
+        super().__init__(
+            TransformerConfig(
+                num_states=num_states,
+                length=length,
+                dim=dim,
+                qk_dim=qk_dim,
+                heads=check_heads(heads),
+                mlp_dim=mlp_dim,
+                activation=activation,
+                temperature=math.sqrt(qk_dim) if temperature is None else temperature,
+                readout=readout,
+                dtype=dtype_name(dtype),
+            )
         )
         check_choice("init", init, ("uniform", "normal", "zeros"))
         self.token = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
@@ -130,48 +137,14 @@ class Transformer(nn.Module):
                 draw.uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=rng)
             weight.copy_(draw)
 
-    def forward(self, tokens: Int[Tensor, "batch time"], path: str = "fused") -> Float[Tensor, "batch time state"]:
-        """The output of the last linear map. Sequences may be shorter than `length`.
-
-        `path="plain"` is the equations as they stand; `"fused"` the same numbers with less work.
-        """
-        check_choice("path", path, PATHS)
-        check_tokens(tokens, self.config.num_states, self.config.length)
-        if path == "plain":
-            return self._plain(tokens, UNOBSERVED)
-        return fused.forward(
-            tokens,
-            self.token,
-            self.position,
-            self.each_layer(),
-            self.readout,
-            self.config.temperature,
-            self.config.activation,
-        )
-
-    def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
-        """The law of the next token at every position."""
-        output = self(tokens)
-        return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
-
-    def trace(self, tokens: Int[Tensor, "batch time"]) -> Trace:
-        """A pass with everything it computed, by name (see `sih.models.sites`)."""
-        return self.run(tokens)
-
-    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
-        """A pass with some values replaced, by others or by a function of them, and what follows redone.
-
-        `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
-        """
-        check_tokens(tokens, self.config.num_states, self.config.length)
-        recorder = Recorder(dict(replace or {}))
-        self._plain(tokens, recorder)
-        return recorder.trace(tokens, self.config.heads)
+    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+        layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
+        return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation)
 
     def each_layer(self) -> list[Layer]:
         return [layer for layer in self.layers if isinstance(layer, Layer)]
 
-    def _plain(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
         position = self.position[:time].expand(batch, -1, -1)
         h = site("0/stream", site("token", self.token[tokens]) + site("position", position))
@@ -188,6 +161,3 @@ class Transformer(nn.Module):
                 h = h + site(f"{number}/mlp", layer.mlp(h, self.config.activation))
             h = site(f"{number}/stream", h)
         return site("output", h @ self.readout.T)
-
-    def extra_repr(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())

@@ -1,0 +1,134 @@
+"""What every kind of model has in common: forward paths, predictions, traces, replacements, notes.
+
+A kind is a subclass of `Model` with a line in `sih.models.KINDS`. It writes its equations, `equations(tokens, site)`,
+calling `site(name, value)` at each value worth a name. Everything else here follows from them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from sih.checks import DTYPES, READOUTS, check_choice, check_heads, check_sizes, check_temperature, check_tokens
+from sih.models.sites import UNOBSERVED, PassRecorder, Replacement, Site, Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Describes everything that shapes a model, apart from its weights. A kind adds fields of its own."""
+
+    num_states: int
+    length: int
+    heads: tuple[int, ...] = ()
+    """Number of heads of each layer; () for a model without attention."""
+    temperature: float = 1.0
+    """What scores of attention are divided by."""
+    readout: str = "logit"
+    """What the output is: "logit" (a softmax makes it probabilities) or "probability" (it is probabilities already)."""
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        check_sizes(num_states=self.num_states, length=self.length)
+        object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
+        object.__setattr__(self, "temperature", check_temperature(self.temperature))
+        check_choice("readout", self.readout, READOUTS)
+        check_choice("dtype", self.dtype, tuple(DTYPES))
+
+
+@dataclass(frozen=True)
+class ModelShape(ABC):
+    """Holds what a kind of model needs to know beyond the task that it is trained on."""
+
+    kind: ClassVar[str]
+    """The kind's name, in flags, in configurations on disk and in `sih.models.KINDS`."""
+
+    @abstractmethod
+    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
+        """Make a model of this shape, with weights drawn from `rng` as `init` says."""
+
+
+class Model(nn.Module, ABC):
+    """Predicts the next token at every position of a sequence.
+
+    The constructor of a kind takes the fields of its `Config` by name (`dtype` as torch's), and `init` and `rng`, which
+    say how weights are drawn; `init="zeros"` is for weights to come.
+    """
+
+    Config: ClassVar[type[ModelConfig]] = ModelConfig
+    Shape: ClassVar[type[ModelShape]]
+    paths: ClassVar[tuple[str, ...]]
+    """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
+    large_products: ClassVar[bool] = False
+    """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
+
+    config: ModelConfig
+    notes: dict[str, Any]
+    """Plain JSON about the model, saved beside its weights."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.notes = {}
+
+    @classmethod
+    def from_config(cls, config: ModelConfig) -> Model:
+        """Make a model of this configuration with all weights zero."""
+        return cls(**{**asdict(config), "dtype": DTYPES[config.dtype], "init": "zeros"})
+
+    @abstractmethod
+    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+        """Compute the output as the equations stand, with `value = site(name, value)` at each named value."""
+
+    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+        """Compute the same numbers along one of the other `paths`."""
+        raise NotImplementedError(f"{type(self).__name__} has no path {path!r}")
+
+    def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
+        """Make the named values of a pass, for `trace`. A kind may make them with less work than its equations."""
+        recorder = PassRecorder()
+        self.equations(tokens, recorder)
+        return recorder.values
+
+    def forward(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Float[Tensor, "batch time state"]:
+        """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`."""
+        path = self._check(tokens, path)
+        return self.equations(tokens, UNOBSERVED) if path == self.paths[-1] else self.fast(tokens, path)
+
+    def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
+        """Predict the distribution of the next token at every position."""
+        return self.law(self(tokens))
+
+    def law(self, output: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
+        """Turn outputs into distributions of the next token."""
+        return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
+
+    def trace(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Trace:
+        """Run the model and give everything it computed, by name (see `sih.models.sites`)."""
+        path = self._check(tokens, path)
+        return Trace(tokens, self.named_values(tokens, path), self.config.heads)
+
+    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
+        """Run the model with some values replaced, by others or by a function of them, and what follows redone.
+
+        `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
+        """
+        self._check(tokens, None)
+        recorder = PassRecorder(dict(replace or {}))
+        self.equations(tokens, recorder)
+        recorder.check_replaced()
+        return Trace(tokens, recorder.values, self.config.heads)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())
+
+    def _check(self, tokens: Tensor, path: str | None) -> str:
+        path = path or self.paths[0]
+        check_choice("path", path, self.paths)
+        check_tokens(tokens, self.config.num_states, self.config.length)
+        return path
