@@ -9,7 +9,7 @@ import torch
 import sih
 from benchmarks.timing import machine, medians
 from sih.theory.claim import claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, ensemble, printed, trimmed
+from sih.theory.monte_carlo import PAPER_LAGS, printed, random_matrices, trimmed
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _main() -> None:
-    P = ensemble(10, 20, seed=0)
+    P = random_matrices(10, 20, seed=0)
     rng = torch.Generator().manual_seed(0)
     samples = 4000
     print(f"claim: 12 true lags, 10 states, a matrix ({machine()}; medians of 5)")
@@ -57,7 +57,7 @@ def _main() -> None:
 
     print("  whole tables, each once")
     for states, matrices, tolerance in ((10, 1000, 1e-8), (25, 10, 1e-8), (50, 1, 1e-8)):
-        many = ensemble(states, matrices, seed=0)
+        many = random_matrices(states, matrices, seed=0)
         begin = time.perf_counter()
         table = claim_table(many, PAPER_LAGS, tolerance=tolerance)
         took = time.perf_counter() - begin

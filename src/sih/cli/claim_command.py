@@ -14,7 +14,7 @@ from sih.cli.progress import track
 from sih.files import write_json
 from sih.markov import load_transition_matrix
 from sih.theory.claim import ClaimTable, claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, Experiment, ensemble, estimates, load_estimates, save_estimates
+from sih.theory.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, load_estimates, random_matrices, save_estimates
 from sih.theory.rational import rational_expectations
 from sih.theory.search import STATE, SearchConfig, SearchState, rounds
 
@@ -66,7 +66,7 @@ def claim(
         raise ValueError("--monte-carlo samples an ensemble of random matrices; leave out --matrix")
     console = _console()
     if matrix is None:
-        P = ensemble(states, matrices, seed=seed, concentration=concentration)
+        P = random_matrices(states, matrices, seed=seed, concentration=concentration)
     else:
         P = load_transition_matrix(matrix)[None]
     table = claim_table(P, lags, tolerance=tolerance)
@@ -75,8 +75,8 @@ def claim(
     if rational:
         record["rational_margins"] = _rational_margins(P[0], table, console)
     if monte_carlo != "no":
-        experiment = Experiment(states, matrices, table.lags, sequences, length, concentration, seed, monte_carlo)
-        record["monte_carlo"] = _compare(experiment, table, out / f"monte-carlo-{monte_carlo}", console)
+        check = MonteCarlo(states, matrices, table.lags, sequences, length, concentration, seed, monte_carlo)
+        record["monte_carlo"] = _compare(check, table, out / f"monte-carlo-{monte_carlo}", console)
     write_json(out / "claim.json", record, indent=1)
     console.print(f"wrote {out / 'claim.json'}")
     if figures:
@@ -130,7 +130,7 @@ def search(
     try:
         if state.rounds < wanted:
             for num_states, found in track(rounds(config, state.rounds), wanted, "rounds", state.rounds):
-                state.update(num_states, found)
+                state = state.after(num_states, found)
                 state.save(out)
                 if state.rounds >= wanted:
                     break
@@ -193,29 +193,27 @@ def _rational_margins(P: torch.Tensor, table: ClaimTable, console: Console) -> l
     return found
 
 
-def _compare(experiment: Experiment, table: ClaimTable, folder: Path, console: Console) -> dict[str, Any]:
+def _compare(check: MonteCarlo, table: ClaimTable, folder: Path, console: Console) -> dict[str, Any]:
     """Run (or go on with) the Monte Carlo and set it against the exact values, in standard errors."""
-    done = load_estimates(folder, experiment)
+    done = load_estimates(folder, check)
     try:
-        for estimate in track(
-            estimates(experiment, len(done)), experiment.matrices, f"{experiment.form} Monte Carlo", len(done)
-        ):
+        for estimate in track(estimates(check, len(done)), check.matrices, f"{check.form} Monte Carlo", len(done)):
             done.append(estimate)
             if len(done) % 20 == 0:
-                save_estimates(folder, experiment, done)
+                save_estimates(folder, check, done)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{len(done)} matrices done; the same command goes on from {folder}") from None
     finally:
-        save_estimates(folder, experiment, done)
+        save_estimates(folder, check, done)
     mean = torch.stack([e.mean for e in done])
     error = torch.stack([e.error for e in done])
     z = (mean - table.expectations)[error > 0] / error[error > 0]
     estimated = ClaimTable(table.lags, mean, 0.0).margins
     result = {
-        "form": experiment.form,
+        "form": check.form,
         "matrices": len(done),
-        "sequences": experiment.sequences,
-        "length": experiment.length,
+        "sequences": check.sequences,
+        "length": check.length,
         "mean_standard_error": error.mean().item(),
         "rms_deviation_in_standard_errors": z.square().mean().sqrt().item(),
         "share_within_two_standard_errors": (z.abs() < 2).double().mean().item(),

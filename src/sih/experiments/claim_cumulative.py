@@ -14,7 +14,7 @@ from sih.artifacts.record_json import Saved
 from sih.figures import style
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
-from sih.theory.monte_carlo import PAPER_LAGS, ensemble
+from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
 
 NAME = "claim_cumulative"
 CAPTION = (
@@ -51,7 +51,7 @@ def config() -> Config:
 
 
 def compute(config: Config) -> Paths:
-    P = ensemble(config.num_states, 1, seed=config.seed, concentration=config.concentration)[0]
+    P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[0]
     return of_matrix(P, config.lags, config.length, config.seed)
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from sih.artifacts.record_json import Saved
 from sih.figures import style
 from sih.theory.claim import ClaimTable, claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, ensemble
+from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
 
 NAME = "claim_histogram"
 CAPTION = (
@@ -45,7 +45,7 @@ def config() -> Config:
 
 
 def compute(config: Config) -> Margins:
-    P = ensemble(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
+    P = random_matrices(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
     return of_table(claim_table(P, config.lags, tolerance=config.tolerance), config.num_states)
 
 

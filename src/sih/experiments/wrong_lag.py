@@ -17,7 +17,7 @@ from torch import Tensor
 from sih.artifacts.record_json import Saved
 from sih.figures import style
 from sih.task import Batch, Task, sample
-from sih.theory.monte_carlo import ensemble
+from sih.theory.monte_carlo import random_matrices
 from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability
 
 NAME = "wrong_lag"
@@ -62,7 +62,7 @@ def config() -> Config:
 
 
 def compute(config: Config) -> Rates:
-    P = ensemble(config.num_states, 1, seed=config.seed)[0]
+    P = random_matrices(config.num_states, 1, seed=config.seed)[0]
     task = Task(P, config.lags, config.length)
     rng = torch.Generator().manual_seed(config.seed)
     every = len(config.lags)

@@ -1,4 +1,6 @@
-r"""Claim 1 (paper, Sec. 5.3) without sampling: $\mathbb E[p_{i,r} / \sum_{l\in\mathcal K} p_{i,l}]$ for every true lag.
+r"""Computes the expectations of Claim 1 (paper, Sec. 5.3) exactly, without sampling.
+
+$\mathbb E[p_{i,r} / \sum_{l\in\mathcal K} p_{i,l}]$ is wanted for every true lag k and every lag r.
 
 With $p_{i,l} = P_{X_{i-l},X_i}$ and $1/x = \int_0^\infty e^{-tx}dt$ the expectation under lag k is
 
@@ -32,7 +34,10 @@ CHUNK = 2**19
 
 @dataclass(frozen=True, eq=False)
 class ClaimTable:
-    r"""`expectations[..., k, r]` is $\mathbb E[p_r / \sum_l p_l]$ under the k-th lag, right to within `error`."""
+    r"""Holds the expectations of Claim 1, each right to within `error`.
+
+    `expectations[..., k, r]` is $\mathbb E[p_r / \sum_l p_l]$ under the k-th lag.
+    """
 
     lags: tuple[int, ...]
     expectations: Float[Tensor, "*matrix lag lag"]
@@ -40,26 +45,26 @@ class ClaimTable:
 
     @property
     def gaps(self) -> Float[Tensor, "*matrix lag lag"]:
-        r"""$E_k - E_r$ for each true lag k and rival r; infinite at r = k, so that minima run over rivals."""
+        r"""Give $E_k - E_r$ for each true lag k and rival r, infinite at r = k, so that minima run over rivals."""
         own = self.expectations.diagonal(dim1=-2, dim2=-1)[..., None]
         itself = torch.eye(len(self.lags), dtype=torch.bool, device=own.device)
         return (own - self.expectations).masked_fill(itself, torch.inf)
 
     @property
     def margins(self) -> Float[Tensor, "*matrix lag"]:
-        r"""The quantity of the paper's histogram (App. E): $E_k - \max_{r \ne k} E_r$."""
+        r"""Give the quantity of the paper's histogram (App. E), $E_k - \max_{r \ne k} E_r$."""
         return self.gaps.amin(dim=-1)
 
     @property
     def holds(self) -> bool:
-        """No rival exceeds the true lag by more than the error of the two numbers compared."""
+        """Say whether no rival exceeds the true lag by more than the error of the two numbers compared."""
         return bool((self.margins >= -2 * self.error).all())
 
 
 def claim_expectations(
     P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12
 ) -> Float[Tensor, "*matrix lag lag"]:
-    """Entry (..., k, r): the expectation in Claim 1 for the k-th lag true and the r-th lag scored.
+    """Compute the expectation in Claim 1 for each lag k true and each lag r scored, at entry (..., k, r).
 
     P is one transition matrix or many, of shape (..., state, state); `claim_table` says how exact the answer is.
 
@@ -71,7 +76,7 @@ def claim_expectations(
 
 
 def claim_table(P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12) -> ClaimTable:
-    r"""The expectations for every matrix, with a bound on their absolute error (`tolerance`, plus rounding).
+    r"""Compute the expectations for every matrix, with a bound on their absolute error: `tolerance`, plus rounding.
 
     The bound. The integral is a mixture of $c/x$ over the values x of the denominator, with
     $\sum c/x = \mathbb E[p_r/x] \le 1$, so a rule of relative error e for x in $[\delta, K]$ costs at most e there. The
@@ -104,7 +109,7 @@ def _all_true_lags(
 
 @dataclass(frozen=True)
 class Chain:
-    """Lags of one residue class mod the true lag, oldest first, and the powers of P that lead to each from the last.
+    """Lists the lags of one residue class modulo the true lag, oldest first, and the powers of P between neighbours.
 
     `steps[0]` counts from the first of the class's tokens at or after i - max_lag; a stationary start makes it idle.
     """
@@ -114,7 +119,7 @@ class Chain:
 
 
 def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
-    """The independent chains that the X_{i-l} fall into under `true_lag`; the first is the one that ends in X_i.
+    """List the independent chains that the X_{i-l} fall into under `true_lag`, first the one that ends in X_i.
 
     >>> chains((1, 2, 3, 5), 2)
     [Chain(lags=(2,), steps=(1,)), Chain(lags=(5, 3, 1), steps=(0, 1, 1))]
@@ -129,7 +134,7 @@ def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
 
 
 class Integrand:
-    """The expectations under the integral at every (s, t), chain by chain; equal chains are computed once.
+    """Computes the expectations under the integral at every (s, t), chain by chain, and equal chains once.
 
     `start` is the law of each chain's first token, pi for the claim itself. Differentiable in P and start.
     """
@@ -156,9 +161,10 @@ class Integrand:
     def expectations(
         self, lags: tuple[int, ...], true_lag: int, *, weighted: int | None, insert: int = 1
     ) -> Float[Tensor, "matrix lag"]:
-        r"""$\sum_s \mathbb E[p_w\, p_r^{\text{insert}} / \sum_l p_l]$ for every r, with w the `weighted` lag, if any.
+        r"""Compute $\sum_s \mathbb E[p_w\, p_r^{\text{insert}} / \sum_l p_l]$ for every lag r.
 
-        In the claim w is the true lag: $p_k$ is the probability of the transition to s.
+        w is the `weighted` lag, if any. In the claim it is the true lag, whose $p_k$ is the probability of the
+        transition to s.
         """
         split = chains(lags, true_lag)
         parts = [
@@ -175,7 +181,10 @@ class Integrand:
         return torch.stack([value[lag] for lag in lags], dim=-1)
 
     def _chain(self, steps: tuple[int, ...], weighted: int | None, insert: int) -> tuple[Tensor, list[Tensor]]:
-        """pi D M D ... D 1, and the same with P(., s)^insert put in at each link; the weighted one has a P(., s)."""
+        """Multiply out pi D M D ... D 1, and the same with P(., s)^insert put in at each link.
+
+        The weighted link has a factor P(., s) besides.
+        """
         key = ((0, *steps[1:]) if self.stationary else steps, weighted, insert)
         if key not in self._chains:
             factors = [self.damp * self.p if link == weighted else self.damp for link in range(len(steps))]
@@ -200,7 +209,7 @@ class Integrand:
 
 
 def _as_matrices(value: Matrices) -> Float[Tensor, "*matrix state state"]:
-    """Every matrix of the batch checked as `as_transition_matrix` does, the positive ones all at once."""
+    """Check every matrix of the batch as `as_transition_matrix` does, the positive ones all at once."""
     try:
         P = torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-r"""A search for counterexamples to Claim 1: descents on P from many starts at once, on the normalised gap.
+r"""Attacks Claim 1 by gradient descent: from many matrices P at once, on the normalised gap.
 
 For X of true lag k and a rival r, with $p_l = P_{X_{i-l},s}$ summed over all s (not weighted by the transition),
 
@@ -31,11 +31,12 @@ LEAST_NORMALISER = 1e-4
 
 
 @dataclass(frozen=True)
-class Statement:
-    """That `favoured` has the largest expectation when `true_lag` made the sequence. Claim 1: the two are equal.
+class SearchedClaim:
+    """Claims that `favoured` has the largest expectation when `true_lag` made the sequence.
 
-    `favoured` other than the true lag is compared with the true lag only: a false statement, to try the search on.
-    With `stationary` false each chain's first token, at or after i - max_lag, has a law that is searched with P.
+    In Claim 1 the two are equal. `favoured` other than the true lag is compared with it only: a false statement, to try
+    the search on. With `stationary` false the law of each chain's first token, at or after i - max_lag, is searched
+    with P.
     """
 
     lags: tuple[int, ...]
@@ -58,7 +59,7 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The two parts of the normalised gap, for each matrix and each rival of a statement."""
+    """Holds the two parts of the normalised gap, for each matrix and each rival of a claim."""
 
     gap: Float[Tensor, "matrix rival"]
     normaliser: Float[Tensor, "matrix rival"]
@@ -70,9 +71,9 @@ class Gaps:
 
 @dataclass(frozen=True, eq=False)
 class Descents:
-    """Where descents ended, evaluated afresh to 1e-13: the rival of least ratio of each, worst descent first."""
+    """Holds where descents ended, the worst first, each with its rival of least ratio, evaluated afresh to 1e-13."""
 
-    statement: Statement
+    claim: SearchedClaim
     P: Float[Tensor, "descent state state"]
     start: Float[Tensor, "descent state"]
     rival: Int[Tensor, " descent"]
@@ -87,23 +88,23 @@ class Descents:
 
 def normalised_gaps(
     P: Float[Tensor, "matrix state state"],
-    statement: Statement,
+    claim: SearchedClaim,
     start: Float[Tensor, "matrix state"],
     rule: ReciprocalRule,
 ) -> Gaps:
-    """Gap and normaliser for each rival of the statement; differentiable in P and start (pi where that is claimed)."""
-    integrand = Integrand(P, start, rule, stationary=statement.stationary)
-    cross = integrand.expectations(statement.lags, statement.true_lag, weighted=statement.true_lag)
-    square = integrand.expectations(statement.lags, statement.true_lag, weighted=None, insert=2)
-    own = statement.lags.index(statement.favoured or statement.true_lag)
-    against = [statement.lags.index(r) for r in statement.rivals]
+    """Compute gap and normaliser for each rival, differentiable in P and start (pi where that is claimed)."""
+    integrand = Integrand(P, start, rule, stationary=claim.stationary)
+    cross = integrand.expectations(claim.lags, claim.true_lag, weighted=claim.true_lag)
+    square = integrand.expectations(claim.lags, claim.true_lag, weighted=None, insert=2)
+    own = claim.lags.index(claim.favoured or claim.true_lag)
+    against = [claim.lags.index(r) for r in claim.rivals]
     # One of favoured and rival is the true lag, so E[p_favoured p_rival / sum] is `cross` at the other of the two.
-    both = cross[:, against] if statement.lags[own] == statement.true_lag else cross[:, [own]]
+    both = cross[:, against] if claim.lags[own] == claim.true_lag else cross[:, [own]]
     return Gaps(cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against])
 
 
 def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tensor, "matrix state"]:
-    r"""$\pi^\top(I - P + 11^\top) = 1^\top$: a linear solve, and so (unlike elimination in place) with a gradient."""
+    r"""Solve $\pi^\top(I - P + 11^\top) = 1^\top$, which (unlike elimination in place) has a gradient."""
     ones = torch.ones_like(P)
     system = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device) - P + ones
     pi: Tensor = torch.linalg.solve(system.mT, ones[..., :1])[..., 0].clamp_min(0)
@@ -111,7 +112,7 @@ def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tenso
 
 
 def descend(
-    statement: Statement,
+    claim: SearchedClaim,
     num_states: int,
     *,
     starts: int,
@@ -119,21 +120,21 @@ def descend(
     rng: torch.Generator,
     learning_rate: float = 0.3,
 ) -> Descents:
-    """Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
+    """Run Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
     if num_states < 2 or starts < 1 or steps < 1:
         raise ValueError(
             f"a search needs at least 2 states, 1 start and 1 step; got {num_states}, {starts} and {steps}"
         )
     logits = _starting_logits(starts, num_states, rng).requires_grad_()
     start_logits = torch.zeros(starts, num_states, dtype=torch.float64, requires_grad=True)
-    rule = reciprocal_rule(1e-9, float(len(statement.lags)), 1e-8)
+    rule = reciprocal_rule(1e-9, float(len(claim.lags)), 1e-8)
     optimiser = torch.optim.Adam([logits, start_logits], lr=learning_rate, betas=(0.9, 0.98))
     best_value = torch.full((starts,), torch.inf, dtype=torch.float64)
     best = logits.detach().clone(), start_logits.detach().clone()
     for step in range(steps):
         P = logits.softmax(dim=-1)
-        start = stationary_by_solving(P) if statement.stationary else start_logits.softmax(dim=-1)
-        gaps = normalised_gaps(P, statement, start, rule)
+        start = stationary_by_solving(P) if claim.stationary else start_logits.softmax(dim=-1)
+        gaps = normalised_gaps(P, claim, start, rule)
         too_small = torch.relu(math.log(LEAST_NORMALISER) - gaps.normaliser.clamp_min(1e-300).log())
         value = (gaps.gap / gaps.normaliser.clamp_min(1e-12) + too_small).amin(dim=-1)
         with torch.no_grad():
@@ -148,29 +149,29 @@ def descend(
             for parameter in (logits, start_logits):
                 parameter -= parameter.mean(dim=-1, keepdim=True)
                 parameter.clamp_(-LOGIT_BOUND, LOGIT_BOUND)
-    return evaluate(statement, best[0].softmax(-1), None if statement.stationary else best[1].softmax(-1))
+    return evaluate(claim, best[0].softmax(-1), None if claim.stationary else best[1].softmax(-1))
 
 
 def evaluate(
-    statement: Statement,
+    claim: SearchedClaim,
     P: Float[Tensor, "matrix state state"],
     start: Float[Tensor, "matrix state"] | None = None,
 ) -> Descents:
-    """The statement's least ratio at each matrix, to 1e-13; those whose normaliser is too small go last."""
+    """Compute the least ratio at each matrix to 1e-13, and put those whose normaliser is too small last."""
     least = 1e-14 / P.shape[-1]
-    rule = reciprocal_rule(least, float(len(statement.lags)), 1e-13)
+    rule = reciprocal_rule(least, float(len(claim.lags)), 1e-13)
     first = stationary_distribution(P) if start is None else start  # by elimination: exact for slow chains too
-    gaps = normalised_gaps(P, statement, first, rule)
+    gaps = normalised_gaps(P, claim, first, rule)
     ratio, which = gaps.ratio.masked_fill(gaps.normaliser < LEAST_NORMALISER / 2, torch.inf).min(dim=-1)
     order = ratio.argsort()
     gap = gaps.gap.gather(1, which[:, None])[:, 0]
-    rivals = torch.tensor(statement.rivals)[which]
-    error = rule.error + 1e-14 + 1e-15 * (10 + len(statement.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
-    return Descents(statement, P[order], first[order], rivals[order], gap[order], ratio[order], error)
+    rivals = torch.tensor(claim.rivals)[which]
+    error = rule.error + 1e-14 + 1e-15 * (10 + len(claim.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
+    return Descents(claim, P[order], first[order], rivals[order], gap[order], ratio[order], error)
 
 
 def _starting_logits(starts: int, num_states: int, rng: torch.Generator) -> Float[Tensor, "start state state"]:
-    """Normal logits from almost equal rows to almost deterministic ones; half lean towards a random permutation."""
+    """Draw logits from almost equal rows to almost deterministic ones, half leaning towards a random permutation."""
     scale = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-1, 1.5, generator=rng).exp()
     noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
     order = torch.rand(starts, num_states, generator=rng).argsort(dim=-1)

@@ -1,4 +1,4 @@
-r"""$1/x$ as a short sum of exponentials, with a bound on its error: $1/x = \int_0^\infty e^{-tx}\,dt$, discretised."""
+r"""Writes $1/x = \int_0^\infty e^{-tx}\,dt$ as a short sum of exponentials, with a bound on its error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class ReciprocalRule:
-    r"""$1/x \approx \sum_j w_j e^{-t_j x}$, to a relative `error` for `smallest` <= x <= `largest`.
+    r"""Approximates $1/x \approx \sum_j w_j e^{-t_j x}$ to a relative `error` for `smallest` <= x <= `largest`.
 
     For $0 \le x <$ `smallest` the sum is at most $(1 + \text{error})/x$.
     """
@@ -30,7 +30,7 @@ class ReciprocalRule:
 
 @functools.lru_cache(maxsize=64)
 def reciprocal_rule(smallest: float, largest: float, tolerance: float) -> ReciprocalRule:
-    r"""The trapezoidal rule in u after $t = \exp(u - e^{-u})$, with the widest step that meets `tolerance`.
+    r"""Find the trapezoidal rule in u after $t = \exp(u - e^{-u})$, with the widest step that meets `tolerance`.
 
     The substitution makes the integrand fall off double-exponentially on both sides. Towards large t it is
     $t \approx e^u$: the trapezoidal error of $\int e^{u - x e^u} du$ is $O(e^{-\pi^2/h})$ *relative to 1/x for every x

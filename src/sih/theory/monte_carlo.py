@@ -1,7 +1,7 @@
-"""The paper's Monte Carlo check of Claim 1 (App. E), as printed and trimmed to the variables that matter.
+"""Checks Claim 1 by Monte Carlo (paper, App. E), as printed and trimmed to the variables that matter.
 
-Matrix number n of an experiment depends on the seed and n alone, and so do the sequences drawn for it: an experiment
-that stopped goes on where it was, and exact values can be put beside it.
+Matrix number n depends on the seed and n alone, and so do the sequences drawn for it: a check that stopped goes on
+where it was, and exact values can be put beside it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PAPER_LAGS = (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """The paper's size by default: 1000 matrices, 1000 sequences of length 1000 a lag, the last transition of each."""
+class MonteCarlo:
+    """Says what is sampled: by default the paper's 1000 matrices, with 1000 sequences of length 1000 for each lag."""
 
     num_states: int = 10
     matrices: int = 1000
@@ -53,8 +53,10 @@ class Experiment:
             raise ValueError(f"form is 'printed' or 'trimmed'; got {self.form!r}")
 
 
-def ensemble(num_states: int, matrices: int, *, seed: int, concentration: float = 1.0) -> Float[Tensor, "matrix s s"]:
-    """Random transition matrices; number n depends on the seed and n only, whatever their number."""
+def random_matrices(
+    num_states: int, matrices: int, *, seed: int, concentration: float = 1.0
+) -> Float[Tensor, "matrix s s"]:
+    """Draw transition matrices, of which number n depends on the seed and n only, whatever their number."""
     if matrices < 1:
         raise ValueError(f"matrices must be at least 1; got {matrices}")
     return torch.stack(
@@ -65,22 +67,22 @@ def ensemble(num_states: int, matrices: int, *, seed: int, concentration: float 
     )
 
 
-def estimates(experiment: Experiment, first: int = 0) -> Iterator[Estimate[Tensor]]:
-    """Estimate E[p_r / sum_l p_l], (true lag, lag), for each matrix of the ensemble from number `first` on."""
-    for n in range(first, experiment.matrices):
-        rng = _generator(experiment.seed, n, 0)
-        P = random_transition_matrix(experiment.num_states, rng=rng, concentration=experiment.concentration)
-        rng = _generator(experiment.seed, n, 1)
-        if experiment.form == "printed":
-            yield printed(P, experiment.lags, sequences=experiment.sequences, length=experiment.length, rng=rng)
+def estimates(check: MonteCarlo, first: int = 0) -> Iterator[Estimate[Tensor]]:
+    """Estimate E[p_r / sum_l p_l], (true lag, lag), for each matrix from number `first` on."""
+    for n in range(first, check.matrices):
+        rng = _generator(check.seed, n, 0)
+        P = random_transition_matrix(check.num_states, rng=rng, concentration=check.concentration)
+        rng = _generator(check.seed, n, 1)
+        if check.form == "printed":
+            yield printed(P, check.lags, sequences=check.sequences, length=check.length, rng=rng)
         else:
-            yield trimmed(P, experiment.lags, samples=experiment.sequences, rng=rng)
+            yield trimmed(P, check.lags, samples=check.sequences, rng=rng)
 
 
 def printed(
     P: Float[Tensor, "state state"], lags: tuple[int, ...], *, sequences: int, length: int, rng: torch.Generator
 ) -> Estimate[Tensor]:
-    """As the paper prints it: whole sequences of each lag, the last transition of each averaged.
+    """Average the last transition of whole sequences of each lag, as the paper prints it.
 
     The first k tokens of a lag-k sequence come from the stationary law, so that it is stationary from the start.
     """
@@ -92,7 +94,7 @@ def printed(
 def trimmed(
     P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: int, rng: torch.Generator
 ) -> Estimate[Tensor]:
-    """Only X_i and the X_{i-l} are drawn, chain by chain, from powers of P."""
+    """Average over X_i and the X_{i-l} alone, drawn chain by chain from powers of P."""
     pi = stationary_distribution(P)
     powers: dict[int, Tensor] = {}
 
@@ -114,30 +116,30 @@ def trimmed(
     return _average(P, torch.stack(windows), torch.stack(targets))
 
 
-def save_estimates(folder: Path, experiment: Experiment, done: list[Estimate[Tensor]]) -> None:
-    """estimates.npz: the experiment, and means and standard errors of the matrices done so far."""
+def save_estimates(folder: Path, check: MonteCarlo, done: list[Estimate[Tensor]]) -> None:
+    """Write estimates.npz: what is sampled, and means and standard errors of the matrices done so far."""
     if done:
         write_arrays(
             folder / "estimates.npz",
-            experiment=json.dumps(asdict(experiment)),
+            experiment=json.dumps(asdict(check)),
             mean=torch.stack([e.mean for e in done]).numpy(),
             standard_error=torch.stack([e.error for e in done]).numpy(),
         )
 
 
-def load_estimates(folder: Path, experiment: Experiment) -> list[Estimate[Tensor]]:
-    """What `save_estimates` left of this experiment, or nothing; more matrices of the same may be asked for."""
+def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
+    """Read what `save_estimates` left of this check, if anything. More matrices of the same may be asked for."""
     path = folder / "estimates.npz"
     if not path.exists():
         return []
     with reading(path, "holds no estimates"):
         arrays = read_arrays(path)
-        told = json.loads(str(arrays["experiment"]))
+        found = json.loads(str(arrays["experiment"]))
         means, errors = torch.from_numpy(arrays["mean"]), torch.from_numpy(arrays["standard_error"])
-    wanted = json.loads(json.dumps(asdict(experiment)))
-    if {**told, "matrices": 0} != {**wanted, "matrices": 0}:
-        raise ValueError(f"{path} holds another experiment, {told}; give another folder")
-    return [Estimate(m, e) for m, e in zip(means, errors, strict=True)][: experiment.matrices]
+    wanted = json.loads(json.dumps(asdict(check)))
+    if {**found, "matrices": 0} != {**wanted, "matrices": 0}:
+        raise ValueError(f"{path} holds another experiment, {found}; give another folder")
+    return [Estimate(m, e) for m, e in zip(means, errors, strict=True)][: check.matrices]
 
 
 def _average(
@@ -149,7 +151,7 @@ def _average(
 
 
 def _draw(cdf: Float[Tensor, "sample state"], rng: torch.Generator) -> Int[Tensor, " sample"]:
-    """The first state whose cumulative probability exceeds a uniform number, scaled since sums may miss 1 by a bit."""
+    """Draw the first state whose cumulative probability exceeds a uniform number, scaled since sums may miss 1."""
     uniform = torch.rand(cdf.shape[0], 1, dtype=torch.float64, generator=rng) * cdf[:, -1:]
     return (cdf <= uniform).sum(dim=-1)
 

@@ -1,4 +1,4 @@
-r"""How often the wrong lag is picked after n transitions: exact exponents and probabilities by large deviations.
+r"""Computes how often the wrong lag is picked after n transitions, by large deviations, without sampling.
 
 A rule keeps a running score for each lag and picks the largest: the log-likelihood (ML), the sum of $\tilde p$ (the
 paper's estimator, the limit of large beta), or the sum of every K-th $\tilde p$ (one second-layer head, Sec. 5.4).
@@ -32,7 +32,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """The chain of windows under a true lag: the law of each next token, the window it leads to, the rival's gain."""
+    """Holds the chain of windows under a true lag: each next token's law, the window it leads to, the rival's gain."""
 
     law: Float[Tensor, "window state"]
     following: Int[Tensor, "window state"]
@@ -42,7 +42,7 @@ class Lead:
     """The gain counts at every so many transitions."""
 
     def tilted(self, theta: float, order: int = 0) -> Float[Tensor, "window state"]:
-        r"""$P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, and 0 where d is minus infinity: the rival is out for good."""
+        r"""Give $P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, or 0 where d is minus infinity: the rival is out."""
         finite = torch.isfinite(self.gain)
         gain = torch.where(finite, self.gain, 0.0)
         weight = self.law * gain**order * torch.exp(theta * gain)
@@ -50,7 +50,7 @@ class Lead:
 
 
 def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
-    """The rival's lead under a rule. Windows count in base S, the oldest token first; they start independent."""
+    """Describe a rival's lead under a rule. Windows count in base S, the oldest token first, and start independent."""
     if true_lag == rival or not {true_lag, rival} <= set(task.lags):
         raise ValueError(f"true lag and rival are two of the lags {task.lags}; got {true_lag} and {rival}")
     S, depth = task.num_states, task.max_lag
@@ -73,7 +73,10 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
 
 
 def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
-    """I above, per transition, in nats; 0 where the rival is not behind on average, infinite if it never catches up."""
+    """Compute I, above, per transition and in nats.
+
+    It is 0 where the rival is not behind on average, and infinite if it never catches up.
+    """
     chain = lead(task, true_lag, rival, score)
     low, high = 0.0, 1.0  # log rho is convex and 0 at 0: find a bracket of its minimum, then narrow it
     while (value := _log_root(chain, 2 * high)) < _log_root(chain, high):
@@ -96,14 +99,14 @@ def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
 
 
 def error_exponent(task: Task, score: Score) -> float:
-    """The rate at which the wrong lag is picked, whichever is true: that of the worst pair of true lag and rival."""
+    """Give the exponent of picking the wrong lag, whichever is true: that of the worst pair of true lag and rival."""
     return min(exponent(task, k, r, score) for k in task.lags for r in task.lags if r != k)
 
 
 def overtaking_probability(chain: Lead, transitions: int) -> float:
-    r"""Pr(lead >= 0 after n transitions) by the saddle point of $\log M_n$ (Lugannani and Rice).
+    r"""Approximate Pr(lead >= 0 after n transitions) by the saddle point of $\log M_n$ (Lugannani and Rice).
 
-    An approximation whose relative error falls as 1/n, save for gains on a lattice, where ties have weight. M_n(0) is
+    Its relative error falls as 1/n, save for gains on a lattice, where ties have weight. M_n(0) is
     the probability that no transition has put the rival out for good; the rest is given that.
     """
     log_alive, slope, curvature = _log_moments(chain, 0.0, transitions)
@@ -133,13 +136,13 @@ def overtaking_probability(chain: Lead, transitions: int) -> float:
 
 
 def _mirrored(chain: Lead) -> Lead:
-    """The true lag's lead over the rival; what has put the rival out stays out."""
+    """Give the true lag's lead over the rival, where what has put the rival out stays out."""
     gain = torch.where(torch.isfinite(chain.gain), -chain.gain, chain.gain)
     return Lead(chain.law, chain.following, gain, chain.start, chain.every)
 
 
 def _log_moments(chain: Lead, theta: float, transitions: int) -> tuple[float, float, float]:
-    """log M_n and its first two derivatives in theta, by n applications of the operator and of its derivatives."""
+    """Compute log M_n and two derivatives in theta, by n applications of the operator and of its derivatives."""
     A = [chain.tilted(theta, order) for order in (0, 1, 2)]
     v, v1, v2 = (torch.full_like(chain.start, x) for x in (1.0, 0.0, 0.0))
     log_scale = 0.0
@@ -159,7 +162,7 @@ def _log_moments(chain: Lead, theta: float, transitions: int) -> tuple[float, fl
 
 
 def _log_root(chain: Lead, theta: float) -> float:
-    """log of the Perron root of L_theta L_0^(every - 1), by power iteration from a positive vector.
+    """Compute the log of the Perron root of L_theta L_0^(every - 1), by power iteration from a positive vector.
 
     Adding half the vector to its image leaves the Perron vector alone and breaks any periodicity.
     """

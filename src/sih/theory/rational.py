@@ -1,4 +1,4 @@
-"""Claim 1 in exact rational arithmetic, by enumeration: slow, and beyond doubt. For checking a counterexample."""
+"""Computes Claim 1 in exact rational arithmetic, by enumeration: slow, beyond doubt, to check a counterexample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Matrix = list[list[Fraction]]
 
 
 def rational_expectations(P: Float[Tensor, "state state"], lags: Sequence[int], true_lag: int) -> list[Fraction]:
-    r"""$\mathbb E[p_r/\sum_l p_l]$ for every r, summed over every window and next state, without rounding.
+    r"""Sum $\mathbb E[p_r/\sum_l p_l]$ for every r over every window and next state, without rounding.
 
     The floats of P are taken at face value and each row is divided by its sum, so that rows sum to exactly 1.
     """
@@ -61,7 +61,7 @@ def rational_expectations(P: Float[Tensor, "state state"], lags: Sequence[int], 
 
 
 def rational_stationary(P: Matrix) -> list[Fraction]:
-    """pi P = pi with sum 1, by the same elimination as `sih.stationary_distribution`."""
+    """Solve pi P = pi with sum 1, by the same elimination as `sih.stationary_distribution`."""
     A = [row[:] for row in P]
     for n in range(len(A) - 1, 0, -1):
         leave = sum(A[n][:n])

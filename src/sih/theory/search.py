@@ -1,4 +1,4 @@
-"""Descents over many chains, lag sets and true lags; the worst found for each number of states and of lags.
+"""A search for counterexamples to Claim 1: descents over many chains, lag sets and true lags.
 
 A search is an endless sequence of rounds. Round n depends on the config and n alone, so a search that stopped goes on
 where it was, and two machines can share one. Rounds yield; the caller writes.
@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from sih.checks import FieldError
 from sih.files import read_json, reading, write_json, write_rows
 from sih.task import check_lags
-from sih.theory.falsifier import Descents, Statement, descend
+from sih.theory.falsifier import Descents, SearchedClaim, descend
 
 STATE = "search.json"
 WORST = "worst.csv"
@@ -24,10 +25,10 @@ WORST = "worst.csv"
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Rounds go round the pairs (states, sizes); a round draws its lags, up to `max_lag`, and its true lag.
+    """Says what is searched: rounds go round the pairs (states, sizes), and each draws its lags and its true lag.
 
-    `lags`, if given, are the only lag set. `statement` is "claim", or a false one to try the search on: "wrong-lag"
-    (a lag other than the true one is favoured) or "non-stationary" (the chains' start is searched too).
+    Lags are at most `max_lag`, or `lags` only, if given. `statement` is "claim", or a false one to try the search on:
+    "wrong-lag" (a lag other than the true one is favoured) or "non-stationary" (the chains' start is searched too).
     """
 
     states: tuple[int, ...] = (3, 4, 5, 6)
@@ -45,13 +46,20 @@ class SearchConfig:
             object.__setattr__(self, "sizes", (len(self.lags),))
             object.__setattr__(self, "max_lag", self.lags[-1])
         if not self.states or min(self.states) < 2:
-            raise ValueError(f"states are numbers of states, 2 or more each, e.g. 3 4 5; got {self.states}")
+            raise FieldError("states", f"states are numbers of states, 2 or more each, e.g. 3 4 5; got {self.states}")
         if not self.sizes or min(self.sizes) < 2 or max(self.sizes) > self.max_lag:
-            raise ValueError(f"sizes are numbers of lags, each from 2 to max_lag={self.max_lag}; got {self.sizes}")
+            raise FieldError(
+                "sizes", f"sizes are numbers of lags, each from 2 to max_lag={self.max_lag}; got {self.sizes}"
+            )
         if self.starts < 1 or self.steps < 1:
-            raise ValueError(f"starts and steps are at least 1; got {self.starts} and {self.steps}")
+            raise FieldError(
+                "starts" if self.starts < 1 else "steps",
+                f"starts and steps are at least 1; got {self.starts} and {self.steps}",
+            )
         if self.statement not in ("claim", "wrong-lag", "non-stationary"):
-            raise ValueError(f"statement is 'claim', 'wrong-lag' or 'non-stationary'; got {self.statement!r}")
+            raise FieldError(
+                "statement", f"statement is 'claim', 'wrong-lag' or 'non-stationary'; got {self.statement!r}"
+            )
 
     @property
     def cells(self) -> list[tuple[int, int]]:
@@ -60,7 +68,7 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class Worst:
-    """The least normalised gap of a cell, and where it is."""
+    """Says where the least normalised gap of a cell was found."""
 
     num_states: int
     num_lags: int
@@ -72,9 +80,9 @@ class Worst:
     P: list[list[float]]
 
 
-@dataclass
+@dataclass(frozen=True)
 class SearchState:
-    """What a search has found; `update` takes in a round."""
+    """Holds what a search has found so far, by cell: a number of states and of lags."""
 
     config: SearchConfig
     rounds: int = 0
@@ -84,66 +92,63 @@ class SearchState:
     """Descents of a cell that ended below 1 / (number of lags) by more than 1e-9."""
     worst: dict[str, Worst] = field(default_factory=dict)
 
-    def update(self, num_states: int, found: Descents) -> None:
-        lags = found.statement.lags
-        cell = f"{num_states} states, {len(lags)} lags"
-        self.rounds += 1
-        self.descents[cell] = self.descents.get(cell, 0) + len(found.ratio)
-        self.violations += int((found.gap < -2 * found.error).sum())
-        self.below[cell] = self.below.get(cell, 0) + int((found.ratio < 1 / len(lags) - 1e-9).sum())
-        ratio = found.ratio[0].item()
-        if cell not in self.worst or ratio < self.worst[cell].ratio:
-            self.worst[cell] = Worst(
-                num_states,
-                len(lags),
-                ratio,
-                found.gap[0].item(),
-                lags,
-                found.statement.true_lag,
-                int(found.rival[0]),
-                found.P[0].tolist(),
-            )
+    def after(self, num_states: int, found: Descents) -> SearchState:
+        """Give the state that one more round leads to."""
+        claim, ratio = found.claim, found.ratio[0].item()
+        cell = f"{num_states} states, {len(claim.lags)} lags"
+        below = int((found.ratio < 1 / len(claim.lags) - 1e-9).sum())
+        worst = self.worst
+        if cell not in worst or ratio < worst[cell].ratio:
+            where = (claim.lags, claim.true_lag, int(found.rival[0]), found.P[0].tolist())
+            worst = worst | {cell: Worst(num_states, len(claim.lags), ratio, found.gap[0].item(), *where)}
+        return SearchState(
+            self.config,
+            self.rounds + 1,
+            self.descents | {cell: self.descents.get(cell, 0) + len(found.ratio)},
+            self.violations + int((found.gap < -2 * found.error).sum()),
+            self.below | {cell: self.below.get(cell, 0) + below},
+            worst,
+        )
 
     @property
     def least(self) -> Worst | None:
         return min(self.worst.values(), key=lambda w: w.ratio, default=None)
 
     def save(self, folder: Path) -> None:
-        """search.json, and the worst matrix of all as worst.csv, which `sih claim --matrix` reads."""
+        """Write search.json, and the worst matrix of all as worst.csv, which `sih claim --matrix` reads."""
         write_json(folder / STATE, asdict(self), indent=1)
         if self.least is not None:
             write_rows(folder / WORST, self.least.P)
 
     @classmethod
     def load(cls, folder: Path) -> SearchState:
-        path = folder / STATE
-        with reading(path, "is not the state of a search; give another folder"):
-            value = read_json(path)
+        """Read what `save` wrote."""
+        with reading(folder / STATE, "is not the state of a search; give another folder"):
+            value: dict[str, Any] = read_json(folder / STATE)
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value["config"].items()}
-            config = SearchConfig(**settings)
             worst = {k: Worst(**{**w, "lags": tuple(w["lags"])}) for k, w in value["worst"].items()}
-            return cls(**{**value, "config": config, "worst": worst})
+            return cls(**{**value, "config": SearchConfig(**settings), "worst": worst})
 
 
 def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents]]:
-    """(number of states, descents) of round `first`, `first` + 1, ... without end."""
+    """Yield the number of states and the descents of round `first`, `first` + 1, ... without end."""
     number = first
     while True:
         rng = torch.Generator().manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1)[0]))
         num_states, size = config.cells[number % len(config.cells)]
-        statement = _draw_statement(config, size, rng)
-        yield num_states, descend(statement, num_states, starts=config.starts, steps=config.steps, rng=rng)
+        claim = _draw_claim(config, size, rng)
+        yield num_states, descend(claim, num_states, starts=config.starts, steps=config.steps, rng=rng)
         number += 1
 
 
-def _draw_statement(config: SearchConfig, size: int, rng: torch.Generator) -> Statement:
-    """Half the time the true lag is the smallest, which ties the most positions together; else any."""
+def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> SearchedClaim:
+    """Draw lags and a true lag, half the time the smallest, which ties the most positions together."""
     drawn = (torch.randperm(config.max_lag, generator=rng)[:size] + 1).sort().values.tolist()
     lags = config.lags or tuple(drawn)
     first, second = torch.randperm(size, generator=rng)[:2].tolist()
     if torch.rand((), generator=rng) < 0.5 and second != 0:
         first = 0
-    return Statement(
+    return SearchedClaim(
         lags,
         lags[first],
         favoured=lags[second] if config.statement == "wrong-lag" else None,

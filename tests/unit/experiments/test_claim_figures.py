@@ -12,7 +12,7 @@ import sih
 from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, wrong_lag
 from sih.figures import style
 from sih.theory.claim import claim_table
-from sih.theory.monte_carlo import ensemble
+from sih.theory.monte_carlo import random_matrices
 from sih.theory.rates import SCORES
 
 LAGS = (1, 2, 5)
@@ -20,7 +20,7 @@ LAGS = (1, 2, 5)
 
 def test_histogram() -> None:
     data = claim_histogram.compute(claim_histogram.Config(num_states=3, matrices=4, lags=LAGS))
-    table = claim_table(ensemble(3, 4, seed=0), LAGS)
+    table = claim_table(random_matrices(3, 4, seed=0), LAGS)
     torch.testing.assert_close(torch.tensor(data.margins).double(), table.margins, rtol=0, atol=1e-6)
     ax = claim_histogram.draw(data).axes[0]
     assert sum(patch.get_height() for patch in ax.patches) == 12  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def test_histogram() -> None:
 
 def test_expectations() -> None:
     data = claim_expectations.compute(claim_expectations.Config(num_states=3, matrices=4, lags=LAGS))
-    values = claim_table(ensemble(3, 4, seed=0), LAGS).expectations
+    values = claim_table(random_matrices(3, 4, seed=0), LAGS).expectations
     torch.testing.assert_close(torch.tensor(data.mean).double(), values.mean(dim=0), rtol=0, atol=1e-6)
     torch.testing.assert_close(torch.tensor(data.spread).double(), values.std(dim=0), rtol=0, atol=1e-6)
     figure = claim_expectations.draw(data)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import sih
 from sih.theory.claim import Integrand, claim_table
-from sih.theory.falsifier import Statement, normalised_gaps
+from sih.theory.falsifier import SearchedClaim, normalised_gaps
 from sih.theory.laplace import reciprocal_rule
 from sih.theory.lemmas import are_independent, betweenness, two_lag_sides, two_rows_ratio, unnormalised_expectations
 
@@ -84,7 +84,7 @@ def test_independent_lags_have_half_the_normaliser(P: Tensor, lags: tuple[int, .
     k = lags[-1] + lags[-1]  # beyond all others' differences
     lags = (*lags[:4], k)
     assert are_independent(lags, k)
-    gaps = normalised_gaps(P[None], Statement(lags, k), sih.stationary_distribution(P)[None], RULE)
+    gaps = normalised_gaps(P[None], SearchedClaim(lags, k), sih.stationary_distribution(P)[None], RULE)
     torch.testing.assert_close(gaps.gap, 0.5 * gaps.normaliser, rtol=0, atol=1e-11)
     assert gaps.gap.min() >= -1e-11
 
@@ -98,13 +98,13 @@ def test_symmetric_matrices_satisfy_the_claim(P: Tensor, lags: tuple[int, ...]) 
 @given(matrices(symmetric=True))
 def test_symmetric_matrices_exchange_the_ends_of_a_chain(P: Tensor) -> None:
     """Reversing (X_{i-3}, X_{i-2}, X_{i-1}) swaps lags 1 and 3 and nothing else."""
-    gaps = normalised_gaps(P[None], Statement((1, 2, 3), 1), sih.stationary_distribution(P)[None], RULE)
+    gaps = normalised_gaps(P[None], SearchedClaim((1, 2, 3), 1), sih.stationary_distribution(P)[None], RULE)
     assert gaps.gap[0, 1].item() == pytest.approx(0.5 * gaps.normaliser[0, 1].item(), abs=1e-11)
 
 
 def test_symmetry_does_not_exchange_other_lags() -> None:
     P = sih.as_transition_matrix([[0.7, 0.2, 0.1], [0.2, 0.2, 0.6], [0.1, 0.6, 0.3]])
-    ratio = normalised_gaps(P[None], Statement((1, 2, 4), 1), sih.stationary_distribution(P)[None], RULE).ratio
+    ratio = normalised_gaps(P[None], SearchedClaim((1, 2, 4), 1), sih.stationary_distribution(P)[None], RULE).ratio
     assert (ratio - 0.5).abs().min() > 1e-3
 
 
@@ -143,7 +143,7 @@ def test_two_states_have_a_gap_for_any_start(leave: float, back: float, lags: tu
     start = torch.rand(1, generator=torch.Generator().manual_seed(seed)).double()
     start = torch.stack([start, 1 - start], dim=-1)
     for k in lags:
-        gaps = normalised_gaps(P[None], Statement(lags, k, stationary=False), start, RULE)
+        gaps = normalised_gaps(P[None], SearchedClaim(lags, k, stationary=False), start, RULE)
         assert (gaps.gap - gaps.normaliser / len(lags)).min() >= -1e-11
 
 

@@ -13,17 +13,17 @@ import sih
 from sih.theory.claim import claim_expectations
 from sih.theory.monte_carlo import (
     PAPER_LAGS,
-    Experiment,
     Form,
-    ensemble,
+    MonteCarlo,
     estimates,
     load_estimates,
     printed,
+    random_matrices,
     save_estimates,
     trimmed,
 )
 
-SMALL = Experiment(num_states=4, matrices=3, lags=(1, 2, 5), sequences=50, length=20)
+SMALL = MonteCarlo(num_states=4, matrices=3, lags=(1, 2, 5), sequences=50, length=20)
 
 
 @pytest.mark.parametrize("form", ["printed", "trimmed"])
@@ -42,7 +42,7 @@ def test_agrees_with_the_exact_values(form: Form, lags: tuple[int, ...], rng: to
 def test_error_bars_are_honest() -> None:
     """Over many matrices the deviations are as large as their standard errors say, no larger and no smaller."""
     experiment = replace(SMALL, matrices=300, sequences=200, lags=PAPER_LAGS[:4])
-    exact = claim_expectations(ensemble(4, 300, seed=0), experiment.lags)
+    exact = claim_expectations(random_matrices(4, 300, seed=0), experiment.lags)
     found = list(estimates(experiment))
     z = (torch.stack([e.mean for e in found]) - exact) / torch.stack([e.error for e in found])
     assert 0.9 < z.square().mean().sqrt() < 1.1
@@ -50,8 +50,8 @@ def test_error_bars_are_honest() -> None:
 
 
 def test_matrices_do_not_depend_on_how_many_there_are() -> None:
-    assert torch.equal(ensemble(4, 3, seed=1), ensemble(4, 7, seed=1)[:3])
-    assert not torch.equal(ensemble(4, 1, seed=1), ensemble(4, 1, seed=2))
+    assert torch.equal(random_matrices(4, 3, seed=1), random_matrices(4, 7, seed=1)[:3])
+    assert not torch.equal(random_matrices(4, 1, seed=1), random_matrices(4, 1, seed=2))
 
 
 @pytest.mark.parametrize("form", ["printed", "trimmed"])

@@ -18,7 +18,7 @@ SMALL = SearchConfig(states=(3, 4), sizes=(3,), max_lag=5, starts=4, steps=4)
 
 def run(config: SearchConfig, state: SearchState, count: int) -> SearchState:
     for num_states, found in itertools.islice(rounds(config, state.rounds), count):
-        state.update(num_states, found)
+        state = state.after(num_states, found)
     return state
 
 
@@ -49,12 +49,12 @@ def test_false_statements_are_violated() -> None:
 
 def test_given_lags_are_the_only_ones() -> None:
     config = SearchConfig(states=(3,), lags=(2, 3, 7), starts=2, steps=1)
-    assert {found.statement.lags for _, found in itertools.islice(rounds(config), 3)} == {(2, 3, 7)}
+    assert {found.claim.lags for _, found in itertools.islice(rounds(config), 3)} == {(2, 3, 7)}
 
 
 def test_true_lags_vary() -> None:
     config = SearchConfig(states=(2,), lags=(1, 2, 3), starts=1, steps=1)
-    assert {found.statement.true_lag for _, found in itertools.islice(rounds(config), 25)} == {1, 2, 3}
+    assert {found.claim.true_lag for _, found in itertools.islice(rounds(config), 25)} == {1, 2, 3}
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
