@@ -1,7 +1,8 @@
 """A model on disk: a folder with `config.json` and `weights.safetensors`. Nothing in it is ever executed.
 
-The weights' file holds the configuration it was written with, so that a file from another model is
-noticed. Both files are written whole or not at all, the configuration last: a folder with one is complete.
+The weights' file holds the configuration it was written with, so that a file from another model is noticed. What is
+worth knowing about the model besides, `Model.notes`, is in `notes.json`, if there is anything. Each file is written
+whole or not at all, the configuration last: a folder with one is complete.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any
 import torch
 
 from sih.checks import check_choice, dtype_name
-from sih.files import atomic_write
+from sih.files import atomic_write, read_json, read_note, read_tensors, reading, tensor_bytes, write_json
 from sih.models import KINDS, Model
 
-CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+CONFIG, WEIGHTS, NOTES = "config.json", "weights.safetensors", "notes.json"
 
 
 def save(model: Model, path: str | Path, stored: str | None = None) -> None:
@@ -28,50 +29,50 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a model is saved as a folder; {folder} is a file")
-    config = config_of(model)
     content = weights_file(model, stored)
-    (folder / CONFIG).unlink(missing_ok=True)  # no folder ever pairs an old configuration with new weights
+    for name in (CONFIG, NOTES):  # no folder ever pairs an old configuration or old notes with new weights
+        (folder / name).unlink(missing_ok=True)
     with atomic_write(folder / WEIGHTS) as file:
         file.write(content)
-    with atomic_write(folder / CONFIG) as file:
-        file.write((json.dumps(config, indent=2) + "\n").encode())
+    if model.notes:
+        write_json(folder / NOTES, model.notes, indent=2)
+    write_json(folder / CONFIG, config_of(model), indent=2)
 
 
 def weights_file(model: Model, stored: str | None = None) -> bytes:
-    """The content of `weights.safetensors`; `stored` is the type of the numbers in it, the model's own if None."""
-    from safetensors.torch import save as to_bytes
-
+    """Make the content of `weights.safetensors`, its numbers of the type `stored`, or else of the model's own."""
     own = dtype_name(_dtype(model))
     check_choice("stored", stored or own, (own, "float16"))
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
+    weights = {name: weight.detach() for name, weight in model.state_dict().items()}
     if stored == "float16":
         weights = {name: weight.to(torch.float16) for name, weight in weights.items()}
         for name, weight in weights.items():
             if not torch.isfinite(weight).all():
                 raise ValueError(f"weight {name!r} is too large for float16; store the model in its own type")
-    # One entry: safetensors writes several in an order that changes from process to process.
-    return to_bytes(weights, metadata={"config": json.dumps(config_of(model), sort_keys=True)})
+    return tensor_bytes(weights, {"config": json.dumps(config_of(model), sort_keys=True)})
 
 
-def load(path: str | Path) -> Model:
-    """The model in the folder `path`, saved or trained there; on the CPU."""
-    folder = Path(path)
-    config = _read_config(folder / CONFIG)
-    if "steps" in config:  # a training run's; the model's own configuration is in its weights' file
+def load(folder: str | Path) -> Model:
+    """Read the model in a folder, saved or trained there. It is on the CPU."""
+    folder = Path(folder)
+    config = _read_object(folder / CONFIG)
+    if "version" in config or "steps" in config:  # a training run's; the model's own is in its weights' file
         config = _written_for(folder / WEIGHTS)
     model = model_from(config, folder / CONFIG)
     load_weights(model, folder / WEIGHTS)
+    if (folder / NOTES).exists():
+        model.notes = _read_object(folder / NOTES)
     return model
 
 
 def config_of(model: Model) -> dict[str, Any]:
-    """Plain numbers, words and lists: what `model_from` needs to make the model again."""
+    """Describe the model in plain numbers, words and lists, from which `model_from` makes it again."""
     entries = {**dataclasses.asdict(model.config), "heads": list(model.config.heads)}
     return {"model": model.Shape.kind, **entries, "dtype": dtype_name(_dtype(model))}
 
 
 def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
-    """A model of this configuration with all weights zero; `source` is named in errors."""
+    """Make a model of this configuration with all weights zero; errors name the `source`."""
     entries = dict(config)
     kind = entries.pop("model", None)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -90,18 +91,8 @@ def model_from(config: dict[str, Any], source: str | Path = "the configuration")
 
 def load_weights(model: Model, path: str | Path) -> None:
     """Fill the model with the weights in a safetensors file, which must fit it; they may be stored in float16."""
-    from safetensors import SafetensorError, safe_open
-
-    path = Path(path)
     wanted = model.state_dict()
-    try:
-        with safe_open(path, framework="pt") as file:
-            written_for = (file.metadata() or {}).get("config")
-            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}") from None
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} is damaged or no safetensors file: {str(error).splitlines()[0]}") from error
+    found, note = read_tensors(path)
     for name, weight in wanted.items():
         if name not in found:
             raise ValueError(f"{path} has no weight {name!r}; it holds another model's weights")
@@ -115,36 +106,27 @@ def load_weights(model: Model, path: str | Path) -> None:
     extra = sorted(found.keys() - wanted.keys())
     if extra:
         raise ValueError(f"{path} holds a weight {extra[0]!r} that the model does not have")
-    if written_for is not None and json.loads(written_for) != config_of(model):
+    if "config" in note and json.loads(note["config"]) != config_of(model):
         raise ValueError(f"{path} was written for another configuration than the {CONFIG} beside it")
     model.load_state_dict(found)
 
 
 def _dtype(model: Model) -> torch.dtype:
-    """The type of the weights, to which the model may have been converted since it was made."""
+    """Give the type of the weights, to which the model may have been converted since it was made."""
     return next(model.parameters()).dtype
 
 
 def _written_for(path: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            config: dict[str, Any] = json.loads(file.metadata()["config"])
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}: the run is not finished") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged or no model's weights: {str(error).splitlines()[0]}") from error
-    return config
+    missing = f"there is no file {path}: the run is not finished"
+    with reading(path, "is damaged or no model's weights", missing=missing):
+        config: dict[str, Any] = json.loads(read_note(path)["config"])
+        return config
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}; a model's folder holds {CONFIG} and {WEIGHTS}") from None
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path} is not a JSON file: {str(error).splitlines()[0]}") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{path} must hold a JSON object; got {type(config).__name__}")
-    return config
+def _read_object(path: Path) -> dict[str, Any]:
+    missing = f"there is no file {path}; a model's folder holds {CONFIG} and {WEIGHTS}"
+    with reading(path, "is not a JSON file", missing=missing):
+        value = read_json(path)
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a JSON object; got {type(value).__name__}")
+    return value

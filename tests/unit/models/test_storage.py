@@ -45,6 +45,20 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
+def test_notes_are_kept_beside_the_weights_and_replaced_with_them(folder: Path) -> None:
+    model = sih.load(folder)
+    assert model.notes == {}
+    model.notes = {"lags": [1, 3], "what": "a test"}
+    sih.save(model, folder)
+    assert sih.load(folder).notes == model.notes
+    (folder / "notes.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"notes\.json must hold a JSON object; got list"):
+        sih.load(folder)
+    model.notes = {}
+    sih.save(model, folder)
+    assert not (folder / "notes.json").exists()
+
+
 def test_a_truncated_file_is_refused(folder: Path) -> None:
     weights = folder / "weights.safetensors"
     whole = weights.read_bytes()
@@ -96,7 +110,7 @@ def test_a_pickle_is_refused(folder: Path) -> None:
     ("text", "message"),
     [
         ("{", "is not a JSON file"),
-        ("[1]", "must hold a JSON object; got list"),
+        ("[1]", r"^[^ ]*config\.json must hold a JSON object; got list"),
         ("{}", "model must be one of standard, disentangled; got None"),
         ('{"model": "mamba"}', "got 'mamba'"),
         ('{"model": "disentangled", "num_states": 3}', "disentangled model's entry 'dtype' is missing"),
