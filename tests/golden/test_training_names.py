@@ -1,0 +1,65 @@
+"""Names of runs, flags of `sih train` and configurations are what they were when the files here were written."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sih.cli import main
+from sih.runs.run import Run
+from sih.runs.run_names import named, run_name
+from sih.runs.run_store import SHIPPED
+from sih.training.config import TrainConfig
+from sih.training.presets import PRESETS
+
+
+def golden(name: str) -> Any:
+    return json.loads((Path(__file__).parent / name).read_bytes())
+
+
+CONFIGS = golden("configs.json")
+
+
+def given(changes: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where a configuration has tuples."""
+
+    def frozen(value: Any) -> Any:
+        return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+    return {name: frozen(value) for name, value in changes.items()}
+
+
+def flat(config: TrainConfig) -> dict[str, Any]:
+    return config.to_dict()
+
+
+@pytest.mark.parametrize("case", golden("run_names.json"), ids=lambda case: case["name"])
+def test_names_of_runs(case: dict[str, Any]) -> None:
+    assert run_name(TrainConfig(**given(case["changes"]))) == case["name"]
+
+
+@pytest.mark.parametrize("name", CONFIGS["shipped"])
+def test_shipped_runs(name: str) -> None:
+    config = Run(SHIPPED / name).config
+    assert flat(config) == CONFIGS["shipped"][name]
+    assert run_name(config) == CONFIGS["folders"][name]
+
+
+@pytest.mark.parametrize("case", CONFIGS["presets"], ids=lambda case: f"{case['preset']} {case['changes']}")
+def test_presets(case: dict[str, Any]) -> None:
+    assert flat(PRESETS[case["preset"]](**given(case["changes"]))) == case["flat"]
+
+
+@pytest.mark.parametrize("name", CONFIGS["named"])
+def test_what_a_name_asks_for(name: str) -> None:
+    assert flat(named(name)) == CONFIGS["named"][name]
+
+
+def test_flags(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    assert main(["train", "--help"]) == 0
+    assert sorted(set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))) == golden("train_flags.json")
