@@ -13,12 +13,14 @@ from rich.table import Table
 from sih.cli.progress import track
 from sih.files import write_json
 from sih.markov import load_transition_matrix
+from sih.models.kernels.threads import limited_threads
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, load_estimates, random_matrices, save_estimates
 from sih.theory.rational import rational_expectations
 from sih.theory.search import STATE, SearchConfig, SearchState, rounds
 
 
+@limited_threads(1)  # the arrays are small: more threads mostly wait for each other
 def claim(
     out: Path = Path("out/claim"),
     states: int = 10,
@@ -57,7 +59,6 @@ def claim(
         rational: also enumerate one small matrix in exact rational arithmetic.
         figures: whether to draw.
     """
-    torch.set_num_threads(1)  # the arrays are small: more threads mostly wait for each other
     if len(lags) < 2:
         raise ValueError(f"a comparison needs at least 2 lags, e.g. 1 2 3; got {lags}")
     if rational and matrix is None:
@@ -88,6 +89,7 @@ def claim(
     return 0 if table.holds else 1
 
 
+@limited_threads(1)
 def search(
     out: Path,
     states: tuple[int, ...] = (3, 4, 5, 6),
@@ -120,7 +122,6 @@ def search(
         seed: of everything drawn.
         statement: what is to be violated: Claim 1, or a false statement to see the search succeed.
     """
-    torch.set_num_threads(1)
     console = _console()
     config = SearchConfig(states, sizes, max_lag, lags, starts, steps, seed, statement)
     state = SearchState.load(out) if (out / STATE).exists() else SearchState(config)

@@ -49,12 +49,11 @@ def explore(
     state = read_state(_lists(to_json(chosen)))
     state.task()
     if export is not None:
-        import torch
-
         from sih.explorer.page_export import export_page
+        from sih.models.kernels.threads import limited_threads
 
-        torch.set_num_threads(1)  # one sequence at a time is too little work to share
-        size = export_page(export, state, sequences)
+        with limited_threads(1):  # one sequence at a time is too little work to share
+            size = export_page(export, state, sequences)
         print(f"{sequences} sequences, {size / 1e6:.1f} MB -> {export}")
         return
     try:

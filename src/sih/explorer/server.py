@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import torch
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -26,6 +25,7 @@ from sih.explorer.shelf import Shelf
 from sih.explorer.state import CIRCUITS, FieldError
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
+from sih.models.kernels.threads import limited_threads
 from sih.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
@@ -111,6 +111,6 @@ def bind(host: str, port: int) -> socket.socket:
 
 def serve(listening: socket.socket, hosts: tuple[str, ...] = ()) -> None:
     """Answer requests until interrupted."""
-    torch.set_num_threads(1)  # the requests are the parallel part
     config = uvicorn.Config(create_app(hosts), log_level="warning", access_log=False, ws="none", lifespan="off")
-    uvicorn.Server(config).run(sockets=[listening])
+    with limited_threads(1):  # the requests are the parallel part
+        uvicorn.Server(config).run(sockets=[listening])

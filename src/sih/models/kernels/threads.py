@@ -1,9 +1,10 @@
-"""Work on parts side by side, a thread a part, each of which works alone."""
+"""Says how many threads torch works with, and works on parts side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TypeVar
 
@@ -13,19 +14,26 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Let torch work with so many threads within the block (or the function it decorates), and as before after it."""
+    allowed = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(allowed)
+
+
 def side_by_side(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Iterator[Result]:
-    """The work on each part, in order, by so many threads."""
+    """Yield the work on each part, in order, done by so many threads that work alone."""
     threads = min(threads, len(parts))
     if threads <= 1:
         yield from map(work, parts)
         return
-    allowed = torch.get_num_threads()
     pool = _pool(threads)
-    torch.set_num_threads(1)  # while it lasts: the libraries below torch have one setting for all threads
-    try:
+    with limited_threads(1):  # the libraries below torch have one setting for all threads
         yield from pool.map(work, parts)
-    finally:
-        torch.set_num_threads(allowed)
 
 
 @lru_cache(maxsize=4)
