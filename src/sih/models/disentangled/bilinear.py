@@ -1,6 +1,6 @@
 r"""Attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, with its gradient written out.
 
-The rows of h are held as `sih.models.disentangled.structured` packs them: z for the coordinates that rows hold, and the
+The rows of h are packed as in `sih.models.disentangled.structured`: z for the coordinates that rows hold, and the
 one-hot position e_i, which they do not. With W cut accordingly, row i's score of key j is
 
     (z_i W_zz + W_ez[i]) . z_j + (z_i W_ze)[j] + W_ee[i, j].
@@ -18,14 +18,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sih.models.disentangled.triangle import Order
-from sih.models.kernels.causal import late_keys
+from sih.models.disentangled.triangle import CoordinateOrder
+from sih.models.kernels.causal import later_keys
 
 
 def attend(
-    W: Float[Tensor, "dim dim"], h: list[Float[Tensor, "batch _ _"]], order: Order
+    W: Float[Tensor, "dim dim"], h: list[Float[Tensor, "batch _ _"]], order: CoordinateOrder
 ) -> list[Float[Tensor, "batch _ _"]]:
-    """The attention of each run's rows to all keys up to the run's end."""
+    """Compute the attention of each block of rows to all keys up to the block's end."""
     return list(_Attend.apply(order, W, *h))  # type: ignore[no-untyped-call]
 
 
@@ -34,7 +34,7 @@ def reordered(
     rows: Int[Tensor, " row"] | None,
     columns: Int[Tensor, " column"],
 ) -> Float[Tensor, "head row column"]:
-    """Some rows and columns of every matrix, none twice, in another order."""
+    """Take some rows and columns of every matrix, none twice, in another order."""
     rows = torch.arange(weights.shape[1], device=weights.device) if rows is None else rows
     result: Tensor = _Reordered.apply(weights, rows, columns)  # type: ignore[no-untyped-call]
     return result
@@ -42,15 +42,15 @@ def reordered(
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, order: Order, W: Tensor, *h: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, order: CoordinateOrder, W: Tensor, *h: Tensor) -> tuple[Tensor, ...]:
         held = order.widths[-1]
         queries, attention = [], []
-        for rows, (start, end), width in zip(h, order.runs, order.widths, strict=True):
+        for rows, (start, end), width in zip(h, order.row_blocks, order.widths, strict=True):
             query = (rows.flatten(0, 1) @ W[:width, :width]).view_as(rows)
             query += W[held + start : held + end, :width]
             scores = (rows.flatten(0, 1) @ W[:width, held : held + end]).view(*rows.shape[:2], end)
-            scores += W[held + start : held + end, held : held + end] + late_keys(start, end, W)
-            for keys, (first, last), shared in zip(h, order.runs, order.widths, strict=False):
+            scores += W[held + start : held + end, held : held + end] + later_keys(start, end, W)
+            for keys, (first, last), shared in zip(h, order.row_blocks, order.widths, strict=False):
                 if last > end:
                     break
                 scores[:, :, first:last] += torch.bmm(query[:, :, :shared], keys.mT)
@@ -64,22 +64,22 @@ class _Attend(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:
         order = ctx.order
-        count, held = len(order.runs), order.widths[-1]
+        count, held = len(order.row_blocks), order.widths[-1]
         W, *saved = ctx.saved_tensors
         h, queries, attention = saved[:count], saved[count : 2 * count], saved[2 * count :]
         grad_W, grad_h = torch.zeros_like(W), [torch.zeros_like(rows) for rows in h]
-        for run, ((start, end), width) in enumerate(zip(order.runs, order.widths, strict=True)):
-            p = attention[run]
-            ds = torch._softmax_backward_data(above[run], p, -1, p.dtype)
-            grad_query = torch.bmm(ds[:, :, start:end], h[run])
-            for n, (first, last) in enumerate(order.runs[: run + 1]):
+        for block, ((start, end), width) in enumerate(zip(order.row_blocks, order.widths, strict=True)):
+            p = attention[block]
+            ds = torch._softmax_backward_data(above[block], p, -1, p.dtype)
+            grad_query = torch.bmm(ds[:, :, start:end], h[block])
+            for n, (first, last) in enumerate(order.row_blocks[: block + 1]):
                 shared, part = order.widths[n], ds[:, :, first:last]
-                grad_h[n].baddbmm_(part.mT, queries[run][:, :, :shared])
-                if n < run:
+                grad_h[n].baddbmm_(part.mT, queries[block][:, :, :shared])
+                if n < block:
                     grad_query[:, :, :shared] += torch.bmm(part, h[n])
-            rows, ds_rows, query_rows = h[run].flatten(0, 1), ds.flatten(0, 1), grad_query.flatten(0, 1)
-            grad_h[run].flatten(0, 1).addmm_(query_rows, W[:width, :width].T)
-            grad_h[run].flatten(0, 1).addmm_(ds_rows, W[:width, held : held + end].T)
+            rows, ds_rows, query_rows = h[block].flatten(0, 1), ds.flatten(0, 1), grad_query.flatten(0, 1)
+            grad_h[block].flatten(0, 1).addmm_(query_rows, W[:width, :width].T)
+            grad_h[block].flatten(0, 1).addmm_(ds_rows, W[:width, held : held + end].T)
             grad_W[:width, :width].addmm_(rows.T, query_rows)
             grad_W[:width, held : held + end].addmm_(rows.T, ds_rows)
             grad_W[held + start : held + end, :width] += grad_query.sum(dim=0)
@@ -88,7 +88,7 @@ class _Attend(torch.autograd.Function):
 
 
 class _Reordered(torch.autograd.Function):
-    """Torch's own gradient of an index adds up entry by entry, lest one occur twice; none does."""
+    """Indexes with a gradient that copies. Torch's own adds entry by entry, in case one occurs twice; none does."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

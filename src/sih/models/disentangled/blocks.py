@@ -8,7 +8,7 @@ before it: head h of layer l puts `l.h/` in front of their names. After layer 1 
     token, position, 1.1/token, 1.1/position,
 
 and `2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read
-from the right, a name is the way the information came. Names count layers and heads from 1, as the paper
+from the right, a name is the route by which the information came. Names count layers and heads from 1, as the paper
 does.
 """
 
@@ -21,10 +21,12 @@ from functools import lru_cache
 HEAD = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 
-class Stream:
-    r"""The blocks of $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots, \hat h^{(l,H_l)}]$, after all of `heads`.
+class ResidualStream:
+    r"""Names the blocks of the residual stream after all of `heads`.
 
-    >>> stream = Stream(num_states=5, length=10, heads=(1,))
+    $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots, \hat h^{(l,H_l)}]$
+
+    >>> stream = ResidualStream(num_states=5, length=10, heads=(1,))
     >>> stream.names
     ('token', 'position', '1.1/token', '1.1/position')
     >>> stream["1.1/position"]
@@ -32,14 +34,14 @@ class Stream:
     """
 
     def __init__(self, num_states: int, length: int, heads: Sequence[int] = ()) -> None:
-        paths = [""]
+        routes = [""]
         for layer, count in enumerate(heads, 1):
-            paths += [f"{layer}.{head}/{path}" for head in range(1, count + 1) for path in paths]
+            routes += [f"{layer}.{head}/{route}" for head in range(1, count + 1) for route in routes]
         widths = {"token": num_states, "position": length}
-        self.paths = tuple(paths)
-        """The ways through heads: every block's name without its last word; a head's go together."""
-        self.names = tuple(path + kind for path in paths for kind in widths)
-        self.dim = len(paths) * (num_states + length)
+        self.routes = tuple(routes)
+        """The routes through heads: every block's name without its last word. A head's routes lie side by side."""
+        self.names = tuple(route + kind for route in routes for kind in widths)
+        self.dim = len(routes) * (num_states + length)
         self._slices: dict[str, slice] = {}
         start = 0
         for name in self.names:
@@ -48,7 +50,7 @@ class Stream:
             start += width
 
     def __getitem__(self, name: str) -> slice:
-        """Where the block is."""
+        """Give the columns of a block."""
         if name not in self._slices:
             raise ValueError(f"there is no block {name!r} here; the blocks are {_listed(self.names)}")
         return self._slices[name]
@@ -58,13 +60,13 @@ class Stream:
 
 
 @lru_cache(maxsize=64)
-def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> Stream:
-    """The same stream object for the same shape; it is never changed."""
-    return Stream(num_states, length, heads)
+def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> ResidualStream:
+    """Give the same stream for the same sizes. It is never changed."""
+    return ResidualStream(num_states, length, heads)
 
 
 def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
-    """`"2.1"`, the paper's layer 2 and head 1, as indices (1, 0).
+    """Turn `"2.1"`, the paper's layer 2 and head 1, into the indices (1, 0).
 
     >>> parse_head("2.1", heads=(1, 3, 1))
     (1, 0)

@@ -29,8 +29,9 @@ from torch import Tensor, nn
 from sih.checks import check_choice, check_heads, check_sizes, dtype_name
 from sih.models.base import Model, ModelConfig, ModelShape
 from sih.models.disentangled import structured
-from sih.models.disentangled.blocks import Stream, parse_head, stream_after
+from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import DerivedValues
+from sih.models.kernels.causal import mask_later
 from sih.models.sites import Site
 
 
@@ -108,7 +109,7 @@ class DisentangledTransformer(Model):
                 with torch.no_grad():
                     weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
 
-    def stream(self, layer: int) -> Stream:
+    def stream(self, layer: int) -> ResidualStream:
         """The names after so many layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
         return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
 
@@ -129,21 +130,17 @@ class DisentangledTransformer(Model):
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
     def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
-        return self._structured(tokens)
+        return self._structured(tokens)[0]
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
         if path == "dense":
             return super().named_values(tokens, path)
-        runs: list[list[list[Tensor]]] = []
-        output = self._structured(tokens, runs)
-        attention = [[structured.whole(head) for head in heads] for heads in runs]
+        output, layers = self._structured(tokens)
+        attention = [[structured.whole(head) for head in heads] for heads in layers]
         return DerivedValues(tokens, tuple(self.A), self.config.length, attention, output)
 
-    def _structured(
-        self, tokens: Int[Tensor, "batch time"], attention: list[list[list[Tensor]]] | None = None
-    ) -> Float[Tensor, "batch time state"]:
-        length, temperature = self.config.length, self.config.temperature
-        return structured.forward(tokens, tuple(self.A), self.readout, length, temperature, attention)
+    def _structured(self, tokens: Int[Tensor, "batch time"]) -> tuple[Tensor, list[list[structured.HeadAttention]]]:
+        return structured.forward(tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature)
 
     def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
@@ -159,8 +156,7 @@ class DisentangledTransformer(Model):
     def _head(
         self, name: str, A: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], site: Site
     ) -> Float[Tensor, "batch time dim"]:
-        later = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).triu(1)
-        scores = site(f"{name}/scores", (h @ A @ h.mT).masked_fill(later, -math.inf))
+        scores = site(f"{name}/scores", mask_later(h @ A @ h.mT))
         attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
         output = site(f"{name}/output", attention @ h)
         layer, _ = parse_head(name, self.config.heads)

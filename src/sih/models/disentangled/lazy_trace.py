@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
@@ -10,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.models.disentangled.blocks import parse_head, stream_after
+from sih.models.kernels.causal import mask_later
 
 
 class DerivedValues(Mapping[str, Tensor]):
@@ -59,9 +59,8 @@ class DerivedValues(Mapping[str, Tensor]):
         layer, index = parse_head(head, self.heads)
         if rest == "scores":
             h = self[f"{layer}/stream"]
-            later = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).triu(1)
             A: Tensor = self.A[layer][index]
-            return (h @ A @ h.mT).masked_fill(later, -math.inf)
+            return mask_later(h @ A @ h.mT)
         return self[f"{head}/attention"] @ self[f"{layer}/stream" if rest == "output" else rest]
 
 

@@ -1,9 +1,8 @@
 """Causal attention summed over heads, with its gradient written out.
 
-In float32 on a CPU it is attention.c, if it can be compiled (`sih.models.kernels.compiled`). Otherwise it is made
-of torch's
-operations: rows are taken in blocks; a block sees only the keys up to its end, so that most of what the mask would
-remove is never computed, and everything is a batched product of views: no head is copied out of the packed queries,
+In float32 on a CPU it is attention.c, if it can be compiled (`sih.models.kernels.compiled`). Otherwise it is made of
+torch's operations. Rows are taken in blocks: a block sees only the keys up to its end, so that most of what the mask
+would remove is never computed. Everything is a batched product of views: no head is copied out of the packed queries,
 keys, values.
 """
 
@@ -20,8 +19,8 @@ from torch.autograd.function import once_differentiable
 from sih.models.kernels import compiled
 from sih.models.kernels.threads import side_by_side
 
-RUN = 64
-"""Rows in a block, about: shorter blocks compute less that the mask removes, longer ones multiply faster."""
+BLOCK_ROWS = 64
+"""Rows in a block, about: smaller blocks compute less that the mask removes, larger ones multiply faster."""
 
 
 def causal_attention(
@@ -31,12 +30,12 @@ def causal_attention(
     if blocks is None and compiled.wanted(qkv):
         output: Tensor = _Compiled.apply(qkv, heads, qk_dim)  # type: ignore[no-untyped-call]
     else:
-        output = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // RUN))  # type: ignore[no-untyped-call]
+        output = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // BLOCK_ROWS))  # type: ignore[no-untyped-call]
     return output
 
 
 def row_blocks(time: int, blocks: int) -> list[tuple[int, int]]:
-    """`time` rows in at most `blocks` runs of nearly equal length, as (start, end).
+    """Cut `time` rows into at most `blocks` blocks of nearly equal length, as (start, end).
 
     >>> row_blocks(10, 4)
     [(0, 3), (3, 6), (6, 8), (8, 10)]
@@ -47,8 +46,13 @@ def row_blocks(time: int, blocks: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends, strict=False))
 
 
-def late_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
-    """0 where row `start + n` may look, -inf where the key is later; keys 0 .. end - 1."""
+def mask_later(scores: Float[Tensor, "*batch query key"]) -> Float[Tensor, "*batch query key"]:
+    """Put -inf where a key is later than its query."""
+    return scores.masked_fill(later_keys(0, scores.shape[-1], scores) < 0, -math.inf)
+
+
+def later_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
+    """Make the causal mask of rows `start` to `end - 1`: -inf where a key is later than the row, else 0."""
     return torch.full((end - start, end), -math.inf, dtype=like.dtype, device=like.device).triu(start + 1)
 
 
@@ -62,7 +66,7 @@ class _CausalAttention(torch.autograd.Function):
         output = qkv.new_empty(*qkv.shape[:2], values)
         attention = []
         for start, end in row_blocks(qkv.shape[1], blocks):
-            mask = late_keys(start, end, qkv)
+            mask = later_keys(start, end, qkv)
             total = qkv.new_empty(0)
             for h in range(heads):
                 scores = torch.baddbmm(mask, q[h][:, start:end], k[h][:, :end].mT)

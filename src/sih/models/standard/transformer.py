@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from sih.checks import check_choice, check_heads, check_sizes, dtype_name
 from sih.models.base import Model, ModelConfig, ModelShape
+from sih.models.kernels.causal import mask_later
 from sih.models.sites import Site
 from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer
@@ -148,12 +149,11 @@ class Transformer(Model):
         batch, time = tokens.shape
         position = self.position[:time].expand(batch, -1, -1)
         h = site("0/stream", site("token", self.token[tokens]) + site("position", position))
-        later = torch.ones(time, time, dtype=torch.bool, device=tokens.device).triu(1)
         for number, layer in enumerate(self.each_layer(), 1):
             outputs = []
             for head, (Q, K, V) in enumerate(zip(layer.Q, layer.K, layer.V, strict=True), 1):
                 name = f"{number}.{head}"
-                scores = site(f"{name}/scores", (h @ Q @ (h @ K).mT).masked_fill(later, -math.inf))
+                scores = site(f"{name}/scores", mask_later(h @ Q @ (h @ K).mT))
                 attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
                 outputs.append(site(f"{name}/output", attention @ (h @ V)))
             h = h + sum(outputs)

@@ -79,13 +79,13 @@ class SharedWeights:
         result = torch.zeros_like(table)
         layer, *kinds = name.split("/")
         if layer == "readout":
-            paths = self.model.stream(self.last).paths
+            paths = self.model.stream(self.last).routes
             wanted = [path.startswith(f"{self.last}.") and _readable(path, kinds[0]) for path in paths]
             result[:, torch.tensor(wanted)] = 1
         elif layer == "1":
             result += kinds == ["token", "token"]
         elif not self.between(name):
-            paths = self.model.stream(int(layer) - 1).paths
+            paths = self.model.stream(int(layer) - 1).routes
             query, key = (torch.tensor([_readable(path, kind) for path in paths], dtype=table.dtype) for kind in kinds)
             pairs = (query[:, None] * key).to(table.device)
             result += pairs[..., None] if kinds == ["position", "position"] else pairs[:, None, :, None]

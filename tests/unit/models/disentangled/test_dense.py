@@ -17,9 +17,9 @@ Case = tuple[sih.DisentangledTransformer, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of 3 positions, so that small models have several, and a ragged last one."""
-    monkeypatch.setattr(structured, "RUN", 3)
+def small_row_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 3 rows, so that small models have several, and a ragged last one."""
+    monkeypatch.setattr(structured, "BLOCK_ROWS", 3)
 
 
 @settings(max_examples=15)

@@ -137,8 +137,9 @@ for _ in range(2):
 
 
 def loss(**environment: str) -> tuple[list[str], list[str]]:
+    inherited = {name: value for name, value in os.environ.items() if name != "SIH_COMPILED"}
     done = subprocess.run(
-        [sys.executable, "-c", LOSS], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+        [sys.executable, "-c", LOSS], capture_output=True, text=True, check=True, env={**inherited, **environment}
     )
     return done.stdout.splitlines(), [line for line in done.stderr.splitlines() if "Warning" in line]
 

@@ -19,8 +19,8 @@ Case = tuple[sih.Transformer, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causal, "RUN", 3)
+def small_row_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causal, "BLOCK_ROWS", 3)
 
 
 @settings(max_examples=15)

@@ -38,7 +38,7 @@ def test_weights_are_the_tables_looked_up(states: int, length: int, heads: tuple
     shared = shared_weights(states, length, heads, period)
     tables = {name: table.detach() for name, table in shared.tables.items()}
     for layer, count in enumerate(heads, 1):
-        paths = len(shared.model.stream(layer - 1).paths)
+        paths = len(shared.model.stream(layer - 1).routes)
         places = [(p, "token", s) for p in range(paths) for s in range(states)]
         places += [(p, "position", i) for p in range(paths) for i in range(length)]
         places.sort(key=lambda place: (place[0], place[1] == "position", place[2]))  # the stream's order
@@ -50,7 +50,7 @@ def test_weights_are_the_tables_looked_up(states: int, length: int, heads: tuple
             expected = oracle.weight(tables, layer, head, places[r], places[c], period)
             assert A[head, r, c].item() == pytest.approx(expected, abs=1e-12)
     stream = shared.model.stream(len(heads))
-    for p, path in enumerate(stream.paths):
+    for p, path in enumerate(stream.routes):
         token, position = (shared.model.readout_block(path + kind) for kind in ("token", "position"))
         assert torch.equal(token, tables["readout/token"][:, p])
         for s, i in itertools.product(range(states), range(length)):
