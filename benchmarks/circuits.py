@@ -20,7 +20,7 @@ def main() -> None:
         },
         rounds=5,
     )
-    first = model.circuit.first_row
+    first = model.circuit.first_exact_position
     closed = sih.mixture(sih.circuit_weights(tokens, task, model.circuit), tokens, task)
     gap = (model.predict(tokens) - closed)[:, first:].abs().max().item()
     print(f"circuits: 64 x 128, 5 states, lags 1 2 3, float64 ({machine()}; medians of 5)")

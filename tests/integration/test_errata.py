@@ -72,7 +72,7 @@ def test_5_proposition_1s_weights() -> None:
     chain = task((1, 2, 3), 15)
     tokens = torch.randint(4, (32, 15), generator=torch.Generator().manual_seed(0))
     model = sih.construct(chain)
-    i = torch.arange(model.circuit.first_row, 15)
+    i = torch.arange(model.circuit.first_exact_position, 15)
     attention = model.trace(tokens).attention[2][:, 0]
     found = torch.stack([attention[:, i, i - k + 1] for k in chain.lags], dim=-1)
     as_printed = sih.selective_weights(tokens, chain, beta=3 * BETA)[:, i]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sih.construction import ConstructedTransformer
+from sih.models.disentangled.dense import DisentangledTransformer
 
 
-def third_layer(model: ConstructedTransformer, tokens: Tensor) -> Tensor:
+def third_layer(model: DisentangledTransformer, tokens: Tensor) -> Tensor:
     """(batch, time, lag): attention to the token each lag would copy, 0 where there is none."""
     attention = model.trace(tokens).attention[2][:, 0]
     out = torch.zeros(*tokens.shape, len(model.circuit.lags), dtype=torch.float64)

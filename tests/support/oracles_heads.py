@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+SMALL = [lags for k in range(1, 6) for lags in itertools.combinations(range(1, 6), k)]
+"""Every set of lags within 1 to 5."""
+
 
 def mixes(lags: Sequence[int], pattern: Sequence[int], length: int = 120) -> bool:
     """Store every (offset, lag) of every head at its index; does any index of a head get two?"""

@@ -33,3 +33,6 @@ def tasks_with_tokens(draw: st.DrawFn, zeros: bool = False) -> tuple[sih.Task, s
     task = draw(tasks(zeros=zeros))
     rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
     return task, sih.sample(task, draw(st.integers(1, 3)), rng=rng)
+
+
+lag_sets = st.sets(st.integers(1, 16), min_size=1, max_size=7).map(lambda s: tuple(sorted(s)))

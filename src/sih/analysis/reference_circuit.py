@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction import ConstructedTransformer, construct, least_heads
+from sih.construction import construct, least_heads
+from sih.models.disentangled.dense import DisentangledTransformer
 from sih.task import Batch, Task, sample
 
 
@@ -28,13 +29,13 @@ class Reference:
 def run_reference(task: Task, batch: Batch, heads: int | None = None) -> Reference:
     """Run the construction on a batch, with as many second-layer heads or the least that lose nothing."""
     built = reference_model(task, heads, dtype=torch.float32)
-    rows = slice(built.circuit.first_row, batch.tokens.shape[1] - 1)
+    rows = slice(built.circuit.first_exact_position, batch.tokens.shape[1] - 1)
     return Reference(task, batch, built.config.heads, rows, list(built.trace(batch.tokens).attention))
 
 
 def reference_model(
     task: Task, heads: int | None = None, *, dtype: torch.dtype = torch.float64
-) -> ConstructedTransformer:
+) -> DisentangledTransformer:
     """Build the paper's construction with as many second-layer heads, or with the least that lose nothing.
 
     Fewer heads than those leave transitions out; more are not needed. Two lags with one head have a circuit of

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import io
 import re
 import sys
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"sih {version('selective-induction-heads')}")
         return 0
+    command = None
     name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
     try:
         if name not in COMMANDS:
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = getattr(importlib.import_module(module), function)
         return _parse(command, name, words[len(name.split()) :])() or 0
     except ValueError as error:
-        print(f"sih: {_one_line(str(error))}", file=sys.stderr)
+        print(f"sih: {_flag(command, error)}{_one_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         print(f"sih: interrupted{': ' + str(error) if str(error) else ''}", file=sys.stderr)
@@ -82,6 +84,13 @@ def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> C
         if stop.code in (0, None):
             return lambda: 0  # --help
         raise ValueError(_unbox(complaint.getvalue()) or f"could not read the arguments {words}") from None
+
+
+def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
+    """Name the flag that an error is about, if it knows its field and the command has one of that name."""
+    field = getattr(error, "field", None)
+    known = command is not None and field in inspect.signature(command).parameters
+    return f"--{field.replace('_', '-')}: " if field is not None and known else ""
 
 
 def _unbox(box: str) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
 
+from sih.checks import DTYPES
 from sih.cli.sample_command import Kind, choose_matrix, seeded
-from sih.construction import Circuit, Verification, error_table
+from sih.construction import CIRCUITS, Circuit, Verification, error_table
 from sih.construction import construct as build
 from sih.construction import verify as compare
+from sih.construction.verification import carried
 from sih.files import read_json, reading, write_json
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.storage import save
+from sih.models.storage import NOTES, save
 from sih.runs.run_store import load
 from sih.task import Task
 
@@ -28,13 +30,13 @@ def construct(
     out: Path = Path("circuit"),
     lags: tuple[int, ...] = (1, 2, 3),
     length: int = 128,
-    target: Literal["paper", "bayes", "two-lags"] = "paper",
+    target: Annotated[str, tyro.conf.arg(metavar="|".join(CIRCUITS))] = "paper",
     third: Literal["auto", "mask", "position"] = "auto",
     heads: int | None = None,
-    evidence: Literal["mean", "sum"] = "mean",
+    evidence: Literal["mean", "sum"] | None = None,
     sink: bool = False,
     lam: float | None = None,
-    beta: float = 100.0,
+    beta: float | None = None,
     temper: float | None = None,
     symmetric: bool | None = None,
     readout: Literal["probability", "logit"] = "probability",
@@ -48,19 +50,21 @@ def construct(
 ) -> int:
     """Write the selective induction head for a task by hand, check it, and save it with its certificate.
 
+    Not every circuit has every option; one that it lacks is an error that names those it has.
+
     Example: sih construct --lags 1 3 4 --states 5 --length 128 --target bayes --out circuit
 
     Args:
-        out: the folder to write: config.json, weights.safetensors, certificate.json.
+        out: the folder to write: config.json, weights.safetensors, notes.json (circuit and task), certificate.json.
         lags: the task's lags.
         length: positions of the model.
         target: the paper's circuit, the Bayes-optimal one, or the single head for two lags.
         third: the form of the third layer; auto takes the mask form where it can be.
         heads: second-layer heads (the least number that loses nothing unless said).
-        evidence: averaged, as in the paper, or added up.
+        evidence: averaged, as in the paper (mean, unless said), or added up.
         sink: rest on position 0, so that the closed form holds from the first position on.
         lam: the masks' strength (500 unless more is needed).
-        beta: inverse temperature of the third layer; inf for the limit.
+        beta: inverse temperature of the third layer (100 unless said); inf for the limit.
         temper: exponent on the probabilities in the first layer.
         symmetric: two first-layer heads of opposite exponent, True or False (target bayes; by default in float32).
         readout: P^T, or log P^T before a softmax.
@@ -79,17 +83,15 @@ def construct(
         "third": None if third == "auto" else third,
         "heads": heads,
         "evidence": evidence,
-        "sink": True if sink else None,
+        "sink": sink or None,
         "temper": temper,
         "symmetric": symmetric,
         "readout": readout,
     }
-    number = {"float64": torch.float64, "float32": torch.float32}[dtype]
-    model = build(task, lam=lam, beta=beta, dtype=number, **options)
+    model = build(task, lam=lam, beta=beta, dtype=DTYPES[dtype], **options)
     found = compare(model, task)
     save(model, out)
-    record = {"circuit": model.circuit.to_dict(), "task": task.to_dict(), "verification": found.to_dict()}
-    write_json(out / CERTIFICATE, record, indent=1)
+    write_json(out / CERTIFICATE, found.to_dict(), indent=1)
     console = Console(soft_wrap=True, highlight=False)
     _describe(console, model.circuit)
     _report(console, found)
@@ -117,28 +119,33 @@ def verify(
     model = load(folder)
     if not isinstance(model, DisentangledTransformer):
         raise ValueError(f"{folder} holds a standard transformer; a circuit is a disentangled one")
-    circuit, task = _read(folder / CERTIFICATE)
-    found = compare(model, task, circuit=circuit, size=size, rng=seeded(seed))
+    model.notes = model.notes or _read_notes(folder / CERTIFICATE)
+    found = compare(model, size=size, rng=seeded(seed))
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
     console = Console(soft_wrap=True, highlight=False)
-    _describe(console, circuit)
+    _describe(console, carried(model)[0])
     _report(console, found)
     return 0 if found.ok else 1
 
 
-def _read(path: Path) -> tuple[Circuit, Task]:
-    with reading(
-        path, "is no certificate", missing=f"there is no {path}; `sih construct` writes it beside the weights"
-    ):
+def _read_notes(path: Path) -> dict[str, Any]:
+    """Read a circuit's choices, and its task, from a certificate of version 0.1, which wrote no notes.
+
+    What it claims of errors and bounds is left aside.
+    """
+    missing = f"there is neither {path.parent / NOTES} nor {path}; `sih construct` writes the notes beside the weights"
+    with reading(path, "is no certificate with a circuit", missing=missing):
         record = read_json(path)
-        return Circuit.from_dict(record["circuit"]), Task(**record["task"])
+        choices = {**record["circuit"], "head_of_offset": record["circuit"]["colours"]}
+        known = [choice.name for choice in dataclasses.fields(Circuit)]
+        return {"circuit": {name: choices[name] for name in known}, "task": record["task"]}
 
 
 def _describe(console: Console, circuit: Circuit) -> None:
-    pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.colours)
+    pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.head_of_offset)
     console.print(f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}")
-    unused = circuit.colours.count(-1) / len(circuit.colours)
+    unused = circuit.head_of_offset.count(-1) / len(circuit.head_of_offset)
     lost = f"; {unused:.0%} of past transitions go unused" if unused and circuit.third != "key" else ""
     console.print(f"{circuit.heads} second-layer head(s), offsets 0, 1, 2, ... go to head {pattern} (and again){lost}")
     console.print(f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}")
@@ -151,19 +158,21 @@ def _show_table(console: Console, task: Task, options: dict[str, Any]) -> None:
     for row in error_table(task, **options):
         error = "refused: lam too small" if row["max_error"] is None else f"{row['max_error']:.1e}"
         within = "" if row["max_error"] is None else f"{row['ok']} ({row['tolerance']:.1e})"
-        shown.add_row(row["dtype"], f"{row['beta']:g}", f"{row['lam']:g}", error, within)
+        shown.add_row(row["dtype"], "" if row["beta"] is None else f"{row['beta']:g}", f"{row['lam']:g}", error, within)
     console.print(shown)
 
 
 def _report(console: Console, found: Verification) -> None:
-    table = Table(title=f"Largest error against the closed form ({found.settings['dtype']})", title_justify="left")
+    table = Table(title=f"Largest error against the closed form ({found.dtype})", title_justify="left")
     for column in ("what", "error", "where"):
         table.add_column(column)
-    for name, error in found.errors.items():
-        table.add_row(name, f"{error:.1e}", found.where[name])
+    for each in found.comparisons:
+        table.add_row(
+            each.site, f"{each.error:.1e}", f"sequence {each.sequence} ({each.kind}), position {each.position}"
+        )
     console.print(table)
     what = ", ".join(f"{count} {kind}" for kind, count in found.sequences.items())
-    console.print(f"on sequences: {what}; exact from position {found.first_row} on (counted from 0)")
+    console.print(f"on sequences: {what}; exact from position {found.first_exact_position} on (counted from 0)")
     if found.posterior_error is not None:
         bound = "" if found.bound is None else f", certified {found.bound:.1e}"
         console.print(f"largest error against the exact posterior: {found.posterior_error:.1e}{bound}")

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import torch
 
+from sih.construction.circuit import Circuit
 from sih.task import Task
 
 ROUNDING = 16.0
@@ -37,7 +38,7 @@ LOG_ZERO = {torch.float64: -100.0, torch.float32: -25.0}
 
 @dataclass(frozen=True)
 class Tempering:
-    """An exponent for the first layer and the bounds it gives on an attention weight's error."""
+    """Holds an exponent for the first layer and the bounds it gives on an attention weight's error."""
 
     temper: float
     truncation: float
@@ -49,7 +50,7 @@ class Tempering:
 
 
 def best_tempering(task: Task, heads: int, dtype: torch.dtype, symmetric: bool) -> Tempering:
-    """The exponent with the least certified error, on a fine grid of powers of ten."""
+    """Find the exponent with the least certified error, on a fine grid of powers of ten."""
     unit = torch.finfo(dtype).eps / 2
     logs = torch.where(task.P > 0, task.P.log(), LOG_ZERO[dtype])
     spread = (logs.max() - logs.min()).item()
@@ -64,6 +65,24 @@ def best_tempering(task: Task, heads: int, dtype: torch.dtype, symmetric: bool) 
         return Tempering(gamma, _weight_error(transitions * error), _weight_error(ROUNDING * unit * size))
 
     return min((tempering(10 ** (-i / 20)) for i in range(20, 240)), key=lambda t: t.bound)
+
+
+def certified(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering | None:
+    """Return the bounds on a circuit's attention, if it has the exponent for which they are proved."""
+    if not circuit.prior:
+        return None
+    best = best_tempering(task, circuit.heads, dtype, circuit.symmetric)
+    return best if best.temper == circuit.temper else None
+
+
+def certified_bound(circuit: Circuit, task: Task, dtype: torch.dtype) -> float | None:
+    """Return how far an attention weight may be from the exact posterior, or None where no bound is proved.
+
+    None is proved for circuits of another target, for an exponent of one's own choice, and for fewer heads than are
+    needed, since nothing bounds what goes unused.
+    """
+    found = certified(circuit, task, dtype)
+    return None if found is None or -1 in circuit.head_of_offset else found.bound
 
 
 def _weight_error(log_odds_error: float) -> float:

@@ -1,4 +1,4 @@
-r"""The three layers' weights, block by block, each with the proof of what it computes.
+r"""`write(blocks, task, circuit)`: the three layers' weights, block by block, each with the proof of what it computes.
 
 Positions count from 0: a transition of lag k into token n comes from token n - k, and the tokens from max_lag on were
 made by a transition. A mask adds `allow` to the score of a wanted pair of positions and `forbid` to that of an
@@ -9,31 +9,44 @@ terms their digits.
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.construction.circuit import ZERO, Circuit, log_probabilities, one_residue_a_head
+from sih.construction.circuit import Circuit, log_probabilities, one_residue_each
 from sih.task import Task
 
 
 @runtime_checkable
 class Blocks(Protocol):
-    """What weights are written to, by the names of blocks: a disentangled transformer, say."""
+    """Holds weights that are written by the names of blocks: a disentangled transformer, say."""
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]: ...
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]: ...
 
 
+BlocksT = TypeVar("BlocksT", bound=Blocks)
+
+
+def write(blocks: BlocksT, task: Task, circuit: Circuit, readout: str = "probability") -> BlocksT:
+    """Write the circuit for this task into blocks that are zero, and return them."""
+    write_first_layer(blocks, task, circuit)
+    write_second_layer(blocks, circuit)
+    write_third_layer(blocks, task, circuit)
+    write_readout(blocks, task, circuit, readout)
+    return blocks
+
+
 def mask_levels(circuit: Circuit) -> tuple[float, float]:
+    """Return what a mask adds to a wanted and to an unwanted pair's score."""
     return (0.0, -2 * circuit.lam) if circuit.sink else (circuit.lam, -circuit.lam)
 
 
-def set_first_layer(model: Blocks, task: Task, circuit: Circuit) -> None:
-    r"""Position i attends to its possible parents i - k in proportion to $P_{s_{i-k},s_i}^\gamma$ ("First layer").
+def write_first_layer(blocks: Blocks, task: Task, circuit: Circuit) -> None:
+    r"""Make position i attend to its possible parents i - k, in proportion to $P_{s_{i-k},s_i}^\gamma$ ("First layer").
 
     The token block scores the pair (i, j) with $\gamma \log P_{s_j,s_i}$: row s_i, column s_j of $\gamma \log
     P^\top$. The position block allows $i - j \in \mathcal K$ and nothing else. Softmax of log p is p over the sum of
@@ -43,21 +56,20 @@ def set_first_layer(model: Blocks, task: Task, circuit: Circuit) -> None:
     """
     allow, forbid = mask_levels(circuit)
     gap = _gaps(circuit.length)
-    parents = _any_equal(gap, list(circuit.lags))
-    for head, sign in (("1.1", 1.0), ("1.2", -1.0)) if circuit.symmetric else (("1.1", 1.0),):
-        log_P = sign * circuit.temper * log_probabilities(task, circuit)
-        if circuit.log_zero == ZERO:  # 0 to any power is 0
-            log_P = torch.where(task.P > 0, log_P, ZERO)
-        model.block(head, "token", "token").copy_(log_P.T)
-        model.block(head, "position", "position").copy_(_choose(parents, allow, forbid))
+    parents = _is_lag(gap, circuit)
+    for head, power in circuit.exponents.items():
+        blocks.block(head, "token", "token").copy_(log_probabilities(task, circuit, power).T)
+        blocks.block(head, "position", "position").copy_(_choose(parents, allow, forbid))
 
 
-def set_second_layer(model: Blocks, circuit: Circuit) -> None:
-    r"""Head h gathers from the positions i - o with $c(o) = h$ that a transition has made (paper, "Second layer").
+def write_second_layer(blocks: Blocks, circuit: Circuit) -> None:
+    r"""Make head h gather from the positions i - o with $c(o) = h$ that a transition has made ("Second layer").
+
+    c(o) is the head of offset o, `circuit.head_of_offset`.
 
     Position n carries $\tilde p_{n,k}$ at index n - k, so what head h gathers of 1.1/position has $\tilde p_{i-o,k}$ at
     index i - o - k. Two of them share an index only if o + k = o' + k', that is if two offsets of the head differ by a
-    difference of two lags, which the colouring c rules out: nothing mixes.
+    difference of two lags, which c rules out: nothing mixes.
 
     Without a sink the n_h(i) allowed keys have the weight 1/n_h(i) each; a row with none of them is uniform over the
     past, which spoils the first rows. With a sink, position 0 is allowed too, with $C - n_h(i)$ times the weight of a
@@ -65,49 +77,46 @@ def set_second_layer(model: Blocks, circuit: Circuit) -> None:
     number of transitions head h will ever see (evidence "sum") or that all heads see from here (evidence "mean").
     """
     allow, forbid = mask_levels(circuit)
-    gap = _gaps(circuit.length)
-    made = torch.arange(circuit.length)[None, :] >= circuit.max_lag
-    colour = _colours(gap, circuit)
-    for head in range(circuit.heads):
-        scores = _choose(made & (gap >= 0) & (colour == head), allow, forbid)
+    for head, keys in enumerate(_keys(circuit)):
+        scores = _choose(keys, allow, forbid)
         if circuit.sink:
-            capacity = _capacity(circuit)[:, head]
-            missing = torch.where(capacity > 0, capacity - circuit.counts()[:, head], 1)
+            sink_total = _sink_total(circuit)[:, head]
+            missing = torch.where(sink_total > 0, sink_total - circuit.counts()[:, head], 1)
             scores[:, 0] = torch.where(missing > 0, allow + missing.clamp_min(1).to(torch.float64).log(), forbid)
-        model.block(f"2.{head + 1}", "position", "position").copy_(scores)
+        blocks.block(f"2.{head + 1}", "position", "position").copy_(scores)
 
 
-def set_third_layer(model: Blocks, task: Task, circuit: Circuit) -> None:
-    r"""Position i attends to the tokens i - k + 1 that each lag would copy, by the evidence for k ("Third layer").
+def write_third_layer(blocks: Blocks, task: Task, circuit: Circuit) -> None:
+    r"""Make position i attend to the tokens i - k + 1 that each lag would copy, by the evidence for k ("Third layer").
 
     The position block allows $i - j + 1 \in \mathcal K$; the blocks B add the evidence to the allowed pairs.
     """
     allow, forbid = mask_levels(circuit)
     gap = _gaps(circuit.length)
-    scores = _choose(_any_equal(gap + 1, list(circuit.lags)), allow, forbid)
+    scores = _choose(_is_lag(gap + 1, circuit), allow, forbid)
     if circuit.prior:
         for lag, probability in zip(circuit.lags, task.lag_prior.tolist(), strict=True):
             scores[gap + 1 == lag] += math.log(probability)
     if circuit.third == "position":
-        _read_by_position(model, circuit, scores)
+        _read_by_position(blocks, circuit, scores)
     elif circuit.third == "mask":
-        _read_by_mask(model, circuit)
+        _read_by_mask(blocks, circuit)
     else:
-        _read_from_key(model, circuit)
-    model.block("3.1", "position", "position").copy_(scores)
+        _read_from_key(blocks, circuit)
+    blocks.block("3.1", "position", "position").copy_(scores)
 
 
-def set_readout(model: Blocks, task: Task, circuit: Circuit, readout: str = "probability") -> None:
-    r"""$P^\top$ on the copied token: $\sum_k w_k e_{s_{i-k+1}}$ becomes $\sum_k w_k P_{s_{i-k+1},\cdot}$.
+def write_readout(blocks: Blocks, task: Task, circuit: Circuit, readout: str = "probability") -> None:
+    r"""Put $P^\top$ on the copied token, so that $\sum_k w_k e_{s_{i-k+1}}$ becomes $\sum_k w_k P_{s_{i-k+1},\cdot}$.
 
     As logits it is $\log P^\top$ (the paper's footnote): then softmax gives a row of P where one token is copied whole.
     """
     P = task.P if readout == "probability" else log_probabilities(task, circuit)
-    model.readout_block("3.1/token").copy_(P.T)
+    blocks.readout_block("3.1/token").copy_(P.T)
 
 
-def _read_by_position(model: Blocks, circuit: Circuit, scores: Float[Tensor, "query key"]) -> None:
-    r"""$B^{(3,h)}_{m,j} = b_h\,[c(j - 1 - m) = h]$ between what head h gathered, at the query, and the key's position.
+def _read_by_position(blocks: Blocks, circuit: Circuit, scores: Float[Tensor, "query key"]) -> None:
+    r"""Put $B^{(3,h)}_{m,j} = b_h\,[c(j - 1 - m) = h]$ between what head h gathered, at the query, and the key's place.
 
     At the allowed key j = i - k + 1 the index m = i - k - o is counted for just the offsets $o \in C_h$, o >= 0, and
     it holds $\tilde p_{i-o,k}$ and nothing else: any other $\tilde p_{i-o',k'}$ there would have o' + k' = o + k. So
@@ -119,38 +128,40 @@ def _read_by_position(model: Blocks, circuit: Circuit, scores: Float[Tensor, "qu
     first-layer heads of opposite sign it cancels by itself.)
     """
     index, key = torch.arange(circuit.length)[:, None], torch.arange(circuit.length)[None, :]
-    colour = _colours(key - 1 - index, circuit)
-    if circuit.sink or not one_residue_a_head(circuit.colours):
-        colour = torch.where(index <= key - 1, colour, -1)
-    capacity, counts = _capacity(circuit).to(torch.float64), circuit.counts()
+    head_at = circuit.heads_at(key - 1 - index)
+    if circuit.sink or not one_residue_each(circuit.head_of_offset):
+        head_at = torch.where(index <= key - 1, head_at, -1)
+    sink_total, counts = _sink_total(circuit).to(torch.float64), circuit.counts()
     for head, b in enumerate(_head_strengths(circuit)):
-        B = _choose(colour == head, b, 0.0)
+        B = _choose(head_at == head, b, 0.0)
         if circuit.symmetric:
-            model.block("3.1", f"2.{head + 1}/1.1/position", "position").copy_(B / 2)
-            model.block("3.1", f"2.{head + 1}/1.2/position", "position").copy_(-B / 2)
+            blocks.block("3.1", f"2.{head + 1}/1.1/position", "position").copy_(B / 2)
+            blocks.block("3.1", f"2.{head + 1}/1.2/position", "position").copy_(-B / 2)
             continue
-        model.block("3.1", f"2.{head + 1}/1.1/position", "position").copy_(B)
+        blocks.block("3.1", f"2.{head + 1}/1.1/position", "position").copy_(B)
         if circuit.sink:
-            at_sink = torch.where(capacity > 0, 1 - counts / capacity.clamp_min(1), 1.0)[:, head]  # a row each
-            scores -= b * at_sink[:, None] * (colour[0] == head)
+            at_sink = torch.where(sink_total > 0, 1 - counts / sink_total.clamp_min(1), 1.0)[:, head]  # a row each
+            scores -= b * at_sink[:, None] * (head_at[0] == head)
 
 
-def _read_by_mask(model: Blocks, circuit: Circuit) -> None:
-    r"""$B^{(3)}_{m,m'} = b\,[(m - m') \bmod R = R - 1]$ between what head h gathered and its attention at the key.
+def _read_by_mask(blocks: Blocks, circuit: Circuit) -> None:
+    r"""Put $B^{(3)}_{m,m'} = b\,[(m - m') \bmod R = R - 1]$ between what head h gathered and its attention at the key.
 
     R is the period. Head h takes one residue, so at the key j its attention lies on positions m' of one residue
     modulo R, that of j - r_h, and sums to 1: B turns it into the indicator of the indices m of residue j - 1 - r_h.
     At j = i - k + 1 these are the m = i - k - o with $o \in C_h$: the same sum as in the positional form.
     """
     index, place = torch.arange(circuit.length)[:, None], torch.arange(circuit.length)[None, :]
-    period = len(circuit.colours)
+    period = len(circuit.head_of_offset)
     for head, b in enumerate(_head_strengths(circuit)):
         B = _choose((index - place) % period == period - 1, b, 0.0)
-        model.block("3.1", f"2.{head + 1}/1.1/position", f"2.{head + 1}/position").copy_(B)
+        blocks.block("3.1", f"2.{head + 1}/1.1/position", f"2.{head + 1}/position").copy_(B)
 
 
-def _read_from_key(model: Blocks, circuit: Circuit) -> None:
-    r"""Two lags, one head: $B_{i,m} = \pm\beta$, plus if $(i - m + 1 - 2 \bar k) \bmod 2d < d = \hat k - \bar k$.
+def _read_from_key(blocks: Blocks, circuit: Circuit) -> None:
+    r"""Put $B_{i,m} = \pm\beta$ between the query's position and what the one head of two lags gathered at the key.
+
+    It is plus if $(i - m + 1 - 2 \bar k) \bmod 2d < d = \hat k - \bar k$.
 
     It meets what the head gathered at the *key* j = i - k + 1: $\tilde p_{j-o,k'}$ at index m = j - o - k', where $i
     - m + 1 - 2\bar k = o + (k - \bar k) + (k' - \bar k)$. The head takes $o \bmod 2d < d$; each of the brackets is 0
@@ -161,33 +172,39 @@ def _read_from_key(model: Blocks, circuit: Circuit) -> None:
     d = circuit.lags[1] - circuit.lags[0]
     plus = (query - index + 1 - 2 * circuit.lags[0]) % (2 * d) < d
     B = _choose(plus, circuit.beta, -circuit.beta) * (index < query)
-    model.block("3.1", "position", "2.1/1.1/position").copy_(B)
+    blocks.block("3.1", "position", "2.1/1.1/position").copy_(B)
 
 
 def _head_strengths(circuit: Circuit) -> list[float]:
-    """The factor of each head's B that makes its sum count as the circuit says, whatever weight a key has in it."""
+    """Return b_h, the factor with which each head's sum counts as the circuit says, whatever weight a key has in it."""
     if circuit.evidence == "sum":
-        return [circuit.beta * int(c) for c in _capacity(circuit)[-1]]
+        return [circuit.beta * int(c) for c in _sink_total(circuit)[-1]]
     shares = [1.0] * circuit.heads if circuit.sink else circuit.shares()
     return [circuit.beta * share for share in shares]
 
 
 def key_weights(circuit: Circuit) -> Float[Tensor, "head query key"]:
-    """The second layer's attention as it is meant: a head's keys alike, the rest on the sink (0 if neither)."""
-    gap = _gaps(circuit.length)
-    colour = torch.where((gap >= 0) & (torch.arange(circuit.length) >= circuit.max_lag), _colours(gap, circuit), -1)
-    keys = torch.stack([(colour == head).to(torch.float64) for head in range(circuit.heads)])
+    """Return the second layer's attention as it is meant: a head's keys alike, the rest on the sink (0 if neither)."""
+    keys = _keys(circuit).to(torch.float64)
     counts = circuit.counts().T[:, :, None]
     if not circuit.sink:
         return keys / counts.clamp_min(1)
-    capacity = _capacity(circuit).T[:, :, None]
-    weights = keys / capacity.clamp_min(1)
+    sink_total = _sink_total(circuit).T[:, :, None]
+    weights = keys / sink_total.clamp_min(1)
     weights[:, :, 0] = 1 - weights.sum(dim=-1)
     return weights
 
 
-def _capacity(circuit: Circuit) -> Int[Tensor, "time head"]:
-    """C: a head that sees n transitions gives its sink C - n times a transition's weight."""
+def _keys(circuit: Circuit) -> Bool[Tensor, "head query key"]:
+    """Tell which keys each second-layer head takes: those of its offsets that a transition has made."""
+    gap = _gaps(circuit.length)
+    made = torch.arange(circuit.length) >= circuit.max_lag
+    head_at = torch.where((gap >= 0) & made, circuit.heads_at(gap), -1)
+    return head_at == torch.arange(circuit.heads)[:, None, None]
+
+
+def _sink_total(circuit: Circuit) -> Int[Tensor, "time head"]:
+    """Return C: a head that sees n transitions gives its sink C - n times a transition's weight."""
     counts = circuit.counts()
     if circuit.evidence == "sum":
         return counts[-1].clamp_min(1).expand_as(counts)
@@ -195,19 +212,14 @@ def _capacity(circuit: Circuit) -> Int[Tensor, "time head"]:
 
 
 def _gaps(length: int) -> Int[Tensor, "query key"]:
-    """Query minus key."""
+    """Return query minus key."""
     return torch.arange(length)[:, None] - torch.arange(length)[None, :]
 
 
 def _choose(where: Bool[Tensor, "row column"], yes: float, no: float) -> Float[Tensor, "row column"]:
-    """In float64: torch.where makes float32 of two plain numbers."""
+    """Return one of two numbers at each place, in float64; torch.where would make it float32."""
     return torch.full(where.shape, no, dtype=torch.float64).masked_fill(where, yes)
 
 
-def _any_equal(values: Int[Tensor, "query key"], wanted: list[int]) -> Bool[Tensor, "query key"]:
-    return torch.isin(values, torch.tensor(wanted))
-
-
-def _colours(offsets: Int[Tensor, "row column"], circuit: Circuit) -> Int[Tensor, "row column"]:
-    """The head of each offset, continued periodically to negative ones."""
-    return torch.tensor(circuit.colours)[offsets % len(circuit.colours)]
+def _is_lag(values: Int[Tensor, "query key"], circuit: Circuit) -> Bool[Tensor, "query key"]:
+    return torch.isin(values, torch.tensor(circuit.lags))

@@ -1,46 +1,69 @@
-"""Is the circuit in the weights? Run them and compare every layer with the closed form."""
+"""Is the circuit in the weights? `verify` runs them and compares every layer with the closed form.
+
+Bounds and tolerances are computed here, from the circuit's choices, the task and the number format: nothing of the kind
+is read from a file.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.checks import DTYPES, dtype_name
+from sih.construction.bayes import ROUNDING, certified, certified_bound
 from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights
+from sih.construction.specs import option_names
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.offsets import attention_at
-from sih.models.sites import Trace
 from sih.predictors import lag_posterior, mixture
 from sih.task import Task, sample
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What was compared, on what, and how far off the worst of it was."""
+class Comparison:
+    """Says how far one value of the pass is from its closed form, and where it is furthest."""
 
-    errors: dict[str, float]
-    """The largest error of each thing compared."""
-    where: dict[str, str]
-    """Where it was: which sequence, which position."""
+    site: str
+    """The value's name in a trace: "2.1/attention", "2.1/1.1/position", "output"."""
+    first: int
+    """Positions from here on (0-based) are claimed and were compared."""
+    error: float
+    sequence: int
+    kind: str
+    """Which kind of sequence that one is."""
+    position: int
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Says what was compared, on what, and how far off the worst of it was."""
+
+    comparisons: tuple[Comparison, ...]
     tolerance: float
-    first_row: int
-    """Positions from here on (0-based) are claimed and were compared; for layers 1 and 2, all that the circuit uses."""
+    """How far rounding may move an attention weight from the closed form."""
+    first_exact_position: int
     posterior_error: float | None
     """Largest difference of a weight from the exact posterior, for the target "bayes"; `bound` is what is certified."""
     bound: float | None
     sequences: dict[str, int]
-    settings: dict[str, Any]
+    dtype: str
+
+    @property
+    def worst(self) -> Comparison:
+        return max(self.comparisons, key=lambda found: found.error)
 
     @property
     def max_error(self) -> float:
-        return max(self.errors.values())
+        return self.worst.error
 
     @property
     def ok(self) -> bool:
@@ -48,25 +71,28 @@ class Verification:
         return self.max_error <= self.tolerance and within
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON."""
         return {**asdict(self), "max_error": self.max_error, "ok": self.ok}
 
 
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Holds what the closed form says of one value of the pass, from position `first` on."""
+
+    site: str
+    first: int
+    value: Float[Tensor, "batch time _"]
+
+
 def verify(
-    model: DisentangledTransformer,
-    task: Task,
-    *,
-    circuit: Circuit | None = None,
-    size: int = 16,
-    rng: torch.Generator | None = None,
+    model: DisentangledTransformer, task: Task | None = None, *, size: int = 16, rng: torch.Generator | None = None
 ) -> Verification:
     """Compare attention, stream and prediction of a constructed model with the closed form of its circuit.
 
-    On `size` sequences of the task and on adversarial ones (constant, cycling, least likely steps, coin tosses). A
-    model that was loaded has no `circuit` of its own: give the one it was saved with.
+    The model runs on `size` sequences of the task and on adversarial ones (constant, cycling, least likely steps, coin
+    tosses). The circuit, and the task unless it is given, are those that the model carries.
     """
-    circuit = circuit if circuit is not None else getattr(model, "circuit", None)
-    if circuit is None:
-        raise ValueError("a model that was loaded does not know its circuit; give it: verify(model, task, circuit=...)")
+    circuit, task = carried(model, task)
     _check_fit(model, task, circuit)
     rng = rng if rng is not None else torch.Generator().manual_seed(0)
     named = {"of the task": sample(task, size, rng=rng).tokens, **adversarial(task, rng)}
@@ -74,54 +100,70 @@ def verify(
     kinds = [kind for kind, rows in named.items() for _ in range(len(rows))]
     with torch.no_grad():
         trace = model.trace(tokens)
-        prediction = model.predict(tokens).double()
-    expected = _expected(tokens, task, circuit)
+    first, dtype = circuit.first_exact_position, DTYPES[model.config.dtype]
     weights = circuit_weights(tokens, task, circuit)
-    found = _found(trace, circuit)
+    expected = [*_expected_before_the_last_layer(tokens, task, circuit)]
+    expected.append(Expected("3.1/attention", first, _at_offsets(weights, [lag - 1 for lag in circuit.lags])))
     if model.config.readout == "probability":
-        expected["prediction"] = mixture(weights, tokens, task)
-        found["prediction"] = prediction
-    errors, where = {}, {}
-    for name, value in expected.items():
-        first = _first_row(name, circuit)
-        gap = torch.nan_to_num((found[name] - value).abs(), nan=torch.inf)[:, first:].amax(dim=-1)
-        row, position = divmod(int(gap.argmax()), gap.shape[1])
-        errors[name] = gap.max().item()
-        where[name] = f"sequence {row} ({kinds[row]}), position {position + first}"
+        expected.append(Expected("output", first, mixture(weights, tokens, task)))
     posterior_error = None
-    if circuit.target == "bayes":
-        exact = lag_posterior(tokens, task)[:, circuit.first_row :]
-        read = attention_at(found["layer 3 attention"], [lag - 1 for lag in circuit.lags])
-        posterior_error = (read[:, circuit.first_row :] - exact).abs().max().item()
+    if circuit.prior:
+        read = attention_at(trace["3.1/attention"].double(), [lag - 1 for lag in circuit.lags])
+        posterior_error = (read - lag_posterior(tokens, task))[:, first:].abs().max().item()
     return Verification(
-        errors=errors,
-        where=where,
-        tolerance=circuit.rounding,
-        first_row=circuit.first_row,
+        comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
+        tolerance=rounding(circuit, task, dtype),
+        first_exact_position=first,
         posterior_error=posterior_error,
-        bound=circuit.bound,
+        bound=certified_bound(circuit, task, dtype),
         sequences={kind: len(rows) for kind, rows in named.items()},
-        settings={
-            "dtype": model.config.dtype,
-            **{name: getattr(circuit, name) for name in ("lam", "beta", "temper", "third", "evidence", "heads")},
-        },
+        dtype=model.config.dtype,
     )
+
+
+def carried(model: DisentangledTransformer, task: Task | None = None) -> tuple[Circuit, Task]:
+    """Return the circuit that a model carries, and the task: the one given or the one that its notes hold."""
+    try:
+        circuit = Circuit.from_dict(model.notes["circuit"]) if model.circuit is None else model.circuit
+        return circuit, Task(**model.notes["task"]) if task is None else task
+    except KeyError as missing:
+        raise ValueError(f"the model does not know its {missing.args[0]}; one made by `sih.construct` does") from None
+    except TypeError as error:
+        raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
+
+
+def rounding(circuit: Circuit, task: Task, dtype: torch.dtype) -> float:
+    """Return how far rounding may move an attention weight from the closed form: a margin, not a theorem.
+
+    It is `ROUNDING` units in the last place of the largest score, and the digits that the first layer's probabilities
+    lose beside a mask of strength lam.
+    """
+    certificate = certified(circuit, task, dtype)
+    if certificate is not None:
+        return certificate.rounding
+    unit, strength = torch.finfo(dtype).eps / 2, circuit.strength()
+    lost = 0.0 if circuit.sink else circuit.lam * strength
+    return math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit
 
 
 def error_table(
     task: Task,
     *,
+    target: str = "paper",
     lams: Sequence[float] = (100.0, 500.0, 5000.0),
     betas: Sequence[float] = (1.0, 100.0, 1000.0),
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """The largest error over masks, temperatures and number formats; None where `construct` refuses the masks."""
+    """List the largest error over masks, temperatures and number formats; None where `construct` refuses the masks.
+
+    A circuit that sets its own temperature has one line for each strength of the masks, with beta None.
+    """
     rows: list[dict[str, Any]] = []
-    for dtype, beta, lam in itertools.product(dtypes, betas, lams):
-        row: dict[str, Any] = {"dtype": str(dtype).removeprefix("torch."), "lam": lam, "beta": beta, "max_error": None}
+    for dtype, beta, lam in itertools.product(dtypes, betas if "beta" in option_names(target) else (None,), lams):
+        row: dict[str, Any] = {"dtype": dtype_name(dtype), "lam": lam, "beta": beta, "max_error": None}
         try:
-            model = construct(task, lam=lam, beta=beta, dtype=dtype, **options)
+            model = construct(task, target=target, lam=lam, beta=beta, dtype=dtype, **options)
         except ValueError as refusal:
             row["refused"] = str(refusal)
         else:
@@ -132,7 +174,7 @@ def error_table(
 
 
 def adversarial(task: Task, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
-    """Sequences that chance would hardly draw; only possible ones, where P has zeros."""
+    """Make sequences that chance would hardly draw; only possible ones, where P has zeros."""
     length, states = task.length, task.num_states
     rows: dict[str, Tensor] = {}
     if (task.P > 0).all():
@@ -150,62 +192,46 @@ def adversarial(task: Task, rng: torch.Generator) -> dict[str, Int[Tensor, "batc
     return rows
 
 
-def _expected(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> dict[str, Tensor]:
-    """Every layer's attention as the closed form has it, and the evidence where it is stored."""
-    size, time = tokens.shape
-    expected: dict[str, Tensor] = {}
-    stored = []
-    for head, sign in (("1.1", 1.0), ("1.2", -1.0)) if circuit.symmetric else (("1.1", 1.0),):
-        p = normalised(tokens, task, circuit, sign * circuit.temper)
-        first = torch.zeros((size, time, time), dtype=torch.float64)
-        for j, lag in enumerate(circuit.lags):
-            positions = torch.arange(circuit.max_lag, time)
-            first[:, positions, positions - lag] = p[:, circuit.max_lag :, j]
-        expected[f"layer 1 attention {head}"] = first
-        stored.append((head, first))
-    for index, keys in enumerate(key_weights(circuit), 1):
-        gathered = keys[:time, :time].expand(size, -1, -1)
-        expected[f"layer 2 attention 2.{index}"] = gathered
-        for source, first in stored:
-            holds = first.clone()
+def _compare(found: Float[Tensor, "batch time _"], expected: Expected, kinds: Sequence[str]) -> Comparison:
+    gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, expected.first :].amax(dim=-1)
+    row, position = divmod(int(gap.argmax()), gap.shape[1])
+    return Comparison(expected.site, expected.first, gap.max().item(), row, kinds[row], position + expected.first)
+
+
+def _expected_before_the_last_layer(
+    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit
+) -> Iterator[Expected]:
+    """Say what the first two layers attend to, and what the second gathers of the first.
+
+    The first layer is claimed where transitions are, a head of the second where it has a key.
+    """
+    stored = {}
+    for source, power in circuit.exponents.items():
+        stored[source] = _at_offsets(normalised(tokens, task, circuit, power), circuit.lags)
+        yield Expected(f"{source}/attention", circuit.max_lag, stored[source])
+    for head, keys in enumerate(key_weights(circuit)):
+        first = 0 if circuit.sink else circuit.max_lag + circuit.head_of_offset.index(head)
+        gathered = keys.expand(len(tokens), -1, -1)
+        yield Expected(f"2.{head + 1}/attention", first, gathered)
+        for source, holds in stored.items():
+            holds = holds.clone()
             holds[:, 0, 0] = 1.0  # position 0 can attend only to itself; the sink
-            expected[f"stream 2.{index}/{source}/position"] = gathered @ holds
-    third = torch.zeros((size, time, time), dtype=torch.float64)
-    weights = circuit_weights(tokens, task, circuit)
-    for j, lag in enumerate(circuit.lags):
-        positions = torch.arange(lag - 1, time)
-        third[:, positions, positions - lag + 1] = weights[:, positions, j]
-    expected["layer 3 attention"] = third
-    return expected
+            yield Expected(f"2.{head + 1}/{source}/position", first, gathered @ holds)
 
 
-def _found(trace: Trace, circuit: Circuit) -> dict[str, Tensor]:
-    found = {}
-    firsts = ("1.1", "1.2") if circuit.symmetric else ("1.1",)
-    for head in firsts:
-        found[f"layer 1 attention {head}"] = trace[f"{head}/attention"].double()
-    for index in range(1, circuit.heads + 1):
-        found[f"layer 2 attention 2.{index}"] = trace[f"2.{index}/attention"].double()
-        for source in firsts:
-            block = trace.stream(f"2.{index}/{source}/position").double()
-            found[f"stream 2.{index}/{source}/position"] = block[..., : block.shape[1]]
-    found["layer 3 attention"] = trace["3.1/attention"].double()
-    return found
-
-
-def _first_row(name: str, circuit: Circuit) -> int:
-    """From where on a layer is claimed: 1 where transitions are, 2 where its head has a key, 3 the circuit's own."""
-    if name.startswith("layer 1"):
-        return circuit.max_lag
-    if name.startswith(("layer 2", "stream")):
-        head = int(name.split("2.")[1].split("/")[0]) - 1
-        return 0 if circuit.sink else circuit.max_lag + circuit.colours.index(head)
-    return circuit.first_row
+def _at_offsets(weights: Float[Tensor, "batch time lag"], offsets: Sequence[int]) -> Float[Tensor, "batch time time"]:
+    """Spread weights of offsets over keys: query i pays weights[i, n] to the key i - offsets[n], if there is one."""
+    size, time, _ = weights.shape
+    out = weights.new_zeros((size, time, time))
+    for index, offset in enumerate(offsets):
+        queries = torch.arange(offset, time)
+        out[:, queries, queries - offset] = weights[:, queries, index]
+    return out
 
 
 def _check_fit(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
     shape = (model.config.num_states, model.config.length, model.config.heads)
-    heads = (2 if circuit.symmetric else 1, circuit.heads, 1)
+    heads = circuit.model_heads
     if (task.lags, task.length) != (circuit.lags, circuit.length) or shape != (task.num_states, task.length, heads):
         raise ValueError(
             f"model, task, circuit do not fit: the model has {shape[0]} states, length {shape[1]}, heads {shape[2]}, "

@@ -112,7 +112,7 @@ def compute(config: Config, store: RunStore) -> Maps:
             runs.remove(run)
     tokens = sequence_of_lag(task, config.true_lag, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
     built = reference_model(task, max((run.config.heads[1] for run in runs), default=None))
-    first = built.circuit.first_row
+    first = built.circuit.first_exact_position
     wanted = [layer.double() for layer in built.trace(tokens).attention]
     rows = []
     with torch.no_grad():

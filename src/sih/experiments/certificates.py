@@ -86,8 +86,8 @@ def compute(config: Config) -> Errors:
                     "two-lags" in options.values() and len(lags) != 2
                 ):
                     continue
-                lam = None if "bayes" in options.values() else config.lam
-                model = construct(task, lam=lam, beta=config.beta, **options)
+                lam, beta = (None, None) if "bayes" in options.values() else (config.lam, config.beta)
+                model = construct(task, lam=lam, beta=beta, **options)
                 found = verify(model, task, size=config.sequences, rng=rng)
                 worst[name] = max(worst.get(name, 0.0), found.max_error)
                 if found.posterior_error is not None:

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.analysis.reference_circuit import same_chains
-from sih.construction import ConstructedTransformer, circuit_weights, construct
+from sih.construction import circuit_weights, construct
 from sih.metrics import kl_to_truth
+from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import mixture
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -31,24 +32,25 @@ CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
 
 
-def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict[str, ConstructedTransformer]:
+def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict[str, DisentangledTransformer]:
     """Every circuit of `CIRCUITS` that the lags allow, at the paper's strengths; the Bayes-optimal one sets its own."""
+    strengths = {"lam": lam, "beta": beta}
     return {
-        name: construct(task, beta=beta, lam=None if options.get("target") == "bayes" else lam, **options)
+        name: construct(task, **(options if options.get("target") == "bayes" else strengths | options))
         for name, options in CIRCUITS.items()
         if options.get("target") != "two-lags" or len(task.lags) == 2
     }
 
 
 def circuit_law(
-    model: ConstructedTransformer, tokens: Int[Tensor, "batch time"], task: Task
+    model: DisentangledTransformer, tokens: Int[Tensor, "batch time"], task: Task
 ) -> Float[Tensor, "batch time state"]:
     """What the circuit's weights predict, some hundred times faster than by running them throughout.
 
-    From `circuit.first_row` on the weights equal their closed form up to `circuit.rounding` (`sih verify`). Before it
+    From `circuit.first_exact_position` on the weights equal their closed form up to rounding (`sih verify`). Before it
     they do not (docs/errata.md, 4), so there they are run: on the first few tokens, since they look only backwards.
     """
-    first = min(model.circuit.first_row, tokens.shape[1])
+    first = min(model.circuit.first_exact_position, tokens.shape[1])
     law = mixture(circuit_weights(tokens, task, model.circuit), tokens, task)
     if first:
         with torch.no_grad():

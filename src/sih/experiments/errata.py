@@ -17,9 +17,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.artifacts.record_json import Saved
-from sih.construction import ConstructedTransformer, circuit_weights, construct
+from sih.construction import circuit_weights, construct
 from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, task
 from sih.figures import style
+from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import mixture
 from sih.task import Task, sample
 
@@ -140,12 +141,12 @@ def _masked(config: Config, number: int, title: str, head: str, allowed: list[Te
 
 
 def _compared(
-    config: Config, number: int, title: str, kind: str, pairs: list[tuple[Tensor, ConstructedTransformer]], chain: Task
+    config: Config, number: int, title: str, kind: str, pairs: list[tuple[Tensor, DisentangledTransformer]], chain: Task
 ) -> Erratum:
     """Two versions of a matrix, each with the circuit that has it in its weights."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
-    return _erratum(number, title, kind, list(matrices), models[0].circuit.first_row + 1, errors)
+    return _erratum(number, title, kind, list(matrices), models[0].circuit.first_exact_position + 1, errors)
 
 
 def _erratum(number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]) -> Erratum:
@@ -154,11 +155,11 @@ def _erratum(number: int, title: str, kind: str, matrices: list[Tensor], first: 
     return Erratum(number, title, kind, printed, corrected, first, wrong, right)
 
 
-def failure(model: ConstructedTransformer, tokens: Tensor, chain: Task) -> Tensor:
+def failure(model: DisentangledTransformer, tokens: Tensor, chain: Task) -> Tensor:
     """The largest total variation of the prediction from the closed form, at each position from the first claimed."""
     expected = mixture(circuit_weights(tokens, chain, model.circuit), tokens, chain)
     distance = (model.predict(tokens) - expected).abs().sum(dim=-1) / 2
-    return distance[:, model.circuit.first_row :].amax(dim=0)
+    return distance[:, model.circuit.first_exact_position :].amax(dim=0)
 
 
 def _tokens(config: Config, chain: Task) -> Tensor:

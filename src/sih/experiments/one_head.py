@@ -112,7 +112,7 @@ class MixingHead(torch.nn.Module):
     @torch.no_grad()
     def start_at_the_circuit(self, temper: float = 0.05) -> None:
         """The Bayes circuit on the offsets that one head can keep apart, and a little of the others."""
-        taken = torch.tensor([self.frame.head_of(o) == 0 for o in range(self.task.length)])
+        taken = self.frame.heads_at(torch.arange(self.task.length)) == 0
         self.attend.copy_(torch.where(taken, math.log(math.e - 1), -4.0))  # softplus: 1 and 0.02
         self.read.zero_()
         self.read[torch.arange(self.task.length)[taken] + 1 + self.span] = 1.0

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.artifacts.record_json import Saved
-from sih.construction import least_heads
+from sih.construction import heads_needed
 from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,
@@ -126,7 +126,7 @@ def compute(config: Config, store: RunStore) -> Data:
 def name_of(run: Run) -> str:
     """The curve a model belongs to: as many second-layer heads as the circuit needs (one for two lags), or one."""
     lags, heads = run.config.lags, run.config.heads
-    enough = 1 if len(lags) == 2 else least_heads(lags).heads
+    enough = heads_needed(lags)
     if heads not in ((1, enough, 1), (1, 1, 1)):
         raise ValueError(
             f"for the lags {lags} this figure has the heads (1, {enough}, 1) or one; {run.name} has {heads}"

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.artifacts.record_json import Saved
-from sih.construction import least_heads
+from sih.construction import heads_needed
 from sih.figures import style
 from sih.figures.kl_curves import braces, not_shipped
 from sih.runs.run_store import RunStore
@@ -77,7 +77,7 @@ def place(config: TrainConfig) -> tuple[str, str]:
     """The panel a run belongs to, and its name there."""
     lags, heads = braces(config.lags), f"[{','.join(map(str, config.heads))}]"
     seed = f", seed {config.seed}" if config.seed else ""
-    enough = (1, 1 if len(config.lags) == 2 else least_heads(config.lags).heads, 1)
+    enough = (1, heads_needed(config.lags), 1)
     flagship = TrainConfig()
     if config.model == "disentangled":
         return "disentangled", f"{lags} {heads}{seed}"

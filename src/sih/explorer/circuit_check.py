@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from sih.checks import FieldError
 from sih.construction import Circuit, construct, verify
-from sih.explorer.state import FieldError, State
-from sih.explorer.view import plan_circuit
+from sih.explorer.state import State
+from sih.explorer.view import resolve
 from sih.task import Task
 
 QUICK = 1_300_000
@@ -25,7 +26,7 @@ def verdict(state: State, index: int) -> dict[str, Any]:
     choice, task = state.models[index], state.task()
     if choice.kind == "trained":
         raise FieldError(f"models.{index}", "a trained model has no certificate: it follows no closed form")
-    circuit = plan_circuit(f"models.{index}", choice, task)
+    circuit = resolve(f"models.{index}", choice, task)
     options = tuple(sorted(choice.options().items()))
     rows = tuple(map(tuple, task.P.tolist()))
     return _verified(rows, task.lags, checked_length(circuit, task), options)
@@ -33,9 +34,9 @@ def verdict(state: State, index: int) -> dict[str, Any]:
 
 def checked_length(circuit: Circuit, task: Task) -> int:
     """The length shown, or the longest whose third layer has no more than `QUICK` weights; past the first rows."""
-    paths = (3 if circuit.symmetric else 2) * (1 + circuit.heads)
+    paths = (1 + circuit.model_heads[0]) * (1 + circuit.heads)
     longest = int(QUICK**0.5 / paths) - task.num_states
-    return min(task.length, max(longest, circuit.first_row + 8))
+    return min(task.length, max(longest, circuit.first_exact_position + 8))
 
 
 @lru_cache(maxsize=256)
@@ -50,7 +51,7 @@ def _verified(
         "tolerance": found.tolerance,
         "posterior_error": None if found.posterior_error is None else min(found.posterior_error, HUGE),
         "bound": found.bound,
-        "first_row": found.first_row,
+        "first_exact_position": found.first_exact_position,
         "sequences": sum(found.sequences.values()),
         "length": length,
     }

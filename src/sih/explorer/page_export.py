@@ -17,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sih.checks import FieldError
 from sih.explorer.circuit_check import verdict
 from sih.explorer.python_snippet import snippet
 from sih.explorer.shelf import Shelf
-from sih.explorer.state import CIRCUITS, FieldError, ModelChoice, State, choice_json, to_json
-from sih.explorer.view import make_view, plan_circuit
+from sih.explorer.state import SHOWN, ModelChoice, State, choice_json, to_json
+from sih.explorer.view import make_view, resolve
 from sih.explorer.view_bytes import pack
 from sih.files import atomic_write
 from sih.runs.run_store import RunStore
@@ -70,9 +71,9 @@ def fitting(state: State, shelf: Shelf) -> list[ModelChoice]:
     """The state's own model, then the others that can be shown for its task; of two that are one circuit, the first."""
     task = state.task()
     found, circuits = [], []
-    for choice in (state.models[0], *(ModelChoice(kind) for kind in CIRCUITS)):
+    for choice in (state.models[0], *(ModelChoice(kind) for kind in SHOWN)):
         with suppress(FieldError):
-            circuit = plan_circuit("models.0", choice, task)
+            circuit = resolve("models.0", choice, task)
             if circuit not in circuits:
                 circuits.append(circuit)
                 found.append(choice)

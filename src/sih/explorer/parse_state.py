@@ -14,15 +14,15 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
+from sih.checks import FieldError
 from sih.explorer.state import (
-    CIRCUITS,
     LAGS,
     LENGTH,
     PRESETS,
     RANDOM,
     SEED,
+    SHOWN,
     STATES,
-    FieldError,
     Matrix,
     ModelChoice,
     State,
@@ -117,7 +117,7 @@ def _models(value: object) -> tuple[ModelChoice, ...]:
 def _model(where: str, value: object) -> ModelChoice:
     given = _entries(where, value, ModelChoice)
     kind, evidence, name = given.get("kind", "paper"), given.get("evidence", "mean"), given.get("name")
-    kinds = (*CIRCUITS, "trained")
+    kinds = (*SHOWN, "trained")
     if kind not in kinds:
         raise FieldError(where, f"the model is one of {', '.join(kinds)}; got {_short(kind)}")
     if evidence not in ("mean", "sum"):

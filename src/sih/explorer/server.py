@@ -17,12 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sih.checks import FieldError
 from sih.explorer.circuit_check import verdict
 from sih.explorer.guard import Guard, RefusedError, read_json, refusal
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
 from sih.explorer.shelf import Shelf
-from sih.explorer.state import CIRCUITS, FieldError
+from sih.explorer.state import SHOWN
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
 from sih.models.kernels.threads import limited_threads
@@ -67,7 +68,7 @@ def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
         return Response(snippet(read_state(body)), media_type="text/plain")
 
     async def models(request: Request) -> Response:
-        return _json({"circuits": CIRCUITS, "trained": shelf.describe()})
+        return _json({"circuits": list(SHOWN), "trained": shelf.describe()})
 
     routes = [
         Route("/api/models", models),

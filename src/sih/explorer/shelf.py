@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from sih.explorer.state import FieldError
+from sih.checks import FieldError
 from sih.models.base import Model
 from sih.runs.run_store import RunStore
 from sih.task import Task

@@ -1,4 +1,4 @@
-"""The state of the page: what is drawn, with which models. `reading.py` makes one from JSON, checked."""
+"""The state of the page: what is drawn, with which models. `parse_state.py` makes one from JSON, checked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Generator
 
+from sih.checks import FieldError
+from sih.construction import CIRCUITS
 from sih.markov import (
     as_transition_matrix,
     random_doubly_stochastic,
@@ -27,15 +29,14 @@ RANDOM = {
 }
 PRESETS = {"sticky": 0, "cycle": 1}
 """Rows that give 0.8 to the state so many further on and share the rest."""
-CIRCUITS = ("paper", "mask", "position", "fewer", "two-lags", "bayes")
-
-
-class FieldError(ValueError):
-    """Bad input, and the entry of the state that it is about."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+SHOWN: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "mask": {"third": "mask"},
+    "position": {"third": "position"},
+    "fewer": {"heads": 1},
+    **{target: {"target": target} for target in CIRCUITS if target != "paper"},
+}
+"""The circuits that the page offers, and what each asks of `sih.construct` unless a slider says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """One of `CIRCUITS` with its sliders (None: as `sih.construct` has it), or a shipped model by name."""
+    """Chooses one of `SHOWN` with its sliders (None: as `sih.construct` has it), or a shipped model by name."""
 
     kind: str = "paper"
     name: str | None = None
@@ -71,20 +72,10 @@ class ModelChoice:
     evidence: str = "mean"
 
     def options(self) -> dict[str, Any]:
-        """The arguments of `sih.construct`, only those that are not its own defaults."""
-        chosen: dict[str, Any] = {}
-        if self.kind in ("two-lags", "bayes"):
-            chosen["target"] = self.kind
-        if self.kind in ("mask", "position"):
-            chosen["third"] = self.kind
-        if self.kind == "fewer" and self.heads is None:
-            chosen["heads"] = 1
-        for name in ("heads", "lam", "beta", "temper"):
-            if getattr(self, name) is not None:
-                chosen[name] = getattr(self, name)
-        if self.evidence != "mean":
-            chosen["evidence"] = self.evidence
-        return chosen
+        """Return the arguments of `sih.construct`, only those that are not its own defaults."""
+        sliders = {name: getattr(self, name) for name in ("heads", "lam", "beta", "temper")}
+        sliders["evidence"] = None if self.evidence == "mean" else self.evidence
+        return SHOWN[self.kind] | {name: value for name, value in sliders.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -16,10 +16,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction import Circuit, least_heads
-from sih.construction.build import plan
+from sih.checks import FieldError
+from sih.construction import Circuit, circuit_spec, least_heads, write
+from sih.construction.bayes import certified_bound
 from sih.explorer.shelf import Shelf
-from sih.explorer.state import FieldError, ModelChoice, State
+from sih.explorer.state import ModelChoice, State
 from sih.metrics import kl_to_truth
 from sih.models.base import Model
 from sih.models.disentangled import written as lean
@@ -86,7 +87,7 @@ def make_view(state: State, shelf: Shelf) -> View:
         "lag": int(batch.lags[0]),
         "P": task.P.tolist(),
         "stationary": task.stationary.tolist(),
-        "models": [_described(choice, done) for choice, done in zip(state.models, passes, strict=True)],
+        "models": [_described(choice, done, task) for choice, done in zip(state.models, passes, strict=True)],
     }
     return View(header, {name: array.numpy() for name, array in arrays.items()})
 
@@ -95,24 +96,19 @@ def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, "
     where = f"models.{index}"
     if choice.kind == "trained":
         return _run_trained(shelf.model(where, str(choice.name), task), tokens, task.lags)
-    circuit = plan_circuit(where, choice, task)
+    circuit = resolve(where, choice, task)
     done = lean.run(_written(_Key(task, circuit)), tokens)
     attention = torch.stack(list(done.attention.values()))
-    heads = (2 if circuit.symmetric else 1, circuit.heads, 1)
-    return Pass(heads, attention, _copied(done.log_attention, task.lags), done.law, {}, circuit)
+    return Pass(circuit.model_heads, attention, _copied(done.log_attention, task.lags), done.law, {}, circuit)
 
 
-def plan_circuit(where: str, choice: ModelChoice, task: Task) -> Circuit:
-    options = {"third": None, "heads": None, "sink": None, "lam": None, "temper": None, "symmetric": None}
+def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
+    """Return the circuit that a choice asks for; an error is about its slider, or about the choice as a whole."""
     try:
-        return plan(
-            task,
-            **{"target": "paper", "evidence": "mean", "beta": 100.0, "dtype": torch.float64, **options}
-            | choice.options(),
-        )
-    except ValueError as error:
-        named = next((name for name in ("lam", "beta", "temper") if str(error).startswith(name)), None)
-        raise FieldError(f"{where}.{named}" if named else where, str(error)) from error
+        return circuit_spec(**{"target": "paper", **choice.options()}).resolve(task, torch.float64)
+    except FieldError as error:
+        sliders = [entry.name for entry in fields(choice)]
+        raise FieldError(f"{where}.{error.field}" if error.field in sliders else where, str(error)) from error
 
 
 def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -156,16 +152,16 @@ def _copied(log_attention: Float[Tensor, "query key"], lags: tuple[int, ...]) ->
     return attention_at(log_attention.double(), [lag - 1 for lag in lags], absent=-torch.inf)
 
 
-def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
+def _described(choice: ModelChoice, done: Pass, task: Task) -> dict[str, Any]:
     if done.circuit is None:
         return {"kind": choice.kind, "name": choice.name, "heads": done.heads}
     circuit = done.circuit
-    shown = ("third", "lam", "beta", "temper", "evidence", "sink", "bound", "first_row")
+    shown = ("third", "head_of_offset", "lam", "beta", "temper", "evidence", "sink", "first_exact_position")
     return {
         "kind": choice.kind,
         "heads": done.heads,
         "least": least_heads(circuit.lags).heads,
-        "colours": circuit.colours,
+        "bound": certified_bound(circuit, task, torch.float64),
         **{name: getattr(circuit, name) for name in shown},
     }
 
@@ -186,4 +182,4 @@ class _Key:
 
 @lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
 def _written(key: _Key) -> lean.WrittenBlocks:
-    return lean.write(key.task, key.circuit)
+    return write(lean.WrittenBlocks(key.task.num_states, key.task.length), key.task, key.circuit)

@@ -70,6 +70,8 @@ class Model(nn.Module, ABC):
     config: ModelConfig
     notes: dict[str, Any]
     """Plain JSON about the model, saved beside its weights."""
+    circuit: Any = None
+    """The circuit that the weights follow, if `sih.construct` wrote them."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

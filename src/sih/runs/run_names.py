@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from sih.construction import least_heads
+from sih.construction import heads_needed
 from sih.runs.run import CONFIG, Run
 from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
@@ -42,7 +42,7 @@ def named(name: str) -> TrainConfig:
         raise ValueError(
             f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}"
         ) from None
-    enough = 1 if len(lags) == 2 else least_heads(lags).heads
+    enough = heads_needed(lags)
     changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, enough, 1), "seed": int(found["seed"] or 0)}
     if found["length"]:
         changes["length"] = int(found["length"])

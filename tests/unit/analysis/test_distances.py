@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import sih
+from sih import DisentangledTransformer
 from sih.analysis.distances import Agreement, compare, measured
 from sih.analysis.reference_circuit import Reference, run_reference
-from sih.construction import ConstructedTransformer
 
 
-def agreement(model: sih.Transformer | sih.DisentangledTransformer, built: Reference) -> Agreement:
+def agreement(model: sih.Transformer | DisentangledTransformer, built: Reference) -> Agreement:
     with torch.no_grad():
         trace = model.trace(built.batch.tokens)
     return compare(trace.attention, trace.scores, built)
@@ -23,11 +23,11 @@ def built(task: sih.Task, rng: torch.Generator) -> Reference:
 
 
 @pytest.fixture
-def model(task: sih.Task) -> ConstructedTransformer:
+def model(task: sih.Task) -> DisentangledTransformer:
     return sih.construct(task)
 
 
-def test_the_construction_agrees_with_itself(built: Reference, model: ConstructedTransformer) -> None:
+def test_the_construction_agrees_with_itself(built: Reference, model: DisentangledTransformer) -> None:
     found = agreement(model, built)
     assert found.variation == {layer: pytest.approx((0, 0), abs=1e-4) for layer in ("1", "2", "3")}
     assert found.correlation["lags"] == pytest.approx((1, 0), abs=1e-6)
@@ -40,13 +40,13 @@ def test_the_construction_agrees_with_itself(built: Reference, model: Constructe
     assert found.shares["selected"] == pytest.approx(found.shares["constructed"], abs=1e-4)
 
 
-def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, model: ConstructedTransformer) -> None:
+def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, model: DisentangledTransformer) -> None:
     """From the closed form of the circuit, a sequence at a time; the last position is not counted."""
     task, batch = built.task, built.batch
     found = agreement(model, built)
     weights = sih.circuit_weights(batch.tokens, task, model.circuit)
     posterior = sih.lag_posterior(batch.tokens, task)
-    first = model.circuit.first_row
+    first = model.circuit.first_exact_position
     for name, law in (("selected", weights), ("posterior", posterior)):
         own = [
             [law[n, i, task.lags.index(int(batch.lags[n]))].item() for i in range(first, task.length - 1)]
@@ -63,13 +63,13 @@ def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, mo
         assert found.selected_by_lag[str(k)][0] == pytest.approx(own_lag, abs=1e-4)
 
 
-def test_heads_in_another_order_make_no_difference(built: Reference, model: ConstructedTransformer) -> None:
+def test_heads_in_another_order_make_no_difference(built: Reference, model: DisentangledTransformer) -> None:
     before = agreement(model, built).variation["2"]
     model.A[1].data = model.A[1].data[[2, 0, 1]]
     assert agreement(model, built).variation["2"] == pytest.approx(before, abs=1e-6)
 
 
-def test_a_first_layer_that_looks_away_is_anticorrelated(built: Reference, model: ConstructedTransformer) -> None:
+def test_a_first_layer_that_looks_away_is_anticorrelated(built: Reference, model: DisentangledTransformer) -> None:
     model.block("1.1", "token", "token").neg_()
     found = agreement(model, built)
     assert found.correlation["lags"][0] == pytest.approx(-1, abs=1e-6)
@@ -79,7 +79,7 @@ def test_a_first_layer_that_looks_away_is_anticorrelated(built: Reference, model
 
 
 def test_a_model_of_zeros_is_as_far_as_uniform_attention(task: sih.Task, built: Reference) -> None:
-    flat = sih.DisentangledTransformer(task.num_states, task.length, (1, 3, 1), init="zeros")
+    flat = DisentangledTransformer(task.num_states, task.length, (1, 3, 1), init="zeros")
     found = agreement(flat, built)
     for layer in ("1", "2", "3"):
         assert found.variation[layer] == pytest.approx(found.uniform[layer], abs=1e-6)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from support.circuits import third_layer
 
 import sih
-from sih.construction import construct
-from sih.construction.bayes import best_tempering
+from sih.construction import circuit_weights, construct
+from sih.construction.bayes import best_tempering, certified_bound
 from sih.task import Task
 
 FIGURE_SETS = [(1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (3, 5, 7), (1, 2)]
@@ -22,8 +24,9 @@ def posterior_gap(task: Task, seed: int, **options: object) -> tuple[float, floa
         [sih.sample(task, 8, rng=rng).tokens, torch.randint(task.num_states, (4, task.length), generator=rng)]
     )
     gap = third_layer(model, tokens) - sih.lag_posterior(tokens, task)
-    assert model.circuit.bound is not None
-    return gap[:, task.max_lag - 1 :].abs().max().item(), model.circuit.bound
+    bound = certified_bound(model.circuit, task, model.readout.dtype)
+    assert bound is not None
+    return gap[:, task.max_lag - 1 :].abs().max().item(), bound
 
 
 @pytest.mark.parametrize("lags", FIGURE_SETS, ids=str)
@@ -63,6 +66,27 @@ def test_the_prior_over_lags_is_in_the_scores(rng: torch.Generator) -> None:
     assert error < bound < 1e-4
 
 
+@pytest.mark.parametrize("prior", [(0.02, 0.9, 0.08), (0.6, 0.1, 0.3)], ids=str)
+def test_the_closed_form_holds_the_prior_with_its_sign(prior: tuple[float, ...], rng: torch.Generator) -> None:
+    """Weights and closed form against the posterior by Bayes' rule, in plain loops; before any evidence, the prior."""
+    lags = (1, 2, 4)
+    task = Task(sih.random_transition_matrix(3, rng=rng), lags, 32, prior)
+    model, tokens = construct(task, target="bayes"), sih.sample(task, 4, rng=rng).tokens
+    found, closed = third_layer(model, tokens), circuit_weights(tokens, task, model.circuit)
+    P = task.P.tolist()
+    for b, row in enumerate(tokens.tolist()):
+        for i in range(task.max_lag - 1, task.length):
+            joint = [
+                p * math.prod(P[row[n - k]][row[n]] for n in range(task.max_lag, i + 1))
+                for k, p in zip(lags, prior, strict=True)
+            ]
+            exact = [weight / sum(joint) for weight in joint]
+            assert closed[b, i].tolist() == pytest.approx(exact, abs=1e-5)
+            assert found[b, i].tolist() == pytest.approx(exact, abs=1e-5)
+    assert closed[0, task.max_lag - 1].tolist() == pytest.approx(prior, abs=1e-12)
+    assert sih.verify(model).ok
+
+
 def test_impossible_lags_get_weight_zero(rng: torch.Generator) -> None:
     task = Task(sih.random_sparse(5, rng=rng, nonzero=2), (1, 2, 3), 64)
     tokens = sih.sample(task, 16, rng=rng).tokens
@@ -77,7 +101,7 @@ def test_impossible_lags_get_weight_zero(rng: torch.Generator) -> None:
 
 def test_a_chosen_temper_has_no_certified_bound(task: Task) -> None:
     circuit = construct(task, target="bayes", temper=0.1).circuit
-    assert circuit.bound is None
+    assert certified_bound(circuit, task, torch.float64) is None
     assert circuit.beta == pytest.approx(30)
 
 

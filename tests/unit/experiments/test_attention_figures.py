@@ -175,7 +175,7 @@ def test_the_mechanism_against_the_definition(lags: tuple[int, ...], length: int
     rng = torch.Generator().manual_seed(0)
     P = sih.random_transition_matrix(5, rng=rng)
     tokens = sequence_of_lag(sih.Task(P, lags, length), 3, rng=rng)[0].tolist()
-    colours = sih.construct(sih.Task(P, lags, length)).circuit.colours
+    colours = sih.construct(sih.Task(P, lags, length)).circuit.head_of_offset
     seen = range(lags[-1], length)
     for token in seen:
         p = normalised(tokens, P.tolist(), list(lags), token)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sih
+from sih.checks import FieldError
 from sih.explorer.parse_state import fragment, from_fragment, read_state
-from sih.explorer.state import FieldError, Matrix, ModelChoice, State, to_json
+from sih.explorer.state import Matrix, ModelChoice, State, to_json
 
 CHOICES = st.one_of(
     st.builds(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sih
+from sih.checks import FieldError
 from sih.explorer.circuit_check import verdict
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
 from sih.explorer.shelf import Shelf
-from sih.explorer.state import FieldError
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack, unpack
 from sih.runs.run_store import RunStore

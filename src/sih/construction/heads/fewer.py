@@ -1,4 +1,4 @@
-r"""Fewer heads than `least_heads` asks for: some offsets are left to none, and their transitions are not used.
+r"""Patterns with fewer heads than `least_heads` asks for: some offsets, and their transitions, go unused.
 
 Paper: Sec. 5.4, "Single-head transformers": the same algorithm with worse sample complexity. With $\mu$ the largest
 density of a set of integers without a distance in D, H heads use at most $H\mu$ of the offsets. Up to H = K heads
@@ -12,12 +12,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
+from sih.checks import FieldError
 from sih.construction.heads.colouring import Budget, OutOfBudgetError, class_sizes, largest_clique, largest_on_circle
 from sih.construction.heads.least import QUICK, Pattern, distances, least_heads
 
 
 def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 10.0) -> Pattern:
-    """Offsets for so many heads: nothing mixes, and as few offsets as found go unused (-1 in `colours`).
+    """Assign offsets to this many heads so that nothing mixes and few offsets go unused (-1 in `colours`).
 
     `used` is the fraction of offsets that some head takes and `most` a proved bound on it; where they meet, the
     pattern is `optimal`. That is so for as many heads as lags, or as the largest clique has points, whenever the
@@ -28,7 +29,7 @@ def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 1
     (0, -1, -1)
     """
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
-        raise ValueError(f"heads is a number of second-layer heads, at least 1; got {heads!r}")
+        raise FieldError("heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}")
     full = least_heads(lags, time_limit=time_limit)
     if heads >= full.heads:
         return full
@@ -43,7 +44,7 @@ def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 1
 
 
 def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
-    """Ever denser sets without a distance in D, each on a circle of some length, and a bound on the density of any."""
+    """Find ever denser sets without a distance in D, each on a circle, and a bound on the density of any such set."""
     longest = 3 * D[-1] + 1
     sizes = class_sizes(D, longest, Budget(10 * QUICK))
     bound = min(Fraction(sizes[n], n) for n in range(1, len(sizes)))
@@ -62,7 +63,7 @@ def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
 
 
 def none_denser(D: Collection[int], density: Fraction, budget: Budget) -> bool:
-    """Whether it is proved that no set of integers without a distance in D is denser than that.
+    """Tell whether it is proved that no set of integers without a distance in D is denser than that.
 
     Build a set integer by integer: the state is which of the last max D integers are members, and with density p/q a
     member earns q - p, any other integer -p. A denser set would earn without end. Nothing is earned beyond `value`,
@@ -98,7 +99,7 @@ def _largest_classes(colours: tuple[int, ...], heads: int) -> tuple[int, ...]:
 
 
 def _translates(length: int, members: Sequence[int], D: Collection[int], heads: int) -> tuple[int, ...]:
-    """As many disjoint translates of a set on a circle as there are heads, or as are found."""
+    """Give each head a translate of one set on a circle, disjoint from the others, as far as they are found."""
     meet = {(a - b) % length for a in members for b in members}
     near: list[int] = []  # each the next that meets none before it
     for shift in range(length):
@@ -113,6 +114,6 @@ def _translates(length: int, members: Sequence[int], D: Collection[int], heads: 
 
 
 def _numbered(pattern: Iterable[int]) -> tuple[int, ...]:
-    """Heads numbered by first use, -1 left alone."""
+    """Number the heads by first use, -1 left alone."""
     number = {-1: -1}
     return tuple(number.setdefault(k, len(number) - 1) for k in pattern)

@@ -1,4 +1,4 @@
-"""Checking the answers of `least_heads` from the definitions, by code that shares nothing with the search.
+"""Checks the answers of `least_heads` from the definitions, by code that shares nothing with the search.
 
 Plain sets and dictionaries, and algorithms of their own: what is checked here does not rest on `colouring`.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sih.construction.heads.least import Certificate
+from sih.construction.heads.least import LowerBoundProof
 from sih.task import check_lags
 
 
 def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
-    """Whether no head mixes: o + a = o' + b for lags a != b means that o and o' are not of one head. -1 is no head."""
+    """Tell whether no head mixes: if o + a = o' + b for lags a != b, then o and o' are not of one head. -1 is none."""
     period = len(colours)
     return period > 0 and all(
         colours[o] < 0 or colours[o] != colours[(o + a - b) % period]
@@ -23,28 +23,28 @@ def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
     )
 
 
-def verify_certificate(lags: Sequence[int], certificate: Certificate) -> bool:
-    """Whether the certificate's points really need `certificate.heads` colours, for this set of lags."""
+def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
+    """Tell whether the proof's points really need `proof.heads` colours, for this set of lags."""
     lags = check_lags(lags)
     forbidden = {abs(a - b) for a in lags for b in lags if a != b}
-    points = set(certificate.points)
-    if len(points) != len(certificate.points) or not points:
+    points = set(proof.points)
+    if len(points) != len(proof.points) or not points:
         return False
     graph = {p: {q for q in points if abs(p - q) in forbidden} for p in points}
-    if certificate.kind == "clique":
-        return len(points) >= certificate.heads and all(graph[p] == points - {p} for p in points)
-    if certificate.kind == "count":
-        most = certificate.largest
+    if proof.kind == "clique":
+        return len(points) >= proof.heads and all(graph[p] == points - {p} for p in points)
+    if proof.kind == "count":
+        most = proof.largest
         return (
             most is not None
-            and (certificate.heads - 1) * most < len(points)
+            and (proof.heads - 1) * most < len(points)
             and not _holds_independent(graph, points, most + 1)
         )
-    return not _colourable(graph, certificate.heads - 1)
+    return not _colourable(graph, proof.heads - 1)
 
 
 def _holds_independent(graph: dict[int, set[int]], points: set[int], size: int) -> bool:
-    """Whether `size` of the points are pairwise not joined. Cliques that cover the points bound the number."""
+    """Tell whether `size` of the points are pairwise not joined. Cliques that cover the points bound the number."""
     if size <= 0:
         return True
     cliques: list[set[int]] = []
@@ -67,7 +67,10 @@ def _holds_independent(graph: dict[int, set[int]], points: set[int], size: int) 
 
 
 def _colourable(graph: dict[int, set[int]], colours: int) -> bool:
-    """Whether so many colours do: the vertex with most differently coloured neighbours tries each colour in turn."""
+    """Tell whether this many colours suffice.
+
+    The vertex with most differently coloured neighbours tries each colour in turn.
+    """
     colouring: dict[int, int] = {}
     seen: dict[int, dict[int, int]] = {p: {} for p in graph}  # seen[p][k]: how many neighbours of p have colour k
 

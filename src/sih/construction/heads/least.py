@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from sih.checks import FieldError
 from sih.construction.heads.colouring import (
     Budget,
     OutOfBudgetError,
@@ -44,7 +45,7 @@ TIDY = 100_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """One period of an assignment of offsets to heads; `colours[o % period]` is the head of offset o, or -1: none.
+    """Assigns offsets to heads, periodically: `colours[o % period]` is the head of offset o, -1 where none takes it.
 
     >>> Pattern((1, 3), colours=(0, 0, 1, 1), heads=2, most=Fraction(1)).offsets(1, below=8)
     (2, 3, 6, 7)
@@ -62,7 +63,7 @@ class Pattern:
 
     @property
     def used(self) -> Fraction:
-        """The fraction of offsets, and so of past transitions, that some head takes."""
+        """Return the fraction of offsets, and so of past transitions, that some head takes."""
         return 1 - self.density(-1)
 
     @property
@@ -70,7 +71,7 @@ class Pattern:
         return self.used == self.most
 
     def density(self, head: int) -> Fraction:
-        """The fraction of offsets that this head takes (-1: that none does)."""
+        """Return the fraction of offsets that this head takes (-1: that none does)."""
         return Fraction(self.colours.count(head), self.period)
 
     def offsets(self, head: int, below: int) -> tuple[int, ...]:
@@ -78,8 +79,8 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """Finitely many integers that need `heads` colours. `verify_certificate` checks one, by code of its own.
+class LowerBoundProof:
+    """Names finitely many integers that need `heads` colours; `verify_lower_bound` checks it by code of its own.
 
     kind "clique": the points are all at distances in D from one another, so each needs its own colour.
     kind "count": one colour takes at most `largest` of the points, and (heads - 1) x largest is less than their number.
@@ -94,9 +95,9 @@ class Certificate:
 
 @dataclass(frozen=True)
 class LeastHeads(Pattern):
-    """The answer of `least_heads`: a pattern for `heads` = `upper` heads, and a proof that fewer than `lower` fail."""
+    """Answers `least_heads`: a pattern for `heads` = `upper` heads, and a proof that fewer than `lower` fail."""
 
-    certificate: Certificate
+    certificate: LowerBoundProof
     time_limit: float
     """Seconds the search was allowed; the reason why `exact` is False, if it is."""
     preferred: bool
@@ -115,13 +116,24 @@ class LeastHeads(Pattern):
         return self.lower == self.upper
 
 
+def heads_needed(lags: Sequence[int]) -> int:
+    """Return how many second-layer heads a circuit needs that uses every past transition.
+
+    Two lags have a circuit with a single head (`target="two-lags"`); all other sets need `least_heads`.
+
+    >>> heads_needed((1, 3)), heads_needed((1, 2, 3))
+    (1, 3)
+    """
+    return 1 if len(lags) == 2 else least_heads(lags).heads
+
+
 def distances(lags: Sequence[int]) -> tuple[int, ...]:
-    """D, the differences of two lags, increasing."""
+    """Return D, the differences of two lags, increasing."""
     return tuple(sorted({b - a for a, b in itertools.combinations(check_lags(lags), 2)}))
 
 
 def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> LeastHeads:
-    """The least number of second-layer heads that lose and mix nothing, with a pattern and a proof.
+    """Find the least number of second-layer heads that lose and mix nothing, with a pattern and a proof.
 
     Of several patterns the preferred one has the shortest period, then equally many offsets for each head if that is
     possible, then comes first lexicographically.
@@ -135,13 +147,13 @@ def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> Least
     """
     lags = check_lags(lags)
     if not time_limit > 0:
-        raise ValueError(f"time_limit is a positive number of seconds; got {time_limit!r}")
+        raise FieldError("time_limit", f"time_limit is a positive number of seconds; got {time_limit!r}")
     colours, preferred, certificate = _solve(distances(lags), float(time_limit))
     return LeastHeads(lags, colours, max(colours) + 1, Fraction(1), certificate, float(time_limit), preferred)
 
 
 @functools.lru_cache(maxsize=1024)  # lag sets moved or mirrored have the same differences
-def _solve(D: tuple[int, ...], time_limit: float) -> tuple[tuple[int, ...], bool, Certificate]:
+def _solve(D: tuple[int, ...], time_limit: float) -> tuple[tuple[int, ...], bool, LowerBoundProof]:
     deadline = time.monotonic() + time_limit
     scale = math.gcd(*D) or 1
     search = _Search(tuple(d // scale for d in D), deadline)
@@ -162,7 +174,7 @@ class _Search:
         # A distance that a modulus does not divide never joins equal residues. Above the span, every modulus will do.
         self.colours = tuple(range(next(m for m in itertools.count(1) if all(d % m for d in D))))
         self.clique = largest_clique(set(D), Budget(QUICK))
-        self.proof = Certificate("clique", len(self.clique), self.clique)
+        self.proof = LowerBoundProof("clique", len(self.clique), self.clique)
         self.sizes = [0, 1]
 
     @property
@@ -200,7 +212,7 @@ class _Search:
         bounds = [-(-n // self.sizes[n]) for n in range(1, len(self.sizes))]
         if max(bounds) > self.lower:
             n = bounds.index(max(bounds)) + 1
-            self.proof = Certificate("count", max(bounds), tuple(range(n)), self.sizes[n])
+            self.proof = LowerBoundProof("count", max(bounds), tuple(range(n)), self.sizes[n])
 
     def _cyclic(self, steps: int, longest: int) -> None:
         """Try to colour with fewer colours, the fewest first, by patterns that repeat with the next colour."""
@@ -221,13 +233,13 @@ class _Search:
         fails, taken = self._fails(c, length, steps)
         if not fails:
             return
-        self.proof = Certificate("exhaustion", c + 1, tuple(range(length)))
+        self.proof = LowerBoundProof("exhaustion", c + 1, tuple(range(length)))
         shortest = self.clique[-1] + 1
         while shortest < length:
             middle = (shortest + length) // 2
             if self._fails(c, middle, 2 * taken + 100)[0]:
                 length = middle
-                self.proof = Certificate("exhaustion", c + 1, tuple(range(length)))
+                self.proof = LowerBoundProof("exhaustion", c + 1, tuple(range(length)))
             else:
                 shortest = middle + 1
 

@@ -124,6 +124,6 @@ export class ModelCards {
     const power = (value) => value.toExponential(1).replace("e-", "e−");
     const exact = found.posterior_error === null ? "" : ` Posterior within ${power(found.posterior_error)}${found.bound === null ? "" : `, certified ${power(found.bound)}`}.`;
     this.say(index, `Certificate ${found.ok ? "holds" : "fails"}: every layer within ${power(found.max_error)} of the closed form `
-      + `(tolerance ${power(found.tolerance)}), ${found.sequences} sequences of ${found.length}, from position ${found.first_row} on.${exact}`, found.ok);
+      + `(tolerance ${power(found.tolerance)}), ${found.sequences} sequences of ${found.length}, from position ${found.first_exact_position} on.${exact}`, found.ok);
   }
 }

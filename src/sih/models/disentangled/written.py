@@ -18,10 +18,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction.circuit import Circuit
-from sih.construction.layers import set_first_layer, set_readout, set_second_layer, set_third_layer
-from sih.task import Task
-
 
 class WrittenBlocks:
     """Blocks by name, made when first asked for; what is never asked for is zero and takes no room."""
@@ -52,16 +48,6 @@ class LeanPass:
     log_attention: Float[Tensor, "query key"]
     """The last layer's, as logarithms: a weight too small for a number still has one."""
     law: Float[Tensor, "time state"]
-
-
-def write(task: Task, circuit: Circuit) -> WrittenBlocks:
-    """The blocks of `sih.construct` for this plan."""
-    blocks = WrittenBlocks(task.num_states, task.length)
-    set_first_layer(blocks, task, circuit)
-    set_second_layer(blocks, circuit)
-    set_third_layer(blocks, task, circuit)
-    set_readout(blocks, task, circuit)
-    return blocks
 
 
 def run(blocks: WrittenBlocks, tokens: Int[Tensor, " time"]) -> LeanPass:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from support.strategies import tasks
 
 import sih
-from sih.explorer.state import ModelChoice
-from sih.explorer.view import plan_circuit
+from sih.construction import PaperCircuit, write
 from sih.models.disentangled import written as lean
 
 CASES: list[dict[str, Any]] = [
@@ -27,7 +26,7 @@ CASES: list[dict[str, Any]] = [
 
 def compare(task: sih.Task, options: dict[str, Any], tokens: torch.Tensor) -> None:
     model = sih.construct(task, **options)
-    found = lean.run(lean.write(task, model.circuit), tokens[0])
+    found = lean.run(write(lean.WrittenBlocks(task.num_states, task.length), task, model.circuit), tokens[0])
     trace = model.trace(tokens, path="dense")
     # Scores of the Bayes circuit reach 1e7, and the order of their sums is the only thing that differs.
     near = 1e-5 if options.get("target") == "bayes" else 1e-9
@@ -39,7 +38,7 @@ def compare(task: sih.Task, options: dict[str, Any], tokens: torch.Tensor) -> No
 
 
 @pytest.mark.parametrize("options", CASES, ids=str)
-def test_equals_the_dense_model_from_the_first_row_on(options: dict[str, Any], rng: torch.Generator) -> None:
+def test_equals_the_dense_model_from_the_first_exact_position_on(options: dict[str, Any], rng: torch.Generator) -> None:
     task = sih.Task(sih.random_transition_matrix(4, rng=rng), lags=(1, 2, 3), length=24)
     compare(task, options, sih.sample(task, 1, rng=rng).tokens)
 
@@ -62,6 +61,6 @@ def test_equals_the_dense_model_for_any_lags(task: sih.Task, seed: int) -> None:
 
 def test_sixteen_heads_take_little_room() -> None:
     task = sih.Task(sih.random_transition_matrix(2, rng=torch.Generator().manual_seed(0)), tuple(range(1, 17)), 256)
-    blocks = lean.write(task, plan_circuit("models.0", ModelChoice(), task))
+    blocks = write(lean.WrittenBlocks(2, 256), task, PaperCircuit().resolve(task, torch.float64))
     numbers = sum(block.numel() for head in blocks.heads.values() for block in head.values())
     assert numbers < 35 * 256 * 256  # the dense third layer alone would have 77 million

@@ -1,0 +1,239 @@
+"""What may be asked of a circuit: one spec for each kind, checked on its own, and resolved for a task into a `Circuit`.
+
+`CIRCUITS` is the one table of kinds. A new circuit is a class here and a line there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import torch
+
+from sih.checks import FieldError, dtype_name
+from sih.construction.bayes import LOG_ZERO, best_tempering
+from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities, one_residue_each
+from sih.construction.heads.fewer import head_offsets
+from sih.construction.heads.least import Pattern, least_heads
+from sih.task import Task
+
+LIMIT = {torch.float64: 1e8, torch.float32: 1e4}
+"""What stands for beta = infinity: gaps in the evidence above 40 / LIMIT are decided to the last digit."""
+LEAK = 1e-6
+"""The most attention that a mask may let through, in the worst case, before we refuse it."""
+
+
+@runtime_checkable
+class CircuitSpec(Protocol):
+    """Says what is asked of a circuit, whatever the task; its fields are the options of `sih.construct`."""
+
+    def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
+        """Choose every number that was left open, for this task and number format, or raise a `FieldError`."""
+
+
+@dataclass(frozen=True)
+class PaperCircuit:
+    """Asks for the circuit of Prop. 1, which serves any set of lags."""
+
+    third: Literal["mask", "position"] | None = None
+    """The paper's main form of the third layer ("mask", where every head takes one residue, as for contiguous lags) or
+    the appendix's ("position", always possible). None: the former where it can be."""
+    heads: int | None = None
+    """Second-layer heads. None: the least number that loses nothing. With fewer, some past transitions go unused
+    (`circuit.head_of_offset` has -1 for them); more are never needed."""
+    evidence: Evidence = "mean"
+    """Whether a lag's normalised probabilities are averaged (the paper's) or added up."""
+    sink: bool | None = None
+    """Let second-layer heads rest on position 0, so that the closed form holds at every position from the first
+    possible one. Always with evidence "sum"; the paper's circuit has none."""
+    lam: float | None = None
+    """The masks' strength. None: 500, or as much as the scores need where evidence is summed."""
+    beta: float = 100.0
+    """Inverse temperature of the third layer; math.inf for the limit."""
+    temper: float = 1.0
+    """Exponent on the probabilities in the first layer, 1 in the paper."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
+        if self.evidence not in ("mean", "sum"):
+            raise FieldError("evidence", f"evidence is 'mean' (the paper's) or 'sum'; got {self.evidence!r}")
+        if self.third not in (None, "mask", "position"):
+            raise FieldError("third", f"third is 'mask' or 'position'; got {self.third!r}")
+        if self.evidence == "sum" and self.sink is False:
+            raise FieldError("sink", "summed evidence needs the sink: without it a head averages; leave sink out")
+
+    def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
+        pattern = _pattern(task, self.heads)
+        sink = self.evidence == "sum" if self.sink is None else self.sink
+        by_mask = one_residue_each(pattern.colours) and not sink
+        if self.third == "mask" and not by_mask:
+            why = "with a sink" if sink else f"for the pattern {pattern.colours}"
+            raise FieldError(
+                "third", f"the mask form needs heads that take one residue each and no sink, not {why}; use 'position'"
+            )
+        circuit = Circuit(
+            target="paper",
+            third=self.third or ("mask" if by_mask else "position"),
+            lags=task.lags,
+            length=task.length,
+            head_of_offset=pattern.colours,
+            evidence=self.evidence,
+            beta=_finite(self.beta, dtype),
+            temper=self.temper,
+            sink=sink,
+        )
+        return _with_masks(circuit, task, self.lam)
+
+
+@dataclass(frozen=True)
+class TwoLagCircuit:
+    """Asks for the paper's single head for two lags, with a third layer of its own and mean evidence."""
+
+    lam: float | None = None
+    """The masks' strength. None: 500, or as much as the scores need."""
+    beta: float = 100.0
+    """Inverse temperature of the third layer; math.inf for the limit."""
+    temper: float = 1.0
+    """Exponent on the probabilities in the first layer, 1 in the paper."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
+
+    def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
+        if len(task.lags) != 2:
+            raise FieldError("target", f"the target 'two-lags' is for two lags, e.g. (1, 3); got {task.lags}")
+        d = task.lags[1] - task.lags[0]
+        circuit = Circuit(
+            target="two-lags",
+            third="key",
+            lags=task.lags,
+            length=task.length,
+            head_of_offset=(0,) * d + (-1,) * d,
+            evidence="mean",
+            beta=_finite(self.beta, dtype),
+            temper=self.temper,
+        )
+        return _with_masks(circuit, task, self.lam)
+
+
+@dataclass(frozen=True)
+class BayesCircuit:
+    """Asks for the Bayesian model average, up to the bound that `sih.verify` states."""
+
+    heads: int | None = None
+    """Second-layer heads. None: the least number that loses nothing."""
+    lam: float | None = None
+    """The masks' strength. None: as much as the scores need, 500 at least."""
+    temper: float | None = None
+    """Exponent on the probabilities in the first layer. None: the one with the least certified error. The inverse
+    temperature follows from it: the number of lags / temper."""
+    symmetric: bool | None = None
+    """Two first-layer heads of opposite exponent. None: in float32, which needs them."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(lam=self.lam, temper=self.temper)
+
+    def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
+        dtype_name(dtype)
+        pattern = _pattern(task, self.heads)
+        symmetric = dtype == torch.float32 if self.symmetric is None else self.symmetric
+        temper = self.temper or best_tempering(task, pattern.heads, dtype, symmetric).temper
+        circuit = Circuit(
+            target="bayes",
+            third="position",
+            lags=task.lags,
+            length=task.length,
+            head_of_offset=pattern.colours,
+            evidence="sum",
+            beta=len(task.lags) / temper,
+            temper=temper,
+            sink=True,
+            log_zero=LOG_ZERO[dtype],
+            symmetric=symmetric,
+            prior=True,
+        )
+        return _with_masks(circuit, task, self.lam)
+
+
+CIRCUITS: dict[str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit]] = {
+    "paper": PaperCircuit,
+    "two-lags": TwoLagCircuit,
+    "bayes": BayesCircuit,
+}
+
+
+def circuit_spec(target: str, **options: Any) -> CircuitSpec:
+    """Return the spec of this kind of circuit; an option that is None is left to it, one that it lacks is an error.
+
+    >>> circuit_spec("two-lags", beta=3.0, heads=None)
+    TwoLagCircuit(lam=None, beta=3.0, temper=1.0)
+    """
+    if target not in CIRCUITS:
+        raise FieldError("target", f"target is {' or '.join(map(repr, CIRCUITS))}; got {target!r}")
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in option_names(target):
+            of = [repr(other) for other in CIRCUITS if name in option_names(other)]
+            whose = f" (it is one of {', '.join(of)})" if of else ""
+            has = ", ".join(option_names(target))
+            raise FieldError(name, f"the circuit {target!r} has no option {name!r}{whose}; its options are {has}")
+    return CIRCUITS[target](**given)
+
+
+def option_names(target: str) -> tuple[str, ...]:
+    """Return the names of a circuit's options."""
+    return tuple(option.name for option in fields(CIRCUITS[target]))
+
+
+def needed_lam(circuit: Circuit, task: Task) -> float:
+    r"""Return the least strength with which the masks let through at most `LEAK` of the attention.
+
+    A mask multiplies the weight of an unwanted key by $e^{-2\lambda}$; the other terms of the scores may favour it. In
+    layer 1 the wanted keys have together at least $p_{min}^\gamma$ (one of them is possible), the others at most 1
+    each. In layer 2 all terms are masks, and a sink only adds weight to what is wanted. In layer 3 the blocks B meet
+    vectors of non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the
+    heads' strengths (for two lags, where B has both signs, by twice that).
+    """
+    others = math.log(circuit.length / LEAK)
+    logs = log_probabilities(task, circuit, circuit.temper)
+    possible = logs[task.P > 0] if circuit.log_zero == ZERO else logs
+    first = -possible.min().item() if not circuit.symmetric else (logs.max() - logs.min()).item()
+    return (others + max(first, circuit.strength())) / 2
+
+
+def _with_masks(circuit: Circuit, task: Task, lam: float | None) -> Circuit:
+    """Return the circuit with masks of strength `lam`, or strong enough if None; refuse weak ones, and short tasks."""
+    if circuit.first_exact_position >= circuit.length:
+        raise FieldError(
+            "length",
+            f"length {circuit.length} is too short: for the lags {circuit.lags} this circuit is right from position "
+            f"{circuit.first_exact_position} on; use a longer task, or evidence='sum', right from "
+            f"{circuit.max_lag - 1}",
+        )
+    needed = needed_lam(circuit, task)
+    if lam is not None and lam < needed:
+        raise FieldError(
+            "lam",
+            f"lam={lam:g} is too small: in the worst case more than {LEAK:g} of the attention would leave the allowed "
+            f"positions, for P's smallest entry, the length and beta; use lam >= {math.ceil(needed)}",
+        )
+    return replace(circuit, lam=max(500.0, needed) if lam is None else lam)
+
+
+def _pattern(task: Task, heads: int | None) -> Pattern:
+    return least_heads(task.lags) if heads is None else head_offsets(task.lags, heads)
+
+
+def _finite(beta: float, dtype: torch.dtype) -> float:
+    dtype_name(dtype)
+    return LIMIT[dtype] if math.isinf(beta) else float(beta)
+
+
+def _check_numbers(*, lam: float | None = None, beta: float | None = None, temper: float | None = None) -> None:
+    if beta is not None and not beta > 0:
+        raise FieldError("beta", f"beta is a positive inverse temperature (math.inf for the limit); got {beta}")
+    if temper is not None and not (temper > 0 and math.isfinite(temper)):
+        raise FieldError("temper", f"temper is a positive exponent, 1 in the paper; got {temper}")
+    if lam is not None and not (lam > 0 and math.isfinite(lam)):
+        raise FieldError("lam", f"lam is a positive mask strength, 500 in the paper; got {lam}")

@@ -1,0 +1,47 @@
+"""The closed form of a circuit."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+
+import sih
+from sih.construction import circuit_weights
+from sih.task import Task
+
+
+def test_the_papers_form_tends_to_proposition_1(rng: torch.Generator) -> None:
+    """With beta / K for beta, as long sequences make every head's count (T - k_hat) / K."""
+    task = Task(sih.random_transition_matrix(4, rng=rng), (1, 2, 3), 1200)
+    circuit = sih.construct(task.with_length(20), beta=20.0).circuit
+    tokens = torch.randint(4, (8, 1200), generator=rng)  # no lag wins, so the weights stay open
+    gap = (
+        (circuit_weights(tokens, task, circuit) - sih.selective_weights(tokens, task, beta=60.0)).abs().amax(dim=(0, 2))
+    )
+    assert gap[-100:].max() < 0.01
+    assert gap[20:40].max() > 10 * gap[-100:].max()
+
+
+def test_densities_are_accounted_for(rng: torch.Generator) -> None:
+    """A pattern whose heads take different numbers of offsets: still every transition counts alike in the long run."""
+    lags = next(
+        lags
+        for size in range(1, 9)
+        for lags in itertools.combinations(range(1, 9), size)
+        if len({sih.least_heads(lags).colours.count(head) for head in range(sih.least_heads(lags).heads)}) > 1
+    )
+    task = Task(sih.random_transition_matrix(3, rng=rng), lags, 2000)
+    circuit = sih.construct(task.with_length(60), beta=10.0).circuit
+    assert len(set(circuit.shares())) > 1
+    tokens = sih.sample(task, 4, rng=rng).tokens
+    even = sih.selective_weights(tokens, task, beta=10.0 * circuit.heads)
+    assert (circuit_weights(tokens, task, circuit) - even)[:, -1].abs().max() < 0.02
+
+
+def test_closed_form_of_a_long_sequence_is_quick(rng: torch.Generator) -> None:
+    task = Task(sih.random_transition_matrix(5, rng=rng), (1, 2, 3), 128)
+    circuit = sih.construct(task).circuit
+    weights = circuit_weights(torch.randint(5, (1, 100_000), generator=rng), task, circuit)
+    assert weights.shape == (1, 100_000, 3)
+    assert weights.isfinite().all()
