@@ -22,7 +22,7 @@ from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights
 from sih.construction.specs import option_names
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.predictors import lag_posterior, mixture
 from sih.task import Task, sample
@@ -85,7 +85,7 @@ class Expected:
 
 
 def verify(
-    model: DisentangledTransformer, task: Task | None = None, *, size: int = 16, rng: torch.Generator | None = None
+    model: Model, task: Task | None = None, *, size: int = 16, rng: torch.Generator | None = None
 ) -> Verification:
     """Compare attention, stream and prediction of a constructed model with the closed form of its circuit.
 
@@ -121,7 +121,7 @@ def verify(
     )
 
 
-def carried(model: DisentangledTransformer, task: Task | None = None) -> tuple[Circuit, Task]:
+def carried(model: Model, task: Task | None = None) -> tuple[Circuit, Task]:
     """Return the circuit that a model carries, and the task: the one given or the one that its notes hold."""
     try:
         circuit = Circuit.from_dict(model.notes["circuit"]) if model.circuit is None else model.circuit
@@ -229,7 +229,7 @@ def _at_offsets(weights: Float[Tensor, "batch time lag"], offsets: Sequence[int]
     return out
 
 
-def _check_fit(model: DisentangledTransformer, task: Task, circuit: Circuit) -> None:
+def _check_fit(model: Model, task: Task, circuit: Circuit) -> None:
     shape = (model.config.num_states, model.config.length, model.config.heads)
     heads = circuit.model_heads
     if (task.lags, task.length) != (circuit.lags, circuit.length) or shape != (task.num_states, task.length, heads):
