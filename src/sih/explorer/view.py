@@ -22,10 +22,10 @@ from sih.construction.bayes import certified_bound
 from sih.explorer.shelf import Shelf
 from sih.explorer.state import ModelChoice, State
 from sih.metrics import kl_to_truth
-from sih.models.base import Model
-from sih.models.disentangled import written as lean
+from sih.models.disentangled import written
+from sih.models.disentangled.written import WrittenBlocks
 from sih.models.offsets import attention_at
-from sih.models.standard.transformer import Transformer
+from sih.models.sites import Trace
 from sih.predictors import bma, known_lag, lag_posterior, maximum_likelihood, selective_weights
 from sih.task import Batch, Task, sample
 
@@ -95,11 +95,15 @@ def make_view(state: State, shelf: Shelf) -> View:
 def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], shelf: Shelf) -> Pass:
     where = f"models.{index}"
     if choice.kind == "trained":
-        return _run_trained(shelf.model(where, str(choice.name), task), tokens, task.lags)
+        model = shelf.model(where, str(choice.name), task)
+        with torch.no_grad():
+            trace = model.trace(tokens[None])
+            parts = {name: part[0] for name, part in model.contributions(trace).items()}
+            log_weights = _copied(trace, model.config.temperature, task.lags)
+            return Pass(trace.heads, _attention(trace), log_weights, model.law(trace.output)[0], parts, None)
     circuit = resolve(where, choice, task)
-    done = lean.run(_written(_Key(task, circuit)), tokens)
-    attention = torch.stack(list(done.attention.values()))
-    return Pass(circuit.model_heads, attention, _copied(done.log_attention, task.lags), done.law, {}, circuit)
+    trace = written.run(_written(_Key(task, circuit)), tokens[None])
+    return Pass(trace.heads, _attention(trace), _copied(trace, 1.0, task.lags), trace.output[0], {}, circuit)
 
 
 def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
@@ -132,24 +136,16 @@ def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str
     return laws, weights
 
 
-def _run_trained(model: Model, tokens: Int[Tensor, " time"], lags: tuple[int, ...]) -> Pass:
-    with torch.no_grad():
-        trace = model.trace(tokens[None])
-        output = trace.output[0]
-        law = output if model.config.readout == "probability" else torch.softmax(output, dim=-1)
-        scores = trace.scores[-1][0].double() / model.config.temperature  # the heads of the last layer
-        log_attention = torch.log_softmax(scores, dim=-1).logsumexp(dim=0) - np.log(len(scores))
-        parts = {}
-        if isinstance(model, Transformer):
-            written = [name for name in trace.names if name.endswith(("/output", "/mlp"))]
-            parts = {name: trace[name][0] @ model.readout.T for name in ("token", "position", *written)}
-        attention = torch.cat([heads[0] for heads in trace.attention])
-    return Pass(model.config.heads, attention, _copied(log_attention, lags), law, parts, None)
+def _attention(trace: Trace) -> Float[Tensor, "head query key"]:
+    """Stack the attention of all heads on the one sequence."""
+    return torch.cat([heads[0] for heads in trace.attention])
 
 
-def _copied(log_attention: Float[Tensor, "query key"], lags: tuple[int, ...]) -> Float[Tensor, "time lag"]:
-    """Give what each position pays to the token that each lag copies."""
-    return attention_at(log_attention.double(), [lag - 1 for lag in lags], absent=-torch.inf)
+def _copied(trace: Trace, temperature: float, lags: tuple[int, ...]) -> Float[Tensor, "time lag"]:
+    """Give the logarithm of what the last layer's heads, on average, pay to the token that each lag copies."""
+    scores = trace.scores[-1][0].double() / temperature
+    log_attention = torch.log_softmax(scores, dim=-1).logsumexp(dim=0) - np.log(len(scores))
+    return attention_at(log_attention, [lag - 1 for lag in lags], absent=-torch.inf)
 
 
 def _described(choice: ModelChoice, done: Pass, task: Task) -> dict[str, Any]:
@@ -181,5 +177,6 @@ class _Key:
 
 
 @lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
-def _written(key: _Key) -> lean.WrittenBlocks:
-    return write(lean.WrittenBlocks(key.task.num_states, key.task.length), key.task, key.circuit)
+def _written(key: _Key) -> WrittenBlocks:
+    task, circuit = key.task, key.circuit
+    return write(WrittenBlocks(task.num_states, task.length, circuit.model_heads), task, circuit)

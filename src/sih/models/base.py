@@ -126,6 +126,10 @@ class Model(nn.Module, ABC):
         recorder.check_replaced()
         return Trace(tokens, recorder.values, self.config.heads)
 
+    def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
+        """Give what each value written to the residual stream adds to the output, of a kind that adds them up."""
+        return {}
+
     def extra_repr(self) -> str:
         return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())
 

@@ -17,6 +17,7 @@ Weights must be finite: 0 times infinity is no number, and the dense equations m
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +29,12 @@ from torch import Tensor, nn
 
 from sih.checks import check_choice, check_heads, check_sizes, dtype_name
 from sih.models.base import Model, ModelConfig, ModelShape
-from sih.models.disentangled import structured
+from sih.models.disentangled import structured, written
 from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_after
-from sih.models.disentangled.lazy_trace import DerivedValues
+from sih.models.disentangled.lazy_trace import LazyValues
+from sih.models.disentangled.written import WrittenBlocks
 from sih.models.kernels.causal import mask_later
-from sih.models.sites import Site
+from sih.models.sites import Site, Trace
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,13 @@ class DisentangledTransformer(Model):
     already). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a generator seeded with
     0 if there is none), or "zeros", to be filled in by name.
 
-    `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work, and its
-    trace keeps the attention and makes the rest when asked for.
+    `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work; `"written"` the
+    same without gradients from the blocks that are not zero, which are few where weights were written by hand. A trace
+    of the latter two keeps the attention and makes the rest when asked for.
     """
 
     Shape = DisentangledShape
-    paths = ("structured", "dense")
+    paths = ("structured", "written", "dense")
     large_products = True
 
     def __init__(
@@ -129,15 +132,39 @@ class DisentangledTransformer(Model):
         """The part of W_O that reads one block of the last stream; write in it to set it."""
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
+    def written_blocks(self) -> WrittenBlocks:
+        """Collect the blocks that are not zero."""
+        config, depth = self.config, len(self.config.heads)
+        sizes = (config.num_states, config.length, config.heads)
+        found = WrittenBlocks(*sizes, temperature=config.temperature, dtype=self.readout.dtype)
+        for head, blocks in found.A.items():
+            names = self.stream(parse_head(head, config.heads)[0]).names
+            for query, key in itertools.product(names, names):
+                if (A := self.block(head, query, key)).any():
+                    blocks[query, key] = A
+        for name in self.stream(depth).names:
+            if (W := self.readout_block(name)).any():
+                found.readout[name] = W
+        return found
+
     def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
-        return self._structured(tokens)[0]
+        return self._written(tokens).output if path == "written" else self._structured(tokens)[0]
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
         if path == "dense":
             return super().named_values(tokens, path)
+        if path == "written":
+            return self._written(tokens).values
         output, layers = self._structured(tokens)
-        attention = [[structured.whole(head) for head in heads] for heads in layers]
-        return DerivedValues(tokens, tuple(self.A), self.config.length, attention, output)
+        known = {"output": output}
+        for layer, heads in enumerate(layers, 1):
+            known |= {f"{layer}.{head}/attention": structured.whole(rows) for head, rows in enumerate(heads, 1)}
+        return LazyValues(tokens, self.config.length, self.config.heads, known, tuple(self.A))
+
+    def _written(self, tokens: Int[Tensor, "batch time"]) -> Trace:
+        if torch.is_grad_enabled() and any(weight.requires_grad for weight in self.parameters()):
+            raise ValueError("the path 'written' has no gradients; use it within torch.no_grad()")
+        return written.run(self.written_blocks(), tokens)
 
     def _structured(self, tokens: Int[Tensor, "batch time"]) -> tuple[Tensor, list[list[structured.HeadAttention]]]:
         return structured.forward(tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature)

@@ -12,41 +12,39 @@ from sih.models.disentangled.blocks import parse_head, stream_after
 from sih.models.kernels.causal import mask_later
 
 
-class DerivedValues(Mapping[str, Tensor]):
-    """The values of a pass under the names of `sih.models.sites`, for a pass in which nothing was replaced."""
+class LazyValues(Mapping[str, Tensor]):
+    """Holds the values of a pass under the names of `sih.models.sites`, each made when it is first asked for.
+
+    `known` has every head's attention and the output. Scores that are not in it are made from the matrices `A`.
+    """
 
     def __init__(
         self,
         tokens: Int[Tensor, "batch time"],
-        A: Sequence[Float[Tensor, "_ _ _"]],
         length: int,
-        attention: Sequence[Sequence[Float[Tensor, "batch query key"]]],
-        output: Float[Tensor, "batch time state"],
+        heads: tuple[int, ...],
+        known: Mapping[str, Tensor],
+        A: Sequence[Float[Tensor, "_ _ _"]] = (),
     ) -> None:
-        self.A = A
-        self.heads = tuple(len(matrices) for matrices in A)
-        (batch, time), num_states = tokens.shape, output.shape[-1]
-        self.known: dict[str, Tensor] = {"output": output}
-        self.known["token"] = torch.eye(num_states, dtype=output.dtype, device=output.device)[tokens]
+        self.heads, self.A, self.known = heads, A, dict(known)
+        (batch, time), output = tokens.shape, known["output"]
+        self.known["token"] = torch.eye(output.shape[-1], dtype=output.dtype, device=output.device)[tokens]
         position = torch.eye(time, length, dtype=output.dtype, device=output.device)
         self.known["position"] = position.expand(batch, -1, -1)
-        self.ordered = tuple(_names(num_states, length, self.heads))
-        for layer, heads in enumerate(attention, 1):
-            for head, matrix in enumerate(heads, 1):
-                self.known[f"{layer}.{head}/attention"] = matrix
+        self.names = tuple(_names(output.shape[-1], length, heads))
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self.known:
-            if name not in self.ordered:
+            if name not in self.names:
                 raise KeyError(name)
             self.known[name] = self._derive(name)
         return self.known[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.ordered)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.ordered)
+        return len(self.names)
 
     def _derive(self, name: str) -> Tensor:
         head, _, rest = name.partition("/")
@@ -58,8 +56,7 @@ class DerivedValues(Mapping[str, Tensor]):
             return torch.cat([self[f"{int(head) - 1}/stream"], *outputs], dim=-1)
         layer, index = parse_head(head, self.heads)
         if rest == "scores":
-            h = self[f"{layer}/stream"]
-            A: Tensor = self.A[layer][index]
+            h, A = self[f"{layer}/stream"], self.A[layer][index]
             return mask_later(h @ A @ h.mT)
         return self[f"{head}/attention"] @ self[f"{layer}/stream" if rest == "output" else rest]
 

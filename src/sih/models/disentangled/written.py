@@ -1,4 +1,4 @@
-r"""A circuit's pass from the blocks that were written, without the zeros between them.
+r"""The disentangled transformer from those of its blocks that are not zero: for weights written by hand.
 
 A hand-made matrix A is zero but for a few blocks, and every block of the stream is a product of attention matrices with
 the embedding (`sih.models.disentangled.structured`). So the scores of a head are a sum over its written blocks,
@@ -6,79 +6,89 @@ the embedding (`sih.models.disentangled.structured`). So the scores of a head ar
 $$ S = \sum_{(q,c)} h_q\, A_{q,c}\, h_c^\top, \qquad h_{position} = I, \quad h_{l.h/x} = \mathcal{A}^{(l,h)} h_x, $$
 
 and a circuit of 16 heads at length 256, whose third layer alone would have 80 million weights, is a few matrices of
-256 x 256. The numbers are those of `sih.construct`'s model; the tests compare them.
+256 x 256. Blocks that are zero take no part, so they would get no gradient: this path has none at all.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.models.disentangled.blocks import parse_head, stream_after
+from sih.models.disentangled.lazy_trace import LazyValues
+from sih.models.kernels.causal import mask_later
+from sih.models.sites import Trace
+
 
 class WrittenBlocks:
-    """Blocks by name, made when first asked for; what is never asked for is zero and takes no room."""
+    """Holds the blocks of a disentangled transformer that were written; all others are zero and take no room.
 
-    def __init__(self, num_states: int, length: int) -> None:
-        self.widths = {"token": num_states, "position": length}
-        self.heads: dict[str, dict[tuple[str, str], Tensor]] = {}
+    A block is made when first asked for, to be written in: `blocks.block("1.1", "token", "token").copy_(log_P.T)`.
+    """
+
+    def __init__(
+        self,
+        num_states: int,
+        length: int,
+        heads: Sequence[int],
+        *,
+        temperature: float = 1.0,
+        dtype: torch.dtype = torch.float64,
+    ) -> None:
+        self.num_states, self.length, self.heads = num_states, length, tuple(heads)
+        self.temperature, self.dtype = temperature, dtype
+        self.A: dict[str, dict[tuple[str, str], Tensor]] = {
+            f"{layer}.{head}": {} for layer, count in enumerate(self.heads, 1) for head in range(1, count + 1)
+        }
+        """By head, "1.1" first, then by block of the query and of the key."""
         self.readout: dict[str, Tensor] = {}
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
-        shape = self._width(query), self._width(key)
-        return self.heads.setdefault(head, {}).setdefault((query, key), torch.zeros(shape, dtype=torch.float64))
+        layer, _ = parse_head(head, self.heads)
+        if (query, key) not in self.A[head]:
+            self.A[head][query, key] = self._zeros(self._width(layer, query), self._width(layer, key))
+        return self.A[head][query, key]
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
-        shape = self.widths["token"], self._width(name)
-        return self.readout.setdefault(name, torch.zeros(shape, dtype=torch.float64))
+        if name not in self.readout:
+            self.readout[name] = self._zeros(self.num_states, self._width(len(self.heads), name))
+        return self.readout[name]
 
-    def _width(self, name: str) -> int:
-        return self.widths[name.rpartition("/")[2]]
+    def _width(self, layers: int, name: str) -> int:
+        columns = stream_after(self.num_states, self.length, self.heads[:layers])[name]
+        return int(columns.stop - columns.start)
 
-
-@dataclass(frozen=True, eq=False)
-class LeanPass:
-    """What one sequence made of the circuit."""
-
-    attention: dict[str, Float[Tensor, "query key"]]
-    """By head, "1.1" first."""
-    log_attention: Float[Tensor, "query key"]
-    """The last layer's, as logarithms: a weight too small for a number still has one."""
-    law: Float[Tensor, "time state"]
+    def _zeros(self, rows: int, columns: int) -> Tensor:
+        return torch.zeros(rows, columns, dtype=self.dtype)
 
 
-def run(blocks: WrittenBlocks, tokens: Int[Tensor, " time"]) -> LeanPass:
-    """The dense equations at temperature 1, block by block."""
-    time = len(tokens)
-    token = torch.eye(blocks.widths["token"], dtype=torch.float64)[tokens]
-    later = torch.ones(time, time, dtype=torch.bool).triu(1)
-    attention: dict[str, Tensor] = {}
-    log_attention = torch.empty(0)
+def run(blocks: WrittenBlocks, tokens: Int[Tensor, "batch time"]) -> Trace:
+    """Run the model that has these blocks and no others, and give everything it computed, by name."""
+    batch, time = tokens.shape
+    token = torch.eye(blocks.num_states, dtype=blocks.dtype, device=tokens.device)[tokens]
+    known: dict[str, Tensor] = {}
+    contents = {"token": token}
 
     def content(name: str) -> Tensor:
-        head, _, rest = name.partition("/")
-        if not rest:
-            return token
-        return attention[head] if rest == "position" else attention[head] @ content(rest)
+        """Make a block of the stream, other than `position` (the identity), without its columns after `time`."""
+        if name not in contents:
+            head, _, rest = name.partition("/")
+            attention = known[f"{head}/attention"]
+            contents[name] = attention if rest == "position" else attention @ content(rest)
+        return contents[name]
 
-    for head in sorted(blocks.heads, key=_order):
-        scores = torch.zeros(time, time, dtype=torch.float64)
-        for (query, key), A in blocks.heads[head].items():
-            rows = A[:time, :time] if query == "position" else content(query) @ A[: time if _wide(query) else None]
-            scores += rows[:, :time] if key == "position" else rows[:, : time if _wide(key) else None] @ content(key).T
-        log_attention = torch.log_softmax(scores.masked_fill(later, -math.inf), dim=-1)
-        attention[head] = log_attention.exp()
-    law = sum((content(name) @ W.T for name, W in blocks.readout.items()), torch.zeros_like(token))
-    return LeanPass(attention, log_attention, law)
-
-
-def _order(head: str) -> tuple[int, ...]:
-    return tuple(map(int, head.split(".")))
-
-
-def _wide(name: str) -> bool:
-    """Whether the block has a column a position, of which the first `time` are used."""
-    return name.endswith("position")
+    for head, written in blocks.A.items():
+        scores = token.new_zeros(batch, time, time)
+        for (query, key), A in written.items():
+            rows, columns = (time if name.endswith("position") else blocks.num_states for name in (query, key))
+            queries = A[:rows, :columns] if query == "position" else content(query) @ A[:rows, :columns]
+            scores += queries if key == "position" else queries @ content(key).mT
+        known[f"{head}/scores"] = mask_later(scores)
+        known[f"{head}/attention"] = torch.softmax(known[f"{head}/scores"] / blocks.temperature, dim=-1)
+    known["output"] = torch.zeros_like(token)
+    for name, W in blocks.readout.items():
+        known["output"] += W.T[:time] if name == "position" else content(name) @ W.T[: content(name).shape[-1]]
+    return Trace(tokens, LazyValues(tokens, blocks.length, blocks.heads, known), blocks.heads)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from sih.checks import check_choice, check_heads, check_sizes, dtype_name
 from sih.models.base import Model, ModelConfig, ModelShape
 from sih.models.kernels.causal import mask_later
-from sih.models.sites import Site
+from sih.models.sites import Site, Trace
 from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer
 
@@ -141,6 +141,10 @@ class Transformer(Model):
     def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
         layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
         return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation)
+
+    def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
+        written = (name for name in trace.names if name.endswith(("/output", "/mlp")))
+        return {name: trace[name] @ self.readout.T for name in ("token", "position", *written)}
 
     def each_layer(self) -> list[Layer]:
         return [layer for layer in self.layers if isinstance(layer, Layer)]
