@@ -5,6 +5,9 @@ from sih.construction import construct as construct
 from sih.construction import head_offsets as head_offsets
 from sih.construction import least_heads as least_heads
 from sih.construction import verify as verify
+from sih.evidence import lag_log_likelihood as lag_log_likelihood
+from sih.evidence import lag_posterior as lag_posterior
+from sih.evidence import mixture as mixture
 from sih.markov import as_transition_matrix as as_transition_matrix
 from sih.markov import load_transition_matrix as load_transition_matrix
 from sih.markov import random_doubly_stochastic as random_doubly_stochastic
@@ -22,10 +25,7 @@ from sih.models.standard.transformer import Transformer as Transformer
 from sih.models.storage import save as save
 from sih.predictors import bma as bma
 from sih.predictors import known_lag as known_lag
-from sih.predictors import lag_log_likelihood as lag_log_likelihood
-from sih.predictors import lag_posterior as lag_posterior
 from sih.predictors import maximum_likelihood as maximum_likelihood
-from sih.predictors import mixture as mixture
 from sih.predictors import ngram as ngram
 from sih.predictors import selective as selective
 from sih.predictors import selective_weights as selective_weights

@@ -1,1 +1,131 @@
-"""What each token says for each hypothesis about the causal structure."""
+r"""What each token says for each hypothesis of a task, at every position of a whole batch.
+
+Under hypothesis h token i has probability $p_{i,h} = P_{s_j,\,s_i}$ with j its parent, or $\pi_{s_i}$ if it has none. A
+token counts unless it has no parent under any hypothesis: in a lag task, $p_{i,k} = P_{s_{i-k},\,s_i}$ past the first
+max_lag tokens. Arithmetic is float64, likelihoods are kept as logarithms.
+
+A probability of 0 is allowed. A hypothesis under which the sequence seen so far is impossible has likelihood 0 and
+weight 0. A sequence impossible under every hypothesis is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.checks import FieldError
+from sih.task import MatrixTask, as_slice, counted
+
+
+def log_probabilities(
+    tokens: Int[Tensor, "batch time"], task: MatrixTask, log_P: Float[Tensor, "state state"] | None = None
+) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Look up $\log p_{i,h}$, and give 0 where a token does not count.
+
+    Another table than log P may be given, say with a number in place of log 0.
+    """
+    tokens = check_states(tokens, task)
+    rows = torch.cat([task.P.log() if log_P is None else log_P, task.stationary.log()[None]]).to(tokens.device)
+    parents = task.parents(tokens.shape[1])
+    out = torch.zeros((*tokens.shape, len(parents)), dtype=rows.dtype, device=tokens.device)
+    positions = as_slice(counted(parents).nonzero().flatten())
+    children = tokens[:, positions]
+    if children.numel():
+        for h, parent in enumerate(_parent_states(tokens, parents[:, positions], task)):
+            out[:, positions, h] = torch.take(rows, parent * rows.shape[1] + children)
+    return out
+
+
+def normalised_probabilities(
+    tokens: Int[Tensor, "batch time"],
+    task: MatrixTask,
+    *,
+    temper: float = 1.0,
+    log_P: Float[Tensor, "state state"] | None = None,
+) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Compare the hypotheses token by token: $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$.
+
+    γ is `temper`, 1 in the paper (Sec. 5.1). It is 0 where a token does not count. `log_P` is as in
+    `log_probabilities`.
+    """
+    counts = counted(task.parents(tokens.shape[1])).to(tokens.device)
+    return torch.softmax(temper * log_probabilities(tokens, task, log_P), dim=-1) * counts[:, None]
+
+
+def lag_log_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Add up each hypothesis's log-likelihood, $\ell_{i,h} = \sum_{n \le i} \log p_{n,h}$ over the tokens that count.
+
+    Paper: Sec. 4, "Data", $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
+    $\prod_{i \le \hat k} \pi(s_i)$ common to all lags is left out, so all lags compete on the same tokens, those after
+    the first max_lag.
+    """
+    log_likelihood = log_probabilities(tokens, task).cumsum(dim=1)
+    _check_possible(log_likelihood)
+    return log_likelihood
+
+
+def lag_posterior(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags."""
+    return torch.softmax(lag_log_likelihood(tokens, task) + task.prior.log().to(tokens.device), dim=-1)
+
+
+def mixture(
+    weights: Float[Tensor, "batch time hypothesis"], tokens: Int[Tensor, "batch time"], task: MatrixTask
+) -> Float[Tensor, "batch time state"]:
+    r"""Average the laws that the hypotheses give to the next token, $\sum_h w_{i,h} P_{s_j,\,\cdot}$.
+
+    j is the next token's parent under h. In a lag task that is $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$: the token that
+    each lag would copy, weighed. Where the next token does not count it is the stationary law, whatever the weights.
+    Gradients pass to the weights.
+    """
+    tokens = check_states(tokens, task)
+    rows = torch.cat([task.P, task.stationary[None]]).to(tokens.device)
+    parents = task.parents(tokens.shape[1] + 1)[:, 1:]
+    law = rows[-1].repeat(*tokens.shape, 1)
+    positions = as_slice(counted(parents).nonzero().flatten())
+    if law[:, positions].numel():
+        mixed = torch.zeros_like(law[:, positions])
+        for h, parent in enumerate(_parent_states(tokens, parents[:, positions], task)):
+            mixed.addcmul_(weights[:, positions, h, None], rows[parent])
+        law[:, positions] = mixed
+    return law
+
+
+def _parent_states(
+    tokens: Int[Tensor, "batch time"], parents: Int[Tensor, "hypothesis n"], task: MatrixTask
+) -> Iterator[Int[Tensor, "batch n"]]:
+    """Give the state of each parent under one hypothesis after the other, num_states where there is none."""
+    for row in parents:
+        if (row >= 0).all():
+            yield tokens[:, as_slice(row)]
+        else:
+            yield torch.where(row.to(tokens.device) < 0, len(task.P), tokens[:, row.clamp_min(0)])
+
+
+def check_states(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Int[Tensor, "batch time"]:
+    """Give the tokens as int64 if they all are states of the task, or raise a ValueError."""
+    num_states = len(task.P)
+    if tokens.numel() and not (int(tokens.min()) >= 0 and int(tokens.max()) < num_states):
+        outside = (tokens < 0) | (tokens >= num_states)
+        row, position = outside.nonzero()[0].tolist()
+        raise FieldError(
+            "tokens",
+            f"tokens are states 0 to {num_states - 1}; "
+            f"sequence {row} has {int(tokens[row, position])} at position {position}",
+        )
+    return tokens.long()
+
+
+def _check_possible(log_likelihood: Float[Tensor, "batch time hypothesis"]) -> None:
+    if not log_likelihood.shape[1] or not torch.isneginf(log_likelihood[:, -1]).all(dim=-1).any():
+        return  # likelihoods only fall, so the last position tells
+    dead = torch.isneginf(log_likelihood).all(dim=-1)
+    row = int(dead[:, -1].nonzero()[0])
+    position = int(dead[row].nonzero()[0])
+    raise ValueError(
+        f"sequence {row} is impossible under every lag of the task from position {position} on: "
+        "each lag has met a transition of probability 0"
+    )

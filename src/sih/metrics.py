@@ -7,25 +7,29 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.predictors import known_lag
-from sih.task import Batch, Task
+from sih.task import Batch, CausalTask, MatrixTask, Task
 
 
-def kl_to_truth(prediction: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, "batch time"]:
-    r"""$D_{KL}(p \,\|\, q)$ of the true next-token law p from the prediction q, in nats, at every position.
+def kl_to_truth(
+    prediction: Float[Tensor, "batch time state"], batch: Batch, task: MatrixTask
+) -> Float[Tensor, "batch time"]:
+    r"""Measure how far a prediction q is from the true law p of the next token, $D_{KL}(p \,\|\, q)$ in nats.
 
-    The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token is one of the
-    first max_lag. Paper: Eq. (1) and the vertical axis of its Fig. 4.
+    At every position. The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token
+    is one of the first max_lag. Paper: Eq. (1) and the vertical axis of its Fig. 4.
     """
     truth = known_lag(batch.tokens, batch.lags, task)
     return (torch.xlogy(truth, truth) - torch.xlogy(truth, prediction.to(truth))).sum(dim=-1)
 
 
 def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batch"]:
-    """Each sequence's mean over the positions past the first max_lag, where the context says something of the lag."""
+    """Average each sequence's KL past the first max_lag positions, where the context says something of the lag."""
     return kl[:, task.max_lag :].mean(dim=-1)
 
 
-def lag_accuracy(weights: Float[Tensor, "batch time lag"], batch: Batch, task: Task) -> Float[Tensor, " time"]:
-    """The fraction of sequences whose own lag has the largest weight (ties go to the smallest lag)."""
-    chosen = torch.tensor(task.lags, device=weights.device)[weights.argmax(dim=-1)]
+def lag_accuracy(
+    weights: Float[Tensor, "batch time hypothesis"], batch: Batch, task: CausalTask
+) -> Float[Tensor, " time"]:
+    """Give the fraction of sequences whose own lag has the largest weight (ties go to the smallest lag)."""
+    chosen = torch.tensor(task.hypotheses, device=weights.device)[weights.argmax(dim=-1)]
     return (chosen == batch.lags[:, None]).to(torch.float64).mean(dim=0)

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from sih.evidence import normalised_probabilities
 from sih.models.offsets import attention_at
 from sih.task import Task
 
@@ -75,8 +76,7 @@ def probability_correlation(
 
     The construction's first layer has 1. A head that ignores the tokens has 0 or less.
     """
-    later = torch.arange(task.max_lag, tokens.shape[1])
-    p = torch.stack([task.P[tokens[:, later - lag], tokens[:, later]] for lag in task.lags], dim=-1)
-    found = attention_at(attention, task.lags)[:, later]
-    pair = torch.stack([found.flatten().to(p.dtype), (p / p.sum(dim=-1, keepdim=True)).flatten()])
+    p_norm = normalised_probabilities(tokens, task)[:, task.max_lag :]
+    found = attention_at(attention, task.lags)[:, task.max_lag :]
+    pair = torch.stack([found.flatten().to(p_norm.dtype), p_norm.flatten()])
     return torch.corrcoef(pair)[0, 1].item()

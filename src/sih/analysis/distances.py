@@ -27,8 +27,8 @@ from torch import Tensor
 from sih.analysis.correlation import explained_variance, pair_log_probabilities, score_correlation
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
 from sih.analysis.reference_circuit import Reference
+from sih.evidence import lag_posterior
 from sih.models.offsets import attention_at
-from sih.predictors import lag_posterior
 
 Measured = tuple[float, float]
 """A mean and its standard error."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
 import tyro
@@ -17,11 +17,14 @@ from torch import Tensor
 from sih.files import write_arrays, write_rows
 from sih.markov import load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
-from sih.predictors import bma, lag_posterior, maximum_likelihood, selective, selective_weights
+from sih.predictors import PREDICTORS
 from sih.task import Batch, Task
 from sih.task.sample_file import Sample, check_suffix, load_sample
 
-Predictor = Literal["bma", "ml", "selective"]
+if TYPE_CHECKING:
+    Predictor = str
+else:
+    Predictor = tyro.extras.literal_type_from_choices(PREDICTORS)
 
 
 def predict(
@@ -41,7 +44,7 @@ def predict(
 
     Args:
         file: what `sih sample` wrote, or your own tokens: .npz with an array `tokens`, or .csv with a sequence a line.
-        predictor: Bayesian model average, maximum likelihood, or the paper's selective estimator.
+        predictor: bma, the Bayesian model average; ml, maximum likelihood; selective, the paper's estimator; ...
         out: where to write law, weights and inferred lag of every position, .npz or .csv (FILE.predictions.npz).
         matrix: the transition matrix, .npy or .csv, where the file holds none.
         lags: the possible lags, where the file holds none.
@@ -53,12 +56,10 @@ def predict(
     out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
     sample = load_sample(file)
     task = _task(sample, file, matrix, lags)
-    if predictor == "selective":
-        weights = selective_weights(sample.tokens, task, beta=beta, evidence=evidence, temper=temper)
-        law = selective(sample.tokens, task, beta=beta, evidence=evidence, temper=temper)
-    else:
-        weights = lag_posterior(sample.tokens, task)
-        law = (bma if predictor == "bma" else maximum_likelihood)(sample.tokens, task)
+    chosen = PREDICTORS[predictor]
+    given = {"beta": beta, "evidence": evidence, "temper": temper}
+    options = {name: given[name] for name in chosen.options}
+    weights, law = (f(sample.tokens, task, **options) for f in (chosen.weights, chosen.law))
     inferred = torch.tensor(task.lags)[weights.argmax(dim=-1)]
     _write(out, sample.tokens, law, weights, inferred)
     _report(sample, task, law, weights, inferred, out)

@@ -25,6 +25,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.evidence import normalised_probabilities
 from sih.task import Task
 
 Third = Literal["mask", "position", "key"]
@@ -131,14 +132,7 @@ def normalised(
     tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit, temper: float
 ) -> Float[Tensor, "batch time lag"]:
     """Return p-tilde at every position from max_lag on; 0 before, where no head looks."""
-    size, time = tokens.shape
-    first = circuit.max_lag
-    log_P = log_probabilities(task, circuit, temper).to(tokens.device)
-    out = torch.zeros((size, time, len(circuit.lags)), dtype=torch.float64, device=tokens.device)
-    if time > first:
-        parents = torch.stack([tokens[:, first - k : time - k] for k in circuit.lags], dim=-1)
-        out[:, first:] = torch.softmax(log_P[parents, tokens[:, first:, None]], dim=-1)
-    return out
+    return normalised_probabilities(tokens, task, log_P=log_probabilities(task, circuit, temper))
 
 
 def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:

@@ -22,9 +22,9 @@ from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights
 from sih.construction.specs import option_names
+from sih.evidence import lag_posterior, mixture
 from sih.models.base import Model
 from sih.models.offsets import attention_at
-from sih.predictors import lag_posterior, mixture
 from sih.task import Task, sample
 
 

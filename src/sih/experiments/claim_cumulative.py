@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.artifacts.record_json import Saved
+from sih.evidence import normalised_probabilities
 from sih.figures import style
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
@@ -58,12 +59,11 @@ def compute(config: Config) -> Paths:
 def of_matrix(P: Float[Tensor, "state state"], lags: tuple[int, ...], length: int, seed: int) -> Paths:
     """One sequence of each lag from the given matrix."""
     rng = torch.Generator().manual_seed(seed)
-    first = lags[-1]
+    task = Task(P, lags, lags[-1] + length)
     average = []
     for k in lags:
-        x = sample(Task(P, (k,), first + length), 1, rng=rng).tokens[0]
-        p = torch.stack([P[x[first - r : len(x) - r], x[first:]] for r in lags])  # (lag, transition)
-        p_norm = p / p.sum(dim=0)
+        tokens = sample(Task(P, (k,), task.length), 1, rng=rng).tokens
+        p_norm = normalised_probabilities(tokens, task)[0, task.max_lag :].T  # (lag, transition)
         average.append((p_norm.cumsum(dim=-1) / torch.arange(1, length + 1)).tolist())
     return Paths(lags, average, claim_expectations(P, lags).tolist())
 

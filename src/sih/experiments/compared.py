@@ -11,9 +11,9 @@ from torch import Tensor
 
 from sih.analysis.reference_circuit import same_chains
 from sih.construction import circuit_weights, construct
+from sih.evidence import mixture
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.predictors import mixture
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from sih.artifacts.record_json import Saved
 from sih.construction import circuit_weights, construct
+from sih.evidence import mixture
 from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, task
 from sih.figures import style
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.predictors import mixture
 from sih.task import Task, sample
 
 NAME = "errata"

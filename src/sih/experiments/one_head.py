@@ -24,9 +24,9 @@ from torch import Tensor
 
 from sih.construction import circuit_weights, construct
 from sih.construction.circuit import Circuit, normalised
+from sih.evidence import lag_posterior, mixture
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
-from sih.predictors import lag_posterior, mixture
 from sih.task import Batch, Task, sample
 
 NAME = "one_head"

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sih.artifacts.record_json import Saved
+from sih.evidence import log_probabilities, normalised_probabilities
 from sih.figures import style
 from sih.task import Batch, Task, sample
 from sih.theory.monte_carlo import random_matrices
@@ -91,9 +92,8 @@ def compute(config: Config) -> Rates:
 
 def wrong_picks(batch: Batch, task: Task, score: Score) -> Bool[Tensor, "batch transition"]:
     """Whether the largest score belongs to another lag, after each transition; ties go to the smallest lag."""
-    x, first = batch.tokens, task.max_lag
-    p = torch.stack([task.P[x[:, first - r : x.shape[1] - r], x[:, first:]] for r in task.lags], dim=-1)
-    gains = p.log() if score == "ML" else p / p.sum(dim=-1, keepdim=True)
+    evidence = log_probabilities if score == "ML" else normalised_probabilities
+    gains = evidence(batch.tokens, task)[:, task.max_lag :]
     if score == "single head":  # at every position, this transition and every K-th before it
         total = gains.clone()
         for n in range(len(task.lags), total.shape[1]):

@@ -19,6 +19,7 @@ from torch import Tensor
 from sih.checks import FieldError
 from sih.construction import Circuit, circuit_spec, least_heads, write
 from sih.construction.bayes import certified_bound
+from sih.evidence import lag_posterior
 from sih.explorer.shelf import Shelf
 from sih.explorer.state import ModelChoice, State
 from sih.metrics import kl_to_truth
@@ -26,7 +27,7 @@ from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
 from sih.models.offsets import attention_at
 from sih.models.sites import Trace
-from sih.predictors import bma, known_lag, lag_posterior, maximum_likelihood, selective_weights
+from sih.predictors import PREDICTORS, known_lag, selective_weights
 from sih.task import Batch, Task, sample
 
 FULL = 65535
@@ -87,6 +88,7 @@ def make_view(state: State, shelf: Shelf) -> View:
         "lag": int(batch.lags[0]),
         "P": task.P.tolist(),
         "stationary": task.stationary.tolist(),
+        "predictors": {name: one.label for name, one in PREDICTORS.items() if one.yardstick},
         "models": [_described(choice, done, task) for choice, done in zip(state.models, passes, strict=True)],
     }
     return View(header, {name: array.numpy() for name, array in arrays.items()})
@@ -124,8 +126,7 @@ def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str
     try:
         laws = {
             "truth": known_lag(batch.tokens, batch.lags, task),
-            "bma": bma(batch.tokens, task),
-            "ml": maximum_likelihood(batch.tokens, task),
+            **{name: one.law(batch.tokens, task) for name, one in PREDICTORS.items() if one.yardstick},
         }
         weights = {
             "posterior": lag_posterior(batch.tokens, task),

@@ -16,7 +16,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sih.files import read_arrays, read_table, reading, write_arrays, write_rows
-from sih.task import Batch, Task
+from sih.task.lags import Task
+from sih.task.parents import Batch
 
 SUFFIXES = (".npz", ".csv")
 _MARK = "# sih sample "

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.strategies import tasks
 
 import sih
-import sih.task.lags
+import sih.task.sampling
 from sih.task import Task
 
 P2 = [[0.9, 0.1], [0.5, 0.5]]
@@ -42,7 +42,7 @@ def test_wrong_types_get_the_same_kind_of_line(lags: str, length: object) -> Non
     """In a process without the tests' type checker, as a user would meet it."""
     code = f"import sih; sih.Task({P2}, {lags}, {length})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert re.search(r"ValueError: (lags|length) must be .*; got ", done.stderr.splitlines()[-1])
+    assert re.search(r"FieldError: (lags|length) must be .*; got ", done.stderr.splitlines()[-1])
 
 
 def test_a_task_is_what_it_was_given() -> None:
@@ -85,13 +85,13 @@ def test_golden_tokens() -> None:
 def test_every_way_of_drawing_draws_the_same(task: Task, seed: int) -> None:
     by_table = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sih.task.lags, "TABLE_LIMIT", 0)
+        patch.setattr(sih.task.sampling, "TABLE_LIMIT", 0)
         by_search = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
-        patch.setattr(sih.task.lags, "CHUNK", 7)  # and the numbers made ahead, few or many, are the same numbers
+        patch.setattr(sih.task.sampling, "CHUNK", 7)  # and the numbers made ahead, few or many, are the same numbers
         in_chunks = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
-        patch.setattr(sih.task.lags, "_light", lambda tensor: tensor)  # as on a GPU: torch all the way
+        patch.setattr(sih.task.sampling, "_numpy_if_cpu", lambda tensor: tensor)  # as on a GPU: torch all the way
         search_by_torch = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
-        patch.setattr(sih.task.lags, "TABLE_LIMIT", 10**9)
+        patch.setattr(sih.task.sampling, "TABLE_LIMIT", 10**9)
         table_by_torch = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
     for other in (by_search, in_chunks, search_by_torch, table_by_torch):
         assert torch.equal(by_table.tokens, other.tokens)
