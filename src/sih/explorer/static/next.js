@@ -8,8 +8,7 @@ function predictors({ view }) {
   const theme = currentTheme();
   return [
     { key: "truth", name: "truth", colour: theme.ink },
-    { key: "bma", name: "BMA", colour: theme.soft },
-    { key: "ml", name: "ML", colour: theme.faint, dash: "4 3" },
+    ...Object.entries(view.predictors).map(([key, name], index) => ({ key, name, colour: index ? theme.faint : theme.soft, dash: index ? `${4 * index} 3` : undefined })),
     ...view.models.map((_, index) => ({ key: String(index), name: `model ${"AB"[index]}`, colour: modelColour(index), dash: index ? "7 3" : "none" })),
   ];
 }
