@@ -1,4 +1,4 @@
-"""The kinds of model (paper, Sec. 3), and what one can see of a forward pass."""
+"""Lists the kinds of model (paper, Sec. 3). Each is a folder, and a line here."""
 
 from sih.models.base import Model as Model
 from sih.models.base import ModelShape as ModelShape

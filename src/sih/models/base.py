@@ -1,4 +1,4 @@
-"""What every kind of model has in common: forward paths, predictions, traces, replacements, notes.
+"""Defines what every kind of model can do: predict, trace a pass, replace values in it, carry notes.
 
 A kind is a subclass of `Model` with a line in `sih.models.KINDS`. It writes its equations, `equations(tokens, site)`,
 calling `site(name, value)` at each value worth a name. Everything else here follows from them.
@@ -92,7 +92,7 @@ class Model(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} has no path {path!r}")
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
-        """Make the named values of a pass, for `trace`. A kind may make them with less work than its equations."""
+        """Make the named values of a pass, for `trace`. A kind may override it to make them with less work."""
         recorder = PassRecorder()
         self.equations(tokens, recorder)
         return recorder.values

@@ -1,4 +1,4 @@
-"""The training loss, a few sequences at a time.
+"""Computes the training loss and its gradient, a few sequences at a time.
 
 A batch's activations are larger than any cache, and memory that large is asked of the system anew at every
 step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
@@ -33,7 +33,7 @@ def next_token_loss(
     path: str | None = None,
     rows: int = ROWS,
 ) -> Float[Tensor, ""]:
-    r"""Mean over sequences and positions of $-\log \hat p(s_{i+1} \mid s_{1:i})$, ready for `backward()`.
+    r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
 
     `path` is the model's forward path, the fast one by default.
     """

@@ -1,4 +1,4 @@
-"""What a forward pass computed, by name, and how to change it on the way.
+"""Gives names to the values of a forward pass, to look at them and to change them on the way.
 
 A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets
 back. In an ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by.

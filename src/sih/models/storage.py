@@ -1,4 +1,4 @@
-"""A model on disk: a folder with `config.json` and `weights.safetensors`. Nothing in it is ever executed.
+"""Saves a model as a folder with `config.json` and `weights.safetensors`. Nothing in it is ever executed.
 
 The weights' file holds the configuration it was written with, so that a file from another model is noticed. What is
 worth knowing about the model besides, `Model.notes`, is in `notes.json`, if there is anything. Each file is written
@@ -22,7 +22,7 @@ CONFIG, WEIGHTS, NOTES = "config.json", "weights.safetensors", "notes.json"
 
 
 def save(model: Model, path: str | Path, stored: str | None = None) -> None:
-    """Write the model to the folder `path`, made if need be; a model already there is replaced.
+    """Write the model to the folder `path`, made if need be. A model already there is replaced.
 
     `stored="float16"` writes rounded weights, in half of float32's space; `load` gives the model's own type again.
     """
@@ -72,7 +72,7 @@ def config_of(model: Model) -> dict[str, Any]:
 
 
 def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
-    """Make a model of this configuration with all weights zero; errors name the `source`."""
+    """Make a model of this configuration with all weights zero. Errors name the `source`."""
     entries = dict(config)
     kind = entries.pop("model", None)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -90,7 +90,7 @@ def model_from(config: dict[str, Any], source: str | Path = "the configuration")
 
 
 def load_weights(model: Model, path: str | Path) -> None:
-    """Fill the model with the weights in a safetensors file, which must fit it; they may be stored in float16."""
+    """Fill the model with the weights in a safetensors file, which must fit it. They may be stored in float16."""
     wanted = model.state_dict()
     found, note = read_tensors(path)
     for name, weight in wanted.items():

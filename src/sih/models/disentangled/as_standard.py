@@ -1,4 +1,4 @@
-r"""A disentangled transformer as a standard one (Nichani et al., 2024, cited in the paper's Sec. 3).
+r"""Turns a disentangled transformer into a standard one (Nichani et al., 2024, cited in the paper's Sec. 3).
 
 Give the standard stream the final width d_L and let every layer's outputs have their own, still empty,
 coordinates: then adding is concatenating. With J_m the first m coordinates of d_L,
@@ -17,7 +17,7 @@ from sih.models.standard.transformer import Transformer
 
 @torch.no_grad()
 def to_standard(model: DisentangledTransformer) -> Transformer:
-    """An attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}."""
+    """Make an attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}."""
     config = model.config
     depth = len(config.heads)
     standard = Transformer(

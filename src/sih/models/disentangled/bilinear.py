@@ -1,4 +1,4 @@
-r"""Attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, with its gradient written out.
+r"""Computes the attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, and its gradient.
 
 The rows of h are packed as in `sih.models.disentangled.structured`: z for the coordinates that rows hold, and the
 one-hot position e_i, which they do not. With W cut accordingly, row i's score of key j is

@@ -1,4 +1,4 @@
-"""Names for the parts of a residual stream, so that nothing is ever addressed by its offset.
+"""Names the parts of a residual stream, so that nothing is ever addressed by its offset.
 
 The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot
 position, width T). A head copies the whole stream it reads, so that its output has one block for each block
@@ -8,8 +8,8 @@ before it: head h of layer l puts `l.h/` in front of their names. After layer 1 
     token, position, 1.1/token, 1.1/position,
 
 and `2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read
-from the right, a name is the route by which the information came. Names count layers and heads from 1, as the paper
-does.
+from the right, a name is the route by which the information came. Names count layers and heads from 1, as the
+paper does.
 """
 
 from __future__ import annotations

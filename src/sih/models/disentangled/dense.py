@@ -1,4 +1,4 @@
-r"""The disentangled transformer (paper, Sec. 3): nothing is added up, so every part keeps its meaning.
+r"""Defines the disentangled transformer (paper, Sec. 3), which adds nothing up, so that every part keeps its meaning.
 
     h^(0)_i   = [e_{s_i}, e_i]                                 one-hot token, one-hot position
     hhat^(l,h) = Softmax(M(h A^(l,h) h^T); alpha) h             h = h^(l-1), a row for each position
@@ -46,7 +46,7 @@ class DisentangledShape(ModelShape):
     heads: tuple[int, ...] = (1, 3, 1)
     """number of heads of each layer."""
     qk_dim: int = 32
-    """its root is the temperature of the attention, as in a standard model with queries and keys so wide."""
+    """its root is the temperature of the attention, as if queries and keys had this width."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", check_heads(self.heads))
@@ -60,12 +60,11 @@ class DisentangledShape(ModelShape):
 
 
 class DisentangledTransformer(Model):
-    """The paper's disentangled transformer, any number of layers and heads.
+    """Predicts the next token as the paper's disentangled transformer, with any number of layers and heads.
 
-    `temperature` is alpha: sqrt(32) by default, as in the paper's training; hand-made weights use 1.
-    `readout` says what the output is: "logit" (a softmax makes it a law) or "probability" (it is the law
-    already). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a generator seeded with
-    0 if there is none), or "zeros", to be filled in by name.
+    `temperature` is alpha: sqrt(32) by default, as in the paper's training; hand-made weights use 1. `readout` says
+    what the output is (`ModelConfig`). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a
+    generator seeded with 0 if there is none), or "zeros", to be filled in by name.
 
     `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work; `"written"` the
     same without gradients from the blocks that are not zero, which are few where weights were written by hand. A trace
@@ -113,11 +112,11 @@ class DisentangledTransformer(Model):
                     weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
 
     def stream(self, layer: int) -> ResidualStream:
-        """The names after so many layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
+        """Name the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
         return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
-        """The part of head `"layer.head"`'s matrix A between two blocks of its stream; write in it to set it.
+        """Give the part of head `"layer.head"`'s matrix A between two blocks of its stream. Write in it to set it.
 
         >>> model = DisentangledTransformer(num_states=5, length=10, heads=(1, 3, 1), init="zeros")
         >>> model.block("2.3", "position", "1.1/token").shape
@@ -129,7 +128,7 @@ class DisentangledTransformer(Model):
         return A[stream[query], stream[key]]
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
-        """The part of W_O that reads one block of the last stream; write in it to set it."""
+        """Give the part of W_O that reads one block of the last stream. Write in it to set it."""
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
     def written_blocks(self) -> WrittenBlocks:

@@ -1,4 +1,4 @@
-"""A disentangled model's trace from its attention alone: all else is a product, made when asked for."""
+"""Makes a disentangled model's trace from its attention alone: all else is a product, made when asked for."""
 
 from __future__ import annotations
 

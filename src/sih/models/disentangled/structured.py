@@ -1,4 +1,4 @@
-r"""The disentangled transformer without the waste: the dense equations' numbers for a third of their work.
+r"""Computes the dense equations of the disentangled transformer with a third of their work.
 
 Every part of the stream is a product of attention matrices applied to one-hot vectors: the part that came by
 the route c through heads is C_c [e_s, e_i], where C_c, a product of lower triangular matrices, is lower triangular.

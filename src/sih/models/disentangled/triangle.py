@@ -1,4 +1,4 @@
-"""The order of coordinates in which a triangular stream is packed (see `sih.models.disentangled.structured`)."""
+"""Orders the coordinates of a triangular stream so that it packs (see `sih.models.disentangled.structured`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""The disentangled transformer from those of its blocks that are not zero: for weights written by hand.
+r"""Runs a disentangled transformer from those of its blocks that are not zero: for weights written by hand.
 
 A hand-made matrix A is zero but for a few blocks, and every block of the stream is a product of attention matrices with
 the embedding (`sih.models.disentangled.structured`). So the scores of a head are a sum over its written blocks,
@@ -24,7 +24,7 @@ from sih.models.sites import Trace
 
 
 class WrittenBlocks:
-    """Holds the blocks of a disentangled transformer that were written; all others are zero and take no room.
+    """Holds the blocks of a disentangled transformer that were written. All others are zero and take no room.
 
     A block is made when first asked for, to be written in: `blocks.block("1.1", "token", "token").copy_(log_P.T)`.
     """

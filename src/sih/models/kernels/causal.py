@@ -1,4 +1,4 @@
-"""Causal attention summed over heads, with its gradient written out.
+"""Computes causal attention summed over heads, and its gradient.
 
 In float32 on a CPU it is attention.c, if it can be compiled (`sih.models.kernels.compiled`). Otherwise it is made of
 torch's operations. Rows are taken in blocks: a block sees only the keys up to its end, so that most of what the mask
@@ -26,7 +26,7 @@ BLOCK_ROWS = 64
 def causal_attention(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int | None = None
 ) -> Float[Tensor, "batch time values"]:
-    r"""$\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$; `qkv` is [q_1 .. q_H | k_1 .. | v_1 .. v_H]."""
+    r"""Compute $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$, `qkv` being [q_1 .. q_H, k_1 .., v_1 ..]."""
     if blocks is None and compiled.wanted(qkv):
         output: Tensor = _Compiled.apply(qkv, heads, qk_dim)  # type: ignore[no-untyped-call]
     else:
@@ -107,7 +107,7 @@ class _CausalAttention(torch.autograd.Function):
 
 
 class _Compiled(torch.autograd.Function):
-    """attention.c on shares of the batch, as many as torch may use threads."""
+    """Runs attention.c on shares of the batch, one for each thread that torch may use."""
 
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""attention.c, compiled by whatever C compiler the machine has, the first time it is wanted.
+"""Compiles attention.c by whatever C compiler the machine has, the first time it is wanted.
 
 The library is kept in the user's cache folder under a name made of source, flags, compiler and processor, so that a
 changed source or another machine gets its own. Without a compiler, or with SIH_COMPILED=0, there is none: attention is
@@ -30,7 +30,7 @@ LANES = 16
 
 
 def forward(qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int) -> tuple[Tensor, Tensor]:
-    """The heads' summed output, and what `backward` needs: the attention, defined up to each row's tile of keys."""
+    """Compute the heads' summed output, and the attention, defined up to each row's tile of keys, for `backward`."""
     batch, time, columns = qkv.shape
     values = columns // heads - 2 * qk_dim
     output = qkv.new_empty(batch, time, values)
@@ -40,7 +40,7 @@ def forward(qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int) -
 
 
 def backward(qkv: Tensor, attention: Tensor, above: Tensor, qk_dim: int) -> Tensor:
-    """The gradient by `qkv`."""
+    """Compute the gradient by `qkv`."""
     batch, heads, time, _ = attention.shape
     grad = torch.empty_like(qkv)
     sizes = (batch, time, heads, qk_dim, above.shape[-1])
@@ -49,7 +49,7 @@ def backward(qkv: Tensor, attention: Tensor, above: Tensor, qk_dim: int) -> Tens
 
 
 def wanted(qkv: Tensor) -> bool:
-    """Whether attention goes through the compiled library: float32 on a CPU, and there is one."""
+    """Say whether attention goes through the compiled library: float32 on a CPU, and there is one."""
     return qkv.dtype == torch.float32 and qkv.device.type == "cpu" and library() is not None
 
 
@@ -65,7 +65,7 @@ def _call(name: str, arrays: tuple[Tensor, ...], sizes: tuple[int, ...]) -> None
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled source, or None, with one line of warning unless it was asked for."""
+    """Load the compiled source, or give None, with one line of warning unless that was asked for."""
     if os.environ.get("SIH_COMPILED", "1") == "0":
         return None
     try:
@@ -107,13 +107,13 @@ def _compiler() -> str:
 
 
 def _processor() -> str:
-    """What -march=native depends on."""
+    """Describe what -march=native depends on."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    told = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
-    return " ".join([platform.machine(), platform.processor(), *told])
+    described = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
+    return " ".join([platform.machine(), platform.processor(), *described])
 
 
 def _cache() -> Path:

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Let torch work with so many threads within the block (or the function it decorates), and as before after it."""
+    """Let torch work with this number of threads within the block (or function that it decorates), then as before."""
     allowed = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -26,7 +26,7 @@ def limited_threads(threads: int) -> Iterator[None]:
 
 
 def side_by_side(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Iterator[Result]:
-    """Yield the work on each part, in order, done by so many threads that work alone."""
+    """Yield the work on each part, in order, done by this number of threads that work alone."""
     threads = min(threads, len(parts))
     if threads <= 1:
         yield from map(work, parts)

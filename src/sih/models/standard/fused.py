@@ -1,4 +1,4 @@
-"""The standard transformer for training: the same numbers as the plain equations, with less work.
+"""Computes the equations of the standard transformer with less work.
 
 - One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
 - The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked
@@ -49,5 +49,5 @@ def forward(
 
 
 def _side_by_side(*weights: Float[Tensor, "head dim _"]) -> Float[Tensor, "dim columns"]:
-    """[Q_1 .. Q_H | K_1 .. K_H | V_1 .. V_H]: one matrix for all heads."""
+    """Make one matrix for all heads: [Q_1 .. Q_H | K_1 .. K_H | V_1 .. V_H]."""
     return torch.cat([weight.transpose(0, 1).flatten(1) for weight in weights], dim=1)

@@ -1,4 +1,4 @@
-"""The weights of one layer of the standard transformer."""
+"""Holds the weights of one layer of the standard transformer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 
 
 class Layer(nn.Module):
-    """The weights of one layer; W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP."""
+    """Holds the weights of one layer. W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP."""
 
     def __init__(self, heads: int, dim: int, qk_dim: int, mlp_dim: int | None, dtype: torch.dtype) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Layer(nn.Module):
         self.W2 = nn.Parameter(torch.zeros(dim, mlp_dim, dtype=dtype)) if mlp_dim else None
 
     def mlp(self, h: Float[Tensor, "batch time dim"], activation: str) -> Float[Tensor, "batch time dim"]:
-        """sigma(h W_1) W_2^T."""
+        """Compute sigma(h W_1) W_2^T."""
         assert self.W1 is not None
         assert self.W2 is not None
         return ACTIVATIONS[activation](h @ self.W1) @ self.W2.mT

@@ -1,4 +1,4 @@
-r"""The standard transformer (paper, Sec. 3): attention, a residual sum, an MLP or none; no biases, no norms.
+r"""Defines the standard transformer (paper, Sec. 3): attention, a residual sum, an MLP or none, no biases, no norms.
 
     h^(0)_i  = E[s_i] + F[i]                                                     learned token and position
     htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)    h = h^(l-1), a row a position
@@ -38,7 +38,7 @@ class TransformerConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(dim=self.dim, qk_dim=self.qk_dim, **({} if self.mlp_dim is None else {"mlp_dim": self.mlp_dim}))
+        _check_widths(self.dim, self.qk_dim, self.mlp_dim)
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
 
 
@@ -59,7 +59,7 @@ class TransformerShape(ModelShape):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", check_heads(self.heads))
-        check_sizes(dim=self.dim, qk_dim=self.qk_dim, **({} if self.mlp_dim is None else {"mlp_dim": self.mlp_dim}))
+        _check_widths(self.dim, self.qk_dim, self.mlp_dim)
 
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None
@@ -68,11 +68,10 @@ class TransformerShape(ModelShape):
 
 
 class Transformer(Model):
-    """The paper's standard transformer; heads per layer may differ.
+    """Predicts the next token as the paper's standard transformer. Heads per layer may differ.
 
-    `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is: "logit" (a softmax
-    makes it a law) or "probability" (it is the law already). `mlp_dim` adds an MLP with `activation` to every
-    layer.
+    `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is (`ModelConfig`). `mlp_dim` adds
+    an MLP with `activation` to every layer.
 
     `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs),
     from `rng` (a generator seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything,
@@ -165,3 +164,7 @@ class Transformer(Model):
                 h = h + site(f"{number}/mlp", layer.mlp(h, self.config.activation))
             h = site(f"{number}/stream", h)
         return site("output", h @ self.readout.T)
+
+
+def _check_widths(dim: int, qk_dim: int, mlp_dim: int | None) -> None:
+    check_sizes(dim=dim, qk_dim=qk_dim, mlp_dim=1 if mlp_dim is None else mlp_dim)
