@@ -1,7 +1,8 @@
 """Transition matrices: checking them, their stationary law, random draws, files.
 
-A transition matrix `P` is a row-stochastic float64 tensor; `P[i, j]` is the probability of going from i to j.
-The paper (Sec. 4) asks for irreducible and aperiodic chains; everything here keeps to that.
+A transition matrix `P` is a row-stochastic float64 tensor, where `P[i, j]` is the probability of going from i to j.
+The paper (Sec. 4) asks for irreducible and aperiodic chains, and everything here keeps to that. `RANDOM` lists the
+kinds of random matrices: one added there can be chosen in every command and on the page.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from sih.checks import FieldError
 from sih.files import read_table
 
 ROW_SUM_TOLERANCE = 1e-6
@@ -26,10 +28,10 @@ MatrixLike = Tensor | np.ndarray | Sequence[Any]
 def as_transition_matrix(
     value: MatrixLike,
 ) -> Float[Tensor, "state state"]:
-    """`value` as a float64 transition matrix, or a ValueError that says what is wrong with it.
+    """Give `value` as a float64 transition matrix, or raise a ValueError that says what is wrong with it.
 
-    Square, finite, non-negative, rows summing to 1 within 1e-6 (they are then divided by their sum, so that they
-    do so to the last digit), irreducible and aperiodic.
+    It must be square, finite, non-negative, irreducible and aperiodic, with rows that sum to 1 within 1e-6. They are
+    then divided by their sum, so that they do so to the last digit.
 
     >>> as_transition_matrix([[0.5, 0.5], [1.0, 0.0]])
     tensor([[0.5000, 0.5000],
@@ -88,7 +90,7 @@ def check_ergodic(P: Float[Tensor, "state state"]) -> None:
 
 
 def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix state"]:
-    r"""$\pi$ with $\pi^\top P = \pi^\top$, $\sum_s \pi_s = 1$, in float64; one for each matrix of a batch.
+    r"""Solve $\pi^\top P = \pi^\top$, $\sum_s \pi_s = 1$ in float64, for each matrix of a batch.
 
     Grassmann-Taksar-Heyman elimination: Gaussian elimination on the off-diagonal entries that never subtracts, so
     that every entry of pi is right to nearly the last digit however slowly the chain mixes.
@@ -110,7 +112,10 @@ def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Te
 def random_transition_matrix(
     num_states: int, *, rng: torch.Generator, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Rows drawn from a symmetric Dirichlet law; 1.0 is uniform on the simplex, smaller is nearer deterministic."""
+    """Draw each row from a symmetric Dirichlet law.
+
+    A concentration of 1.0 is uniform on the simplex, a smaller one nearer deterministic.
+    """
     _check_size(num_states)
     _check_positive("concentration", concentration)
     draw = _numpy_rng(rng)
@@ -118,16 +123,20 @@ def random_transition_matrix(
         P = torch.softmax(_log_gamma_draws((num_states, num_states), concentration, draw), dim=-1)
         if _is_ergodic(P):  # fails only where a tiny concentration makes entries underflow to 0
             return P
-    raise ValueError(
+    raise FieldError(
+        "concentration",
         f"concentration={concentration:g} is too small for {num_states} states: 100 draws in a row were reducible or "
-        "periodic in float64; try 0.05 or more"
+        "periodic in float64; try 0.05 or more",
     )
 
 
 def random_doubly_stochastic(
     num_states: int, *, rng: torch.Generator, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Rows and columns sum to 1 (the stationary law is uniform): Gamma entries balanced by Sinkhorn's iteration."""
+    """Draw a matrix whose rows and columns sum to 1, so that its stationary law is uniform.
+
+    Gamma entries are balanced by Sinkhorn's iteration.
+    """
     _check_size(num_states)
     _check_positive("concentration", concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
@@ -138,8 +147,9 @@ def random_doubly_stochastic(
         if row_sums.abs().max() < 1e-14:
             break
     else:
-        raise ValueError(
-            f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more"
+        raise FieldError(
+            "concentration",
+            f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more",
         )
     return as_transition_matrix(log_P.exp())
 
@@ -147,14 +157,15 @@ def random_doubly_stochastic(
 def random_sparse(
     num_states: int, *, rng: torch.Generator, nonzero: int = 2, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """`nonzero` possible successors a state (one more where a self-loop is needed), Dirichlet among them.
+    """Draw a matrix with `nonzero` possible successors of each state (one more where a self-loop is needed).
 
-    A random cycle through all states makes the chain irreducible, a self-loop at one state aperiodic.
+    The probabilities among them are Dirichlet. A random cycle through all states makes the chain irreducible, a
+    self-loop at one state aperiodic.
     """
     _check_size(num_states)
     _check_positive("concentration", concentration)
     if not 1 <= nonzero <= num_states:
-        raise ValueError(f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
+        raise FieldError("nonzero", f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
     draw = _numpy_rng(rng)
     support = np.zeros((num_states, num_states), dtype=bool)
     cycle = draw.permutation(num_states)
@@ -173,13 +184,13 @@ def random_sparse(
 def random_near_periodic(
     num_states: int, *, rng: torch.Generator, period: int = 2, noise: float = 0.05, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row instead."""
+    """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row."""
     _check_size(num_states)
     _check_positive("concentration", concentration)
     if not 2 <= period <= num_states:
-        raise ValueError(f"period is the number of groups of states, 2 to {num_states}; got {period}")
+        raise FieldError("period", f"period is the number of groups of states, 2 to {num_states}; got {period}")
     if not 0 < noise <= 1:
-        raise ValueError(f"noise is the probability of leaving the cycle, in (0, 1]; got {noise:g}")
+        raise FieldError("noise", f"noise is the probability of leaving the cycle, in (0, 1]; got {noise:g}")
     group = torch.arange(num_states) % period
     onward = group[None, :] == (group[:, None] + 1) % period
     logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
@@ -189,8 +200,27 @@ def random_near_periodic(
     )
 
 
+class RandomMatrix(Protocol):
+    """A function that draws a transition matrix."""
+
+    __name__: str
+
+    def __call__(
+        self, num_states: int, *, rng: torch.Generator, concentration: float = 1.0
+    ) -> Float[Tensor, "state state"]: ...
+
+
+RANDOM: dict[str, RandomMatrix] = {
+    "dirichlet": random_transition_matrix,
+    "doubly-stochastic": random_doubly_stochastic,
+    "sparse": random_sparse,
+    "near-periodic": random_near_periodic,
+}
+"""The kinds of random matrices, by the name in commands and on the page."""
+
+
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
-    """A transition matrix from a `.npy` file or from a `.csv` file (a row a line, commas between)."""
+    """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row."""
     path = Path(path)
     if path.suffix not in (".npy", ".csv"):
         raise ValueError(f"a transition matrix is read from a .npy or .csv file; got {path}")
@@ -202,7 +232,7 @@ def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
 
 
 def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
-    """Fewest steps from state 0 to each state; -1 where there is no path."""
+    """Count the fewest steps from state 0 to each state, -1 where there is no path."""
     steps = torch.full((edges.shape[0],), -1)
     frontier = torch.zeros(edges.shape[0], dtype=torch.bool)
     frontier[0] = True
@@ -223,12 +253,12 @@ def _is_ergodic(P: Float[Tensor, "state state"]) -> bool:
 
 
 def _numpy_rng(rng: torch.Generator) -> np.random.Generator:
-    """NumPy has a public Gamma sampler that takes a generator, torch does not: seed one from the other."""
+    """Seed a NumPy generator from torch's: NumPy has a public Gamma sampler that takes one, torch does not."""
     return np.random.default_rng(torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist())
 
 
 def _log_gamma_draws(shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator) -> Float[Tensor, ...]:
-    """log of Gamma(a, 1) draws. log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
+    """Draw logarithms of Gamma(a, 1) numbers: log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
     boosted = np.log(draw.standard_gamma(shape_parameter + 1, shape))
     return torch.from_numpy(boosted + np.log1p(-draw.random(shape)) / shape_parameter)
 
@@ -241,12 +271,12 @@ def _states(which: Bool[Tensor, " state"]) -> str:
 
 def _check_size(num_states: int) -> None:
     if num_states < 2:
-        raise ValueError(f"a chain has at least 2 states; got num_states={num_states}")
+        raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
 
 
 def _check_positive(name: str, value: float) -> None:
     if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} is a positive number, e.g. 1.0; got {value}")
+        raise FieldError(name, f"{name} is a positive number, e.g. 1.0; got {value}")
 
 
 def _short(value: object) -> str:

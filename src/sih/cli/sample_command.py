@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import torch
+import tyro
 from rich.console import Console
 
-from sih.markov import (
-    load_transition_matrix,
-    random_doubly_stochastic,
-    random_near_periodic,
-    random_sparse,
-    random_transition_matrix,
-)
+from sih.markov import RANDOM, load_transition_matrix
 from sih.task import Task
 from sih.task import sample as draw
 from sih.task.sample_file import check_suffix, save_sample
 
-Kind = Literal["dirichlet", "doubly-stochastic", "sparse", "near-periodic"]
-KINDS = {
-    "dirichlet": random_transition_matrix,
-    "doubly-stochastic": random_doubly_stochastic,
-    "sparse": random_sparse,
-    "near-periodic": random_near_periodic,
-}
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = tyro.extras.literal_type_from_choices(RANDOM)
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -40,7 +32,7 @@ def choose_matrix(
 ) -> torch.Tensor:
     """The matrix of a file, or a random one."""
     if matrix is None:
-        return KINDS[kind](5 if states is None else states, rng=rng, concentration=concentration)
+        return RANDOM[kind](5 if states is None else states, rng=rng, concentration=concentration)
     P = load_transition_matrix(matrix)
     if states not in (None, P.shape[0]):
         raise ValueError(f"--states {states} does not fit {matrix}, which has {P.shape[0]} states; leave one out")
