@@ -1,0 +1,73 @@
+"""What every kind of model does alike."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import sih
+from sih.models import KINDS, Model
+
+
+@pytest.fixture(params=list(KINDS))
+def model(request: pytest.FixtureRequest, rng: torch.Generator) -> Model:
+    return KINDS[request.param].Shape().build(3, 4, init="uniform", rng=rng)
+
+
+def test_a_shape_builds_its_kind(model: Model) -> None:
+    assert KINDS[model.Shape.kind] is type(model)
+    assert (model.config.num_states, model.config.length) == (3, 4)
+    empty = model.Shape().build(3, 4)
+    assert empty.config == model.config
+    assert all(weight.abs().max() == 0 for weight in empty.parameters())
+    assert repr(empty) == repr(model)
+    assert "heads=(1, 3, 1)" in repr(model)
+
+
+def test_a_configuration_makes_the_model_again(model: Model) -> None:
+    again = type(model).from_config(model.config)
+    assert again.config == model.config
+    again.load_state_dict(model.state_dict())
+    tokens = torch.tensor([[0, 1, 2]])
+    assert torch.equal(again(tokens), model(tokens))
+
+
+def test_all_paths_agree_and_the_first_is_taken(model: Model) -> None:
+    tokens = torch.tensor([[0, 1, 2, 1], [2, 2, 0, 1]])
+    with torch.no_grad():
+        assert torch.equal(model(tokens), model(tokens, path=model.paths[0]))
+        for path in model.paths:
+            torch.testing.assert_close(model(tokens, path=path), model(tokens, path=model.paths[-1]))
+            torch.testing.assert_close(model.trace(tokens, path=path).output, model(tokens))
+    for call in (model, model.trace):
+        with pytest.raises(ValueError, match=f"path must be one of {', '.join(model.paths)}; got 'fast'"):
+            call(tokens, path="fast")
+
+
+def test_predict_is_a_law_whatever_the_readout() -> None:
+    tokens = torch.tensor([[0, 1, 2, 1]])
+    logit = sih.DisentangledTransformer(3, 4, heads=(1, 1), dtype=torch.float64)
+    torch.testing.assert_close(logit.predict(tokens), torch.softmax(logit(tokens), dim=-1))
+    law = sih.DisentangledTransformer(3, 4, heads=(1,), readout="probability", init="zeros", dtype=torch.float64)
+    law.readout_block("1.1/token").copy_(torch.full((3, 3), 1 / 3))
+    assert torch.equal(law.predict(tokens), law(tokens))
+    torch.testing.assert_close(law.predict(tokens).sum(-1), torch.ones(1, 4).double())
+
+
+def test_bad_tokens_are_one_clear_error(model: Model) -> None:
+    for tokens, message in (
+        (torch.zeros(1, 5, dtype=torch.int64), r"time 1 to 4; got torch.int64 of shape \(1, 5\)"),
+        (torch.tensor([[0, 3]]), "states 0 to 2; got 3"),
+        (torch.tensor([[0, -1]]), "states 0 to 2; got -1"),
+    ):
+        for call in (model, model.trace, model.run):
+            with pytest.raises(ValueError, match=message):
+                call(tokens)
+
+
+def test_contributions_of_a_sum_add_up_to_the_output(model: Model) -> None:
+    trace = model.trace(torch.tensor([[0, 1, 2, 1]]))
+    parts = model.contributions(trace)
+    if parts:  # of a kind that adds up
+        torch.testing.assert_close(sum(parts.values()), trace.output)
+    assert bool(parts) == isinstance(model, sih.Transformer)
