@@ -1,4 +1,4 @@
-"""The exact posterior over lags for a stream: one token at a time."""
+"""The exact posterior over lags, one token at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sih.task import Task
 
 
 class LagTracker:
-    """Follows one sequence of any length in memory and time per token proportional to the number of lags.
+    """Follows one sequence of any length, in time per token proportional to the number of lags and in fixed memory.
 
     After the same tokens, `update` returns what `lag_posterior`, and `predict` what `bma`, give at that position.
 
@@ -33,7 +33,7 @@ class LagTracker:
         self._recent: deque[int] = deque(maxlen=task.max_lag)
 
     def update(self, token: int) -> Float[Tensor, " lag"]:
-        """Take the next token; return the posterior over the task's lags after it."""
+        """Take the next token and give the posterior over the task's lags after it."""
         token = int(token)
         if not 0 <= token < self.task.num_states:
             raise ValueError(f"tokens are states 0 to {self.task.num_states - 1}; got {token} at position {self.seen}")
@@ -42,7 +42,7 @@ class LagTracker:
                 total + self._log_P[self._recent[-lag]][token]
                 for total, lag in zip(self._log_likelihood, self.task.lags, strict=True)
             ]
-            if max(updated) == -math.inf:  # nothing is changed, so the stream can go on with another token
+            if max(updated) == -math.inf:  # nothing is changed, so that another token may come instead
                 raise ValueError(f"token {token} at position {self.seen} is impossible under every lag of the task")
             self._log_likelihood = updated
         self._recent.append(token)
@@ -50,7 +50,7 @@ class LagTracker:
         return self.posterior()
 
     def posterior(self) -> Float[Tensor, " lag"]:
-        """The law of the lag given the tokens so far."""
+        """Give the probability of each lag after the tokens so far."""
         log_joint = [p + total for p, total in zip(self._log_prior, self._log_likelihood, strict=True)]
         largest = max(log_joint)
         weights = [math.exp(value - largest) for value in log_joint]
@@ -58,7 +58,7 @@ class LagTracker:
         return torch.tensor([weight / total for weight in weights], dtype=torch.float64)
 
     def predict(self) -> Float[Tensor, " state"]:
-        """The law of the next token."""
+        """Give the law of the next token."""
         if self.seen < self.task.max_lag:
             return self.task.stationary.clone()
         return self.posterior() @ self.task.P[[self._recent[-lag] for lag in self.task.lags]]

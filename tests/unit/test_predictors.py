@@ -12,6 +12,7 @@ from support.strategies import tasks_with_tokens
 from torch import Tensor
 
 import sih
+from sih.predictors import PREDICTORS as TABLE
 from sih.task import Task
 
 PREDICTORS: dict[str, Callable[[Tensor, Task], Tensor]] = {
@@ -159,30 +160,6 @@ def test_relabelling_states_permutes_predictions(name: str, data: st.DataObject)
     assert (law - moved[..., new]).abs().max() < 1e-9
 
 
-@pytest.mark.parametrize("zeros", [False, True])
-@given(data=st.data())
-def test_stream_equals_batch(zeros: bool, data: st.DataObject) -> None:
-    task, batch = data.draw(tasks_with_tokens(zeros=zeros))
-    posterior, bma = sih.lag_posterior(batch.tokens, task), sih.bma(batch.tokens, task)
-    for b, row in enumerate(batch.tokens.tolist()):
-        tracker = sih.LagTracker(task)
-        assert torch.equal(tracker.predict(), task.stationary)
-        for i, token in enumerate(row):
-            assert (tracker.update(token) - posterior[b, i]).abs().max() < 1e-12
-            assert (tracker.predict() - bma[b, i]).abs().max() < 1e-12
-
-
-def test_stream_equals_batch_on_a_long_close_race(rng: torch.Generator) -> None:
-    """Rows nearly equal: the posterior stays open for thousands of tokens, where rounding would show."""
-    P = 0.99 * torch.full((4, 4), 0.25, dtype=torch.float64) + 0.01 * sih.random_transition_matrix(4, rng=rng)
-    task = Task(P, (1, 2, 5), 20_000)
-    tokens = sih.sample(task, 1, rng=rng).tokens
-    tracker = sih.LagTracker(task)
-    found = torch.stack([tracker.update(token) for token in tokens[0].tolist()])
-    assert (found - sih.lag_posterior(tokens, task)[0]).abs().max() < 1e-11
-    assert found[-1].max() < 0.999
-
-
 def test_ties_go_to_the_smallest_lag_and_the_limit_shares_them() -> None:
     task = Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 4)
     tokens = torch.tensor([[0, 0, 0, 1]])  # both lags have made the same transitions
@@ -198,34 +175,16 @@ def test_the_same_transitions_in_another_order_are_a_tie(rng: torch.Generator) -
         assert torch.equal(sih.maximum_likelihood(tokens, task)[0, 5], task.P[1])
 
 
-def test_impossible_lags_get_weight_zero_and_impossible_sequences_an_error() -> None:
-    task = Task([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]], (1, 2), 6)
-    tokens = torch.tensor([[0, 0, 1, 1, 2, 2], [0, 1, 1, 1, 2, 2]])
-    posterior = sih.lag_posterior(tokens, task)
-    assert posterior[0].isfinite().all()
-    assert posterior[1, 2].tolist() == [0.5, 0.5]
-    only_first = torch.tensor([[0, 1, 2, 2, 0, 0]])  # lag 2 would need 0 -> 2
-    assert sih.lag_posterior(only_first, task)[0, 2:].tolist() == [[1.0, 0.0]] * 4
-    impossible = torch.tensor([[0, 0, 1, 1, 2, 2], [0, 1, 2, 1, 1, 1]])  # 2 -> 1 ends lag 1, 0 -> 2 ended lag 2
-    for predictor in (sih.bma, sih.maximum_likelihood, sih.selective, sih.lag_posterior):
-        with pytest.raises(ValueError, match="sequence 1 is impossible under every lag of the task from position 3 on"):
-            predictor(impossible, task)
-    tracker = sih.LagTracker(task)
-    for token in (0, 1, 2):
-        tracker.update(token)
-    with pytest.raises(ValueError, match="token 1 at position 3 is impossible"):
-        tracker.update(1)
-    assert tracker.update(2).tolist() == [1.0, 0.0]  # the refused token left no trace
-
-
-def test_no_underflow_at_length_100_000(rng: torch.Generator) -> None:
-    P = sih.random_transition_matrix(5, rng=rng)
-    pieces = sih.sample(Task(P, (2,), 1000), 100, rng=rng).tokens  # joined end to end: lag 2 but for 100 seams
-    task = Task(P, (1, 2, 3), 100_000)
-    tokens = pieces.reshape(1, -1)
-    assert sih.lag_log_likelihood(tokens, task)[0, -1].max() < -10_000  # far below the smallest float64
-    for law in (sih.bma(tokens, task), sih.selective(tokens, task, evidence="sum")):
-        assert (law[0, -1] - P[tokens[0, -2]]).abs().max() < 1e-12
+def test_the_table_has_every_predictor_with_weights_that_fit(task: Task, rng: torch.Generator) -> None:
+    tokens = sih.sample(task, 2, rng=rng).tokens
+    choices = {"beta": 7.0, "evidence": "sum", "temper": 0.5}
+    assert [name for name, one in TABLE.items() if one.yardstick] == ["bma", "ml"]
+    for one in TABLE.values():
+        options = {name: choices[name] for name in one.options}
+        weights, law = one.weights(tokens, task, **options), one.law(tokens, task, **options)
+        assert weights.shape == (2, task.length, 3)
+        assert law.shape == (2, task.length, 5)
+    assert torch.equal(TABLE["selective-sum"].law(tokens, task), sih.selective(tokens, task, beta=3.0, evidence="sum"))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +197,6 @@ def test_no_underflow_at_length_100_000(rng: torch.Generator) -> None:
         (lambda t, k: sih.selective(t, k, temper=0.0), "temper is a positive exponent"),
         (lambda t, k: sih.ngram(t, k, pseudo_count=-1.0), "pseudo_count"),
         (lambda t, k: sih.known_lag(t, torch.tensor([1, 9]), k), r"the lag of sequence 1 is 9, but.*\(1, 2, 3\)"),
-        (lambda t, k: sih.LagTracker(k).update(7), "states 0 to 4; got 7 at position 0"),
     ],
 )
 def test_bad_input_is_one_clear_line(

@@ -1,7 +1,7 @@
 """Samples on disk: tokens together with the task and seed they came from, as `.npz` or `.csv`.
 
-A `.csv` file opens with one comment line that holds the task and the seed as JSON, then has a sequence a line: its
-lag, then its tokens. A file of somebody else's tokens, without that line and without lags, can be read too.
+A `.csv` file opens with one comment line that holds the task and the seed as JSON, then has one line for each sequence:
+its lag, then its tokens. A file of somebody else's tokens, without that line and without lags, can be read too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MARK = "# sih sample "
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What a file holds: tokens always, and what else is known about them."""
+    """Holds what a file does: tokens always, and what else is known about them."""
 
     tokens: Int[Tensor, "batch time"]
     lags: Int[Tensor, " batch"] | None = None
@@ -34,14 +34,14 @@ class Sample:
 
 
 def check_suffix(path: Path) -> Path:
-    """`path`, if its ending says a format we write; a ValueError otherwise."""
+    """Give `path` if its ending says a format we write, or raise a ValueError."""
     if path.suffix not in SUFFIXES:
         raise ValueError(f"the file's ending says its format, .npz or .csv, e.g. sample.npz; got {path}")
     return path
 
 
 def save_sample(path: str | Path, batch: Batch, task: Task, seed: int) -> None:
-    """Write the batch with its task and seed; the ending chooses the format."""
+    """Write the batch with its task and seed, in the format that the ending of `path` says."""
     path = check_suffix(Path(path))
     tokens, lags = batch.tokens.cpu().numpy(), batch.lags.cpu().numpy()
     meta = {**task.to_dict(), "seed": seed}
@@ -54,7 +54,10 @@ def save_sample(path: str | Path, batch: Batch, task: Task, seed: int) -> None:
 
 
 def load_sample(path: str | Path) -> Sample:
-    """Read what `save_sample` wrote, or a table of whole numbers, a sequence a row; ValueError for anything else."""
+    """Read what `save_sample` wrote, or a table of whole numbers with one row for each sequence.
+
+    Anything else is a ValueError.
+    """
     path = check_suffix(Path(path))
     with reading(path, "holds no sample"):
         return _load_npz(path) if path.suffix == ".npz" else _load_csv(path)

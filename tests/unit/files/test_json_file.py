@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sih.files import MissingFileError, read_json, reading, write_json
+from sih.files import read_json, write_json
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -27,17 +27,6 @@ def test_a_damaged_file_is_named_in_one_line(content: bytes, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_an_outer_reader_says_it_in_its_own_words(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    with pytest.raises(MissingFileError, match=r"^there is no file .*a\.json$"):
-        read_json(path)
-    with pytest.raises(ValueError, match=r"^no run here$"), reading(path, "is no run", missing="no run here"):
-        read_json(path)
-    path.write_text("{}")
-    with pytest.raises(ValueError, match=r"^\S*a\.json is no run: 'steps'$"), reading(path, "is no run"):
-        read_json(path)["steps"]
-    path.write_text("{")
-    with pytest.raises(ValueError, match=r"^\S*a\.json is no run: Expecting"), reading(path, "is no run"):
-        read_json(path)
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"is not a JSON file: Is a directory|is not a JSON file: .*Errno"):
         read_json(tmp_path)
