@@ -7,6 +7,8 @@ import math
 import pytest
 
 from sih.experiments import reference_predictors as predictors
+from sih.figures.kl_curves import draw_predictors
+from sih.runs.run_store import RunStore
 
 # T = 128, S = 5, Dirichlet(1) rows, positions past the first max_lag; from an independent computation of similar size.
 KNOWN = {
@@ -17,11 +19,13 @@ KNOWN = {
 
 
 @pytest.fixture(scope="module")
-def curves() -> predictors.Curves:
-    return predictors.compute(predictors.Config(lag_sets=tuple(KNOWN), matrices=12, sequences=256))
+def curves() -> predictors.PredictorCurves:
+    return predictors.compute(
+        predictors.PredictorsConfig(lag_sets=tuple(KNOWN), matrices=12, sequences=256), RunStore()
+    )
 
 
-def test_mean_kl_of_the_predictors(curves: predictors.Curves) -> None:
+def test_mean_kl_of_the_predictors(curves: predictors.PredictorCurves) -> None:
     for index, known in enumerate(KNOWN.values()):
         for name, value in known.items():
             # Both are means over a dozen matrices or so: 4 standard errors of the difference.
@@ -29,16 +33,16 @@ def test_mean_kl_of_the_predictors(curves: predictors.Curves) -> None:
             assert curves.mean[index][name] == pytest.approx(value, abs=4 * error)
 
 
-def test_the_order_of_the_predictors(curves: predictors.Curves) -> None:
+def test_the_order_of_the_predictors(curves: predictors.PredictorCurves) -> None:
     for mean in curves.mean:
         assert mean["BMA"] < mean["selective, mean (β=100)"] < mean["ML"] < mean["stationary law"]
 
 
-def test_the_figure_and_table_need_only_the_data(curves: predictors.Curves) -> None:
-    four = predictors.Curves(
-        predictors.Config(lag_sets=(*curves.config.lag_sets, (1, 3))),
+def test_the_figure_and_table_need_only_the_data(curves: predictors.PredictorCurves) -> None:
+    four = predictors.PredictorCurves(
+        predictors.PredictorsConfig(lag_sets=(*curves.config.lag_sets, (1, 3))),
         *([*part, part[1]] for part in (curves.kl, curves.kl_error, curves.mean, curves.mean_error)),
     )
-    figure = predictors.draw(four)
+    figure = draw_predictors(four)
     assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1,2,3}", "lags {1,3}"]
     assert len(predictors.table(four)) == 1 + len(predictors.PREDICTORS)

@@ -1,233 +1,123 @@
-"""Making figures, with their data kept: nothing is computed or drawn twice.
+"""The data of experiments on disk, kept by content: nothing is computed twice.
 
-    OUT/data/NAME.json        the data, and a key: a digest of the configuration, of the trained models it read, and of
-                              the source that computed it. Another key, or a damaged file: computed anew.
-    OUT/data/NAME.csv         its table
-    OUT/data/NAME.drawn.json  what the figures were drawn from, and their digests
-    OUT/figures/NAME.pdf .svg .png
+    OUT/data/NAME.json    the data, and a key: a digest of the configuration, of the trained models that were read, and
+                          of the source that computed it. With another key, or damaged, it is computed anew.
+    OUT/data/NAME.csv     its table
 
-Everything is computed on one thread, so that the number of cores does not change the last digits; several figures go
-to several processes.
+Everything is computed on one thread, so that the number of cores does not change the last digits.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import hashlib
-import io
 import json
-import multiprocessing
-import os
-import signal
-import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-import matplotlib
 import torch
 
-from sih.artifacts import source_digest as sources
-from sih.experiments.table import Entry
-from sih.figures import style
-from sih.files import atomic_write
+from sih.artifacts import source_digest
+from sih.artifacts.record_json import plain, record_from
+from sih.experiments.experiment import Experiment
+from sih.files import read_json, write_json, write_rows
+from sih.models.kernels.threads import limited_threads
 from sih.runs.run_store import SHIPPED, RunStore
 
-DRAWING = ("sih.figures.style",)
-"""Modules that change how a figure looks, never what it shows."""
-SHIPPED_ONLY = RunStore()
+D = TypeVar("D")
 RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 
 @dataclass(frozen=True)
-class Made:
-    """A figure on disk. `models` says where each trained model came from; without any of those it needs, nothing is
-    made, and `missing` says so."""
+class Kept(Generic[D]):
+    """Holds an experiment's data as it is on disk; `models` says where each trained model came from.
 
-    entry: Entry
-    values: dict[str, Any]
-    files: tuple[Path, ...]
-    models: dict[str, str]
-    computed: bool = False
-    drawn: bool = False
-    seconds: float = 0.0
-    missing: str = ""
-
-    @property
-    def data(self) -> Any:
-        return self.entry.data_type.from_dict(self.values)
-
-
-def make(entry: Entry, out: Path, store: RunStore = SHIPPED_ONLY) -> Made:
-    """The entry's data and figures under `out`, taken from there where they are still right.
-
-    Trained models come from `store`.
+    Without any of the models that it needs nothing is computed: `data` is None and `missing` says what it needs.
+    `computed` says whether it was just now; `files` are the data and, if there is one, its table.
     """
-    began = time.monotonic()
-    used = models_used(entry, store)
-    if entry.models(store) and not used:
-        return Made(entry, {}, (), {}, missing=f"needs {' or '.join(entry.models(store))}, not trained yet")
-    key = data_key(entry, store)
-    values = _read(out, entry.name, key)
-    computed = values is None
-    if values is None:
-        values = _compute(entry, store)
-        _write(_data_file(out, entry.name), _record(entry, key, used, values))
-    data = entry.data_type.from_dict(values)
-    files, drawn = _draw(entry, data, digest_of(values), out)
-    return Made(entry, values, files, used, computed, drawn, time.monotonic() - began)
+
+    experiment: Experiment[Any, D]
+    data: D | None
+    models: dict[str, str]
+    digest: str = ""
+    computed: bool = False
+    missing: str = ""
+    files: tuple[Path, ...] = ()
 
 
-def is_made(entry: Entry, out: Path, store: RunStore = SHIPPED_ONLY) -> bool:
-    """Whether `make` would find everything there."""
-    if entry.models(store) and not models_used(entry, store):
-        return True
-    values = _read(out, entry.name, data_key(entry, store))
-    return values is not None and _drawn_files(entry, digest_of(values), out) is not None
+def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
+    """The experiment's data, taken from `out` where it is still right, else computed and written there."""
+    kept = find(experiment, out, store) or _compute(experiment, out, store)
+    if kept.data is None:
+        return kept
+    files, rows = [_data_file(experiment, out)], experiment.table(kept.data)
+    if rows:
+        files.append(out / "data" / f"{experiment.name}.csv")
+        write_rows(files[-1], rows)
+    return dataclasses.replace(kept, files=tuple(files))
 
 
-def make_all(
-    entries: Sequence[Entry], out: Path, store: RunStore = SHIPPED_ONLY, jobs: int | None = None
-) -> Iterator[Made]:
-    """Each as soon as it is there: what is kept at once, the rest on `jobs` processes (one a core unless said)."""
-    waiting = []
-    for entry in entries:
-        if is_made(entry, out, store):
-            yield make(entry, out, store)
-        else:
-            waiting.append(entry)
-    jobs = min(jobs or len(os.sched_getaffinity(0)), len(waiting))
-    if jobs <= 1:
-        for entry in waiting:
-            yield make(entry, out, store)
-        return
-    context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
-        try:
-            futures = [pool.submit(make, entry, out, store) for entry in waiting]
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
-                child.join()
-            for leftover in out.glob("*/.*.part"):  # of a file that a worker was writing
-                leftover.unlink()
-            raise
+def find(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D] | None:
+    """The data kept under today's key, whole and unchanged, or None if it has to be computed."""
+    models = models_read(experiment, store)
+    names = experiment.reads(experiment.config, store)
+    if names and not models:
+        return Kept(experiment, None, {}, missing=f"needs {' or '.join(names)}, not trained yet")
+    try:
+        record = read_json(_data_file(experiment, out))
+        values: dict[str, Any] = record["data"]
+        if record["key"] != data_key(experiment, store) or record["digest"] != digest_of(values):
+            return None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Kept(experiment, record_from(experiment.data, values), models, record["digest"])
 
 
-def models_used(entry: Entry, store: RunStore) -> dict[str, str]:
-    """Which of its trained models there are, and where they come from."""
-    found = {name: store.find(name) for name in entry.models(store)}
-    return {name: _source(folder) for name, folder in found.items() if folder}
+def _compute(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
+    with limited_threads(1):
+        values = plain(experiment.compute(experiment.config, store))
+    models, digest = models_read(experiment, store), digest_of(values)
+    record = {
+        "name": experiment.name,
+        "key": data_key(experiment, store),
+        "config": dataclasses.asdict(experiment.config),
+        "models": models,
+        "digest": digest,
+        "data": values,
+    }
+    write_json(_data_file(experiment, out), record)
+    return Kept(experiment, record_from(experiment.data, values), models, digest, computed=True)
 
 
-def data_key(entry: Entry, store: RunStore) -> str:
-    """Equal keys, equal data."""
-    folders = {name: store.find(name) for name in entry.models(store)}
+def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
+    """Which of the experiment's trained models there are, and where they come from, in words for the report."""
+    found = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
+    return {name: "shipped" if path.parent == SHIPPED else str(path) for name, path in found.items() if path}
+
+
+def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
+    """A digest of all that the data depends on: equal keys, equal data."""
+    folders = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
     return digest_of(
         {
-            "name": entry.name,
-            "config": dataclasses.asdict(entry.config),
+            "name": experiment.name,
+            "config": dataclasses.asdict(experiment.config),
             "models": {name: folder and _folder_digest(folder) for name, folder in folders.items()},
-            "source": sources.digest(entry.module_name, without=DRAWING),
+            "source": source_digest.digest(experiment.compute.__module__),
             "torch": torch.__version__,
         }
     )
 
 
 def digest_of(value: Any) -> str:
+    """A digest of a value that JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _compute(entry: Entry, store: RunStore) -> dict[str, Any]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        values = entry.compute(store).to_dict()
-    finally:
-        torch.set_num_threads(threads)
-    plain: dict[str, Any] = json.loads(json.dumps(values))  # as the next run will find it
-    return plain
-
-
-def _record(entry: Entry, key: str, used: dict[str, str], values: dict[str, Any]) -> dict[str, Any]:
-    config = dataclasses.asdict(entry.config)
-    head = {"name": entry.name, "key": key, "config": config, "models": used, "digest": digest_of(values)}
-    return {**head, "data": values}
-
-
-def _read(out: Path, name: str, key: str) -> dict[str, Any] | None:
-    """The data kept under this key, whole and unchanged, or None."""
-    try:
-        record = json.loads(_data_file(out, name).read_bytes())
-        values: dict[str, Any] = record["data"]
-        return values if record["key"] == key and record["digest"] == digest_of(values) else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _draw(entry: Entry, data: Any, data_digest: str, out: Path) -> tuple[tuple[Path, ...], bool]:
-    kept = _drawn_files(entry, data_digest, out)
-    if kept is not None:
-        return kept, False
-    files = style.save(entry.module.draw(data), out / "figures" / entry.name)
-    if hasattr(entry.module, "table"):
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(entry.module.table(data))
-        files.append(out / "data" / f"{entry.name}.csv")
-        with atomic_write(files[-1]) as file:
-            file.write(text.getvalue().encode())
-    record = {"key": _drawing_key(entry, data_digest), "files": {str(f.relative_to(out)): _digest(f) for f in files}}
-    _write(_drawn_file(out, entry.name), record)
-    return tuple(files), True
-
-
-def _drawn_files(entry: Entry, data_digest: str, out: Path) -> tuple[Path, ...] | None:
-    """The figures, if they were drawn from this data by this source and have not been touched."""
-    try:
-        record = json.loads(_drawn_file(out, entry.name).read_bytes())
-        files = {out / name: digest for name, digest in record["files"].items()}
-        right = record["key"] == _drawing_key(entry, data_digest)
-        return tuple(files) if right and all(_digest(path) == found for path, found in files.items()) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _drawing_key(entry: Entry, data_digest: str) -> str:
-    return digest_of([data_digest, sources.digest(entry.module_name), matplotlib.__version__])
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    with atomic_write(path) as file:
-        file.write((json.dumps(record) + "\n").encode())
-
-
-def _data_file(out: Path, name: str) -> Path:
-    return out / "data" / f"{name}.json"
-
-
-def _drawn_file(out: Path, name: str) -> Path:
-    return out / "data" / f"{name}.drawn.json"
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _data_file(experiment: Experiment[Any, Any], out: Path) -> Path:
+    return out / "data" / f"{experiment.name}.json"
 
 
 def _folder_digest(folder: Path) -> list[str]:
-    return [_digest(folder / name) for name in RUN_FILES if (folder / name).exists()]
-
-
-def _source(folder: Path) -> str:
-    """In words for the report."""
-    return "shipped" if folder.parent == SHIPPED else str(folder)
-
-
-def _begin_worker() -> None:
-    """Ctrl-C reaches all processes of a terminal; it is for the parent to hear, which then ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in RUN_FILES if (folder / name).exists()]

@@ -1,43 +1,51 @@
-"""Data of an experiment as plain JSON and back, so that a figure can be drawn from a file alone."""
+"""A dataclass as plain JSON values and back, so that data can be read, and drawn, from a file alone.
+
+Its fields are numbers, words, None, lists, tuples, dictionaries by words, and further such dataclasses.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, is_dataclass
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+D = TypeVar("D")
 
 
-class Saved:
-    """A dataclass of numbers, words, lists, tuples, dictionaries and further such dataclasses."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """What `to_dict` gave, also after a way through JSON, which has lists for tuples."""
-        found: Self = restored(cls, values)
-        return found
+def plain(record: object) -> dict[str, Any]:
+    """The record as JSON has it, with lists for tuples: what a file gives back is equal to it."""
+    values: dict[str, Any] = json.loads(json.dumps(asdict(cast(Any, record))))
+    return values
 
 
-def restored(kind: Any, value: Any) -> Any:
+def record_from(kind: type[D], values: dict[str, Any]) -> D:
+    """The record of this type of which `plain` made the values."""
+    return cast(D, _restored(kind, values))
+
+
+def _restored(kind: Any, value: Any) -> Any:
     """A value as its annotation has it.
 
-    >>> restored(tuple[tuple[int, ...], ...], [[1, 2], [3]])
+    >>> _restored(tuple[tuple[int, ...], ...], [[1, 2], [3]])
     ((1, 2), (3,))
-    >>> restored(dict[str, tuple[float, float]], {"ML": [0.5, 0.1]})
-    {'ML': (0.5, 0.1)}
+    >>> _restored(dict[str, tuple[float, float] | None], {"ML": [0.5, 0.1], "BMA": None})
+    {'ML': (0.5, 0.1), 'BMA': None}
     """
     if value is None:
         return None
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(**{name: restored(hints[name], entry) for name, entry in value.items()})
+        return kind(**{name: _restored(hints[name], entry) for name, entry in value.items()})
     origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        (other,) = (one for one in args if one is not NoneType)
+        return _restored(other, value)
     if origin is tuple:
         kinds = [args[0]] * len(value) if args[-1] is Ellipsis else args
-        return tuple(restored(one, entry) for one, entry in zip(kinds, value, strict=True))
+        return tuple(_restored(one, entry) for one, entry in zip(kinds, value, strict=True))
     if origin is list:
-        return [restored(args[0], entry) for entry in value]
+        return [_restored(args[0], entry) for entry in value]
     if origin is dict:
-        return {name: restored(args[1], entry) for name, entry in value.items()}
+        return {name: _restored(args[1], entry) for name, entry in value.items()}
     return value

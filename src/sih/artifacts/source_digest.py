@@ -1,46 +1,53 @@
-"""Which source files a module's answers depend on, and a digest of them: found by reading, not by running."""
+"""Which source files an answer rests on, and a digest of them: found by reading them, not by running them."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
 ROOT = "sih"
 
 
-def closure(module: str, without: Collection[str] = ()) -> set[str]:
-    """The module and all modules of the package that it imports, directly or not; nothing is looked up in `without`.
+def digest(module: str) -> str:
+    """A digest that changes with any file that the module's answers rest on."""
+    whole = hashlib.sha256()
+    (top,) = _file(ROOT)
+    for path in sorted(source_files(module)):
+        name = path.relative_to(top.parent).as_posix()
+        whole.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def source_files(module: str) -> set[Path]:
+    """The files of the module and of all that it imports of the package; of those in C, all beside one of them."""
+    found = {path for name in closure(module) for path in _file(name)}
+    return found.union(*(path.parent.glob("*.c") for path in found))
+
+
+def closure(module: str) -> set[str]:
+    """The module and all modules of the package that it imports, directly or not.
 
     >>> sorted(closure("sih.files.atomic"))
-    ['sih.files.atomic']
+    ['sih.files', 'sih.files.atomic']
     """
     found: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in found and name not in without:
+        if name not in found:
             found.add(name)
             waiting += imports(name)
     return found
 
 
-def digest(module: str, without: Collection[str] = ()) -> str:
-    """Changes with any file that the module depends on."""
-    whole = hashlib.sha256()
-    for name in sorted(closure(module, without)):
-        for path in _file(name):
-            whole.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    return whole.hexdigest()
-
-
 @cache
 def imports(module: str) -> frozenset[str]:
-    """What the module's file imports of the package, at its top or inside functions."""
-    found = set()
+    """What of the package is imported for the module: by its file, at its top or inside functions, and its folders."""
+    parts = module.split(".")
+    found = {".".join(parts[:n]) for n in range(2, len(parts))}  # not the whole package: its names are other modules'
     for path in _file(module):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from sih.experiments import beta as beta_experiment
-from sih.experiments import wrong_lag as rates_experiment
+from sih.artifacts.record_json import plain
+from sih.experiments.beta import EXPERIMENT as BETA
+from sih.experiments.beta import BetaConfig
+from sih.experiments.experiment import Experiment
+from sih.experiments.wrong_lag import EXPERIMENT as WRONG_LAG
+from sih.experiments.wrong_lag import WrongLagConfig
 from sih.figures import style
+from sih.figures.gallery import FIGURES
 from sih.files import write_json
+from sih.runs.run_store import RunStore
 
-
-class _Data(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
+C = TypeVar("C")
 
 
 def rates(
@@ -43,9 +46,8 @@ def rates(
     """
     if blocks < 2 or sequences < 1:
         raise ValueError(f"error bars need at least 2 blocks of at least 1 sequence; got {blocks} and {sequences}")
-    data = rates_experiment.compute(rates_experiment.Config(states, lags, length, blocks, sequences, seed))
-    title = "Exponent of the rate of wrong lags, in nats a transition"
-    _show(out / rates_experiment.NAME, data, rates_experiment.draw(data), rates_experiment.table(data), title)
+    config = WrongLagConfig(states, lags, length, blocks, sequences, seed)
+    _show(WRONG_LAG, config, out, "Exponent of the rate of wrong lags, in nats a transition")
 
 
 def beta(
@@ -74,18 +76,18 @@ def beta(
         raise ValueError(f"error bars need at least 2 matrices and 1 sequence of each; got {matrices} and {sequences}")
     if not lengths or min(lengths) <= max(lags, default=0):
         raise ValueError(f"lengths must be above the largest lag, {max(lags, default=0)}; got {lengths}")
-    config = beta_experiment.Config(states, lags, lengths, matrices=matrices, sequences=sequences, seed=seed)
-    data = beta_experiment.compute(config)
-    title = "KL to the true law after T tokens, in nats"
-    _show(out / beta_experiment.NAME, data, beta_experiment.draw(data), beta_experiment.table(data), title)
+    config = BetaConfig(states, lags, lengths, matrices=matrices, sequences=sequences, seed=seed)
+    _show(BETA, config, out, "KL to the true law after T tokens, in nats")
 
 
-def _show(stem: Path, data: _Data, figure: Figure, rows: list[list[str]], title: str) -> None:
-    console = Console(soft_wrap=True, highlight=False)
-    shown = Table(*rows[0], title=title)
-    for row in rows[1:]:
+def _show(experiment: Experiment[C, Any], config: C, out: Path, title: str) -> None:
+    console, stem = Console(soft_wrap=True, highlight=False), out / experiment.name
+    data = experiment.compute(config, RunStore())
+    header, *rows = experiment.table(data)
+    shown = Table(*header, title=title)
+    for row in rows:
         shown.add_row(*row)
     console.print(shown)
-    write_json(stem.with_suffix(".json"), data.to_dict(), indent=1)
-    for path in (stem.with_suffix(".json"), *style.save(figure, stem)):
+    write_json(stem.with_suffix(".json"), plain(data), indent=1)
+    for path in (stem.with_suffix(".json"), *style.save(FIGURES[experiment.name](data), stem)):
         console.print(f"wrote {path}")

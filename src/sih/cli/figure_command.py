@@ -9,8 +9,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from sih.artifacts.keep import Made, make
-from sih.experiments.table import FIGURES, figure_named
+from sih.experiments.experiment import Rows
+from sih.experiments.table import EXPERIMENTS, experiment_named
+from sih.figures.drawn import Drawn, make
 from sih.report.page import number, span
 from sih.report.rules import Statement
 from sih.report.statements import resting_on
@@ -38,30 +39,32 @@ def figure(
         seed: of matrices and sequences, instead of the figure's own.
     """
     if list_names:
-        print("\n".join(FIGURES))
+        print("\n".join(EXPERIMENTS))
         return
     if name is None:
-        raise ValueError(f"which figure? One of {', '.join(FIGURES)}")
-    entry = figure_named(name)
+        raise ValueError(f"which figure? One of {', '.join(EXPERIMENTS)}")
+    experiment = experiment_named(name)
     store = RunStore(out / "runs" if runs is None else runs)
-    made = make(entry if seed is None else entry.with_seed(seed), out, store)
-    if made.missing:
-        raise ValueError(f"figure {name} {made.missing}; `sih reproduce --train` trains what is missing")
-    show(made, Console(soft_wrap=True, highlight=False))
+    drawn = make(experiment if seed is None else experiment.with_seed(seed), out, store)
+    if drawn.kept.missing:
+        raise ValueError(f"figure {name} {drawn.kept.missing}; `sih reproduce --train` trains what is missing")
+    show(drawn, Console(soft_wrap=True, highlight=False))
 
 
-def show(made: Made, console: Console) -> None:
+def show(drawn: Drawn, console: Console) -> None:
     """Its table, the models it read, the statements that rest on it, the files."""
-    if hasattr(made.entry.module, "table"):
-        console.print(table_of(made.entry.module.table(made.data)))
-    for model, source in made.models.items():
+    kept = drawn.kept
+    rows = kept.experiment.table(kept.data)
+    if rows:
+        console.print(table_of(rows))
+    for model, source in kept.models.items():
         console.print(f"read {model} ({source})")
-    say(resting_on(made), console)
-    for path in made.files:
-        console.print(f"wrote {path}" if made.drawn else f"kept {path}")
+    say(resting_on(kept), console)
+    for path in (*drawn.figures, *kept.files):
+        console.print(f"wrote {path}" if drawn.new else f"kept {path}")
 
 
-def table_of(rows: list[list[str]]) -> Table:
+def table_of(rows: Rows) -> Table:
     table = Table()
     for index, column in enumerate(rows[0]):
         table.add_column(column, justify="left" if index == 0 else "right")

@@ -57,7 +57,7 @@ def heads(
     if out is not None:
         write_json(out, _record(answer, pattern))
     if draw is not None:
-        from sih.experiments.head_counts import draw_pattern
+        from sih.figures.head_cells import draw_pattern
 
         with atomic_write(draw) as file:
             draw_pattern(pattern).savefig(file, format=draw.suffix[1:])

@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 
 from sih.cli.train_command import command_of, run_to_the_end
-from sih.experiments.table import Entry
+from sih.experiments.experiment import Experiment
 from sih.runs.run import CONFIG, Run
 from sih.runs.run_names import named
 from sih.runs.run_store import RunStore
@@ -20,9 +21,9 @@ from sih.runs.run_writer import Recorder
 from sih.training.trainer import DivergedError, TrainConfig, Trainer
 
 
-def missing_models(entries: Iterable[Entry], store: RunStore) -> list[str]:
+def missing_models(experiments: Iterable[Experiment[Any, Any]], store: RunStore) -> list[str]:
     """In the order in which the figures ask for them, each once."""
-    wanted = dict.fromkeys(name for entry in entries for name in entry.models(store))
+    wanted = dict.fromkeys(name for one in experiments for name in one.reads(one.config, store))
     return [name for name in wanted if store.find(name) is None]
 
 

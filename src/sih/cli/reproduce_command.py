@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sih.artifacts.keep import make_all
 from sih.cli.figure_command import say
 from sih.cli.missing import missing_models, train_missing
 from sih.cli.progress import track
-from sih.experiments.table import FIGURES
+from sih.experiments.table import EXPERIMENTS
+from sih.figures.drawn import make_all
 from sih.report.page import write_report
 from sih.report.rules import VERDICTS
 from sih.report.statements import judge_all
@@ -46,26 +46,27 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
     console = Console(soft_wrap=True, highlight=False)
-    entries = [entry if seed is None else entry.with_seed(seed) for entry in FIGURES.values()]
-    absent = missing_models(entries, store)
+    experiments = [one if seed is None else one.with_seed(seed) for one in EXPERIMENTS.values()]
+    absent = missing_models(experiments, store)
     if train and absent:
         train_missing(absent, folder, console)
     try:
-        found = {made.entry.name: made for made in track(make_all(entries, out, store, jobs), len(entries), "figures")}
+        made = track(make_all(experiments, out, store, jobs), len(experiments), "figures")
+        found = {drawn.kept.experiment.name: drawn for drawn in made}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
-    made = {entry.name: found[entry.name] for entry in entries}
-    statements = judge_all(made)
-    paths = write_report(out, made, statements)
+    kept = {one.name: found[one.name].kept for one in experiments}
+    statements = judge_all(kept)
+    paths = write_report(out, kept, statements, {name: drawn.figures for name, drawn in found.items()})
     say(statements, console)
     counts = Counter(statement.verdict for statement in statements)
     console.print("; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if counts[verdict]))
-    new = [one for one in made.values() if one.computed]
-    missing = [f"{name} ({one.missing})" for name, one in made.items() if one.missing]
-    console.print(f"{len(made) - len(missing)} figures in {out / 'figures'}, {len(new)} of them computed now")
+    new = [one for one in kept.values() if one.computed]
+    missing = [f"{name} ({one.missing})" for name, one in kept.items() if one.missing]
+    console.print(f"{len(kept) - len(missing)} figures in {out / 'figures'}, {len(new)} of them computed now")
     for line in missing:
         console.print(f"not made: {line}")
-    still = missing_models(entries, store)
+    still = missing_models(experiments, store)
     if still:
         console.print(f"models not trained yet: {', '.join(still)}; `sih reproduce --train` trains them")
     for path in paths:

@@ -6,24 +6,19 @@ Every model on fresh sequences of its own task; what is measured is in `sih.anal
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sih.analysis.distances import KEYS, LAYERS, Agreement, Measured, compare, measured, summary
 from sih.analysis.reference_circuit import Reference, run_reference
-from sih.artifacts.record_json import Saved
+from sih.experiments.cells import with_error
 from sih.experiments.compared import FRESH_SEED
-from sih.figures import style
-from sih.figures.kl_curves import Look, braces, double, legend, not_shipped
+from sih.experiments.experiment import Experiment
 from sih.runs.run_store import RunStore
 from sih.task import sample
 
-NAME = "agreement"
 CAPTION = (
     "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
     "together (dotted), against the position, for the models standard-LAGS and disentangled-LAGS and for the "
@@ -33,19 +28,8 @@ CAPTION = (
 )
 
 
-_PLAIN = re.compile(r"(standard|disentangled)-[\d.]+")
-_LOOKS: dict[str, Look] = {
-    "standard, true lag": (style.BLUE, "-", 0.9),
-    "standard, all lags": (style.BLUE, (0, (1, 1)), 0.9),
-    "disentangled, true lag": (style.GREEN, "-", 0.9),
-    "disentangled, all lags": (style.GREEN, (0, (1, 1)), 0.9),
-    "construction, true lag": (style.ORANGE, (0, (4, 1)), 0.9),
-    "posterior of the true lag": (style.BLACK, "-", 0.9),
-}
-
-
 @dataclass(frozen=True)
-class Config:
+class AgreementConfig:
     models: tuple[str, ...] = (
         *("standard-1.2.3", "standard-1.2.3-seed1", "standard-1.2.3-seed2", "standard-1.3.4", "standard-1.2.3.4.5"),
         *("standard-1.3", "standard-3.5.7", "standard-1.2", "standard-1.2.3-dim128"),
@@ -61,26 +45,22 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Agreements(Saved):
+class Agreements:
     """By the model's name; `seeds` has means over the seeds of one configuration and their standard errors, of a
     correlation without its sign (a first layer may follow log P or its negative, and says as much either way)."""
 
-    config: Config
+    config: AgreementConfig
     models: dict[str, Agreement]
     seeds: dict[str, dict[str, Measured]]
     missing: list[str]
 
 
-def config() -> Config:
-    return Config()
-
-
-def models(config: Config, store: RunStore) -> tuple[str, ...]:
+def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
     return config.models
 
 
 @torch.no_grad()
-def compute(config: Config, store: RunStore) -> Agreements:
+def compute(config: AgreementConfig, store: RunStore) -> Agreements:
     """Models of the same task see the same sequences, and the construction runs on them once."""
     found_runs, missing = store.finished(config.models)
     runs = list(found_runs.values())
@@ -117,47 +97,6 @@ def _unsigned(key: str, value: float) -> float:
     return abs(value) if key.startswith("correlation") else value
 
 
-def draw(data: Agreements) -> Figure:
-    """A panel a lag set: the models of that name and nothing more, one of each kind."""
-    panels: dict[tuple[int, ...], dict[str, Agreement]] = {}
-    for name, entry in data.models.items():
-        if _PLAIN.fullmatch(name):
-            panels.setdefault(entry.lags, {})[name] = entry
-    columns = max(1, min(3, len(panels)))
-    rows = max(1, math.ceil(len(panels) / columns))
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.6 + 1.75 * rows))
-        axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for ax in axes.flat[len(panels) :]:
-            ax.set_visible(False)
-        for ax, (lags, entries) in zip(axes.flat, panels.items(), strict=False):
-            for name, entry in entries.items():
-                kind = name.partition("-")[0]
-                _curve(ax, entry, "selected", f"{kind}, true lag")
-                _curve(ax, entry, "candidates", f"{kind}, all lags")
-            longest = max(entries.values(), key=lambda entry: len(entry.by_position["posterior"]))
-            _curve(ax, longest, "constructed", "construction, true lag")
-            _curve(ax, longest, "posterior", "posterior of the true lag")
-            ax.set_title(f"lags {braces(lags)}")
-            double(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))
-            ax.grid(True, which="major", lw=0.3, alpha=0.5)
-        axes[0, 0].set_ylim(0, 1.03)
-        for ax in axes[:, 0]:
-            ax.set_ylabel("share of layer 3")
-        for ax in axes[-1]:
-            ax.set_xlabel("position $i$")
-        legend(figure, _LOOKS, 3, not_shipped([name for name in data.missing if _PLAIN.fullmatch(name)]))
-    return figure
-
-
-def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
-    mean, error = torch.tensor(entry.by_position[what]), torch.tensor(entry.by_position_error[what])
-    positions = torch.arange(len(mean)) + entry.lags[-1]
-    colour, dashes, width = _LOOKS[label]
-    ax.plot(positions, mean, color=colour, linestyle=dashes, lw=width, label=label)
-    ax.fill_between(positions, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
-
-
 def table(data: Agreements) -> list[list[str]]:
     """A row a model, then a row for every configuration with several seeds (errors over seeds there)."""
     keys = [f"correlation, {keys}" for keys in KEYS] + [f"variation, layer {layer}" for layer in LAYERS]
@@ -177,4 +116,7 @@ def table(data: Agreements) -> list[list[str]]:
 
 
 def _cell(value: Measured) -> str:
-    return style.with_error(*value)
+    return with_error(*value)
+
+
+EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, reads, table)

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
-from sih.figures import style
+from sih.experiments.experiment import Experiment
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.predictors import Evidence, bma, maximum_likelihood, selective
+from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
-NAME = "beta"
 CAPTION = (
     "KL divergence from the true next-token law (nats) after T tokens against the inverse temperature of the "
     "estimator, with the mean of the normalised probabilities as evidence (left, the paper's) and with their sum "
@@ -33,7 +31,7 @@ EVIDENCES: tuple[Evidence, Evidence] = ("mean", "sum")
 
 
 @dataclass(frozen=True)
-class Config:
+class BetaConfig:
     num_states: int = 5
     lags: tuple[int, ...] = (1, 2, 3)
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128)
@@ -44,14 +42,14 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Curves(Saved):
+class BetaCurves:
     """KL at the last position of each length, averaged over sequences and matrices, with standard errors over matrices.
 
     `selective[evidence][length][beta]`; `limit[length]` is beta = infinity, the largest evidence taken outright;
     `over_ml[length]` is the KL of that limit minus that of ML, matrix by matrix.
     """
 
-    config: Config
+    config: BetaConfig
     selective: dict[str, list[list[float]]]
     selective_error: dict[str, list[list[float]]]
     limit: list[float]
@@ -61,11 +59,7 @@ class Curves(Saved):
     over_ml_error: list[float]
 
 
-def config() -> Config:
-    return Config()
-
-
-def compute(config: Config) -> Curves:
+def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
     """Every predictor sees the same sequences; a sequence of the greatest length is cut to the shorter ones."""
     rng = torch.Generator().manual_seed(config.seed)
     last = torch.tensor(config.lengths) - 1
@@ -86,7 +80,7 @@ def compute(config: Config) -> Curves:
     found["over_ml"] = [a - b for a, b in zip(found["limit"], found["ml"], strict=True)]
     mean = {name: torch.stack(values).mean(dim=0) for name, values in found.items()}
     error = {name: torch.stack(values).std(dim=0) / math.sqrt(len(values)) for name, values in found.items()}
-    return Curves(
+    return BetaCurves(
         config,
         {kind: mean[kind].tolist() for kind in EVIDENCES},
         {kind: error[kind].tolist() for kind in EVIDENCES},
@@ -98,36 +92,7 @@ def compute(config: Config) -> Curves:
     )
 
 
-def draw(curves: Curves) -> Figure:
-    colours = style.LAG_COLOURS
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 2.9))
-        panels = figure.subplots(1, 2, sharex=True, sharey=True)
-        for ax, kind in zip(panels, EVIDENCES, strict=True):
-            for j, length in enumerate(curves.config.lengths):
-                colour = colours[j % len(colours)]
-                kl = torch.tensor(curves.selective[kind][j])
-                spread = torch.tensor(curves.selective_error[kind][j])
-                ax.plot(curves.config.betas, kl, color=colour, marker=".", ms=3, label=f"$T={length}$")
-                ax.fill_between(curves.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0)
-                ax.axhline(curves.bma[j], color=colour, lw=0.8, ls="-", alpha=0.6)
-                ax.axhline(curves.ml[j], color=colour, lw=0.8, ls=(0, (1, 1.5)))
-            ax.set_title(f"evidence: {kind} of $\\tilde p$" + (" (the paper's)" if kind == "mean" else ""))
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel(r"$\beta$")
-            ax.grid(True, which="major", lw=0.3, alpha=0.5)
-        # Late errors are rare events worth some tenths of a nat each: far below that nothing is resolved.
-        panels[0].set_ylim(0.2 / (curves.config.sequences * curves.config.matrices), 0.5)
-        panels[0].set_ylabel("KL to the true law (nats)")
-        handles, labels = panels[0].get_legend_handles_labels()
-        line = panels[0].plot([], [], color=style.BLACK, lw=0.8, alpha=0.6)
-        dots = panels[0].plot([], [], color=style.BLACK, lw=0.8, ls=(0, (1, 1.5)))
-        figure.legend([*handles, *line, *dots], [*labels, "BMA", "ML"], loc="outside lower center", ncols=7)
-    return figure
-
-
-def table(curves: Curves) -> list[list[str]]:
+def table(curves: BetaCurves) -> list[list[str]]:
     """A row a length: BMA, ML, the limit of large beta, and the best beta of each evidence with its KL."""
     rows = [["T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
     for j, length in enumerate(curves.config.lengths):
@@ -137,3 +102,6 @@ def table(curves: Curves) -> list[list[str]]:
             best.append(f"{abs(kl):.5f} (β={beta:g})")
         rows.append([str(length), *(f"{abs(x[j]):.5f}" for x in (curves.bma, curves.ml, curves.limit)), *best])
     return rows
+
+
+EXPERIMENT = Experiment("beta", CAPTION, BetaConfig(), BetaCurves, compute, table=table)

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 
-from sih.artifacts.record_json import Saved
 from sih.construction import construct, verify
-from sih.figures import style
-from sih.figures.kl_curves import braces
+from sih.experiments.cells import braces
+from sih.experiments.experiment import Experiment
 from sih.markov import random_transition_matrix
+from sih.runs.run_store import RunStore
 from sih.task import Task
 
-NAME = "certificates"
 CAPTION = (
     "Largest difference between what constructed weights compute (attention of every layer, stored evidence, "
     "prediction) and the closed form of their circuit, in float64, over matrices with Dirichlet(1) rows, sequences of "
@@ -36,17 +34,10 @@ CIRCUITS: dict[str, dict[str, Any]] = {
     "Bayes-optimal": {"target": "bayes"},
 }
 POSTERIOR = "Bayes-optimal, from the posterior"
-_LOOKS = {
-    "Prop. 1, third layer by masks": (style.BLUE, "o"),
-    "third layer by positions": (style.GREEN, "s"),
-    "two lags, 1 head": (style.PURPLE, "D"),
-    "Bayes-optimal": (style.ORANGE, "^"),
-    POSTERIOR: (style.BLACK, "v"),
-}
 
 
 @dataclass(frozen=True)
-class Config:
+class CertificatesConfig:
     lag_sets: tuple[tuple[int, ...], ...] = (
         *((1, 2, 3), (2, 3, 4), (1, 2, 3, 4, 5)),
         *((1, 3), (2, 5), (1, 3, 4), (3, 5, 7), (1, 2, 4, 8)),
@@ -61,19 +52,15 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Errors(Saved):
+class CertificateErrors:
     """`error[lag set][circuit]`, the largest over matrices; a circuit that the lags do not allow is not there."""
 
-    config: Config
+    config: CertificatesConfig
     heads: list[int]
     error: list[dict[str, float]]
 
 
-def config() -> Config:
-    return Config()
-
-
-def compute(config: Config) -> Errors:
+def compute(config: CertificatesConfig, store: RunStore) -> CertificateErrors:
     heads, errors = [], []
     for lags in config.lag_sets:
         rng = torch.Generator().manual_seed(config.seed)
@@ -96,36 +83,20 @@ def compute(config: Config) -> Errors:
                     least = model.circuit.heads
         heads.append(least)
         errors.append(worst)
-    return Errors(config, heads, errors)
+    return CertificateErrors(config, heads, errors)
 
 
-def draw(data: Errors) -> Figure:
-    with style.paper_style():
-        figure = Figure(figsize=(0.85 * style.PAGE, 2.6))
-        ax = figure.subplots()
-        for shift, (name, (colour, marker)) in enumerate(_LOOKS.items()):
-            points = [(i + 0.1 * (shift - 2), error[name]) for i, error in enumerate(data.error) if name in error]
-            if points:
-                x, y = zip(*points, strict=True)
-                # An error of exactly 0 is shown at the smallest number that float64 tells from 1.
-                ax.plot(x, [max(value, 2.0**-52) for value in y], marker, color=colour, ms=4, label=name)
-        names = [f"{braces(lags)}\n{n} heads" for lags, n in zip(data.config.lag_sets, data.heads, strict=True)]
-        ax.set_xticks(range(len(names)), names, fontsize=6)
-        ax.set_yscale("log")
-        ax.set_ylabel("largest error")
-        ax.grid(True, axis="y", which="major", lw=0.3, alpha=0.5)
-        figure.legend(loc="outside lower center", ncols=3)
-    return figure
-
-
-def table(data: Errors) -> list[list[str]]:
+def table(data: CertificateErrors) -> list[list[str]]:
     rows = [["circuit", *(braces(lags) for lags in data.config.lag_sets)]]
-    for name in _LOOKS:
+    for name in (*CIRCUITS, POSTERIOR):
         rows.append([name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)])
     return rows
 
 
-def largest(data: Errors, circuit: str) -> tuple[float, list[tuple[tuple[int, ...], float]]]:
+def largest(data: CertificateErrors, circuit: str) -> tuple[float, list[tuple[tuple[int, ...], float]]]:
     """Over the lag sets that allow the circuit, and for each of them."""
     found = [(lags, e[circuit]) for lags, e in zip(data.config.lag_sets, data.error, strict=True) if circuit in e]
     return max((error for _, error in found), default=math.nan), found
+
+
+EXPERIMENT = Experiment("certificates", CAPTION, CertificatesConfig(), CertificateErrors, compute, table=table)

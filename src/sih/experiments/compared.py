@@ -71,7 +71,7 @@ def scored(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> 
 
 
 def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
-    """The names, each followed by those of further seeds of it that are there: NAME-seed1 and so on."""
+    """The names, each followed by those of further seeds of it that are in the store: NAME-seed1 and so on."""
     known = store.names()
     found = [[name, *(other for other in known if other.startswith(f"{name}-seed"))] for name in names]
     return tuple(dict.fromkeys(name for group in found for name in group))

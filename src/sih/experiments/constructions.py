@@ -9,20 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
-from sih.experiments.compared import circuits_for
-from sih.figures import style
-from sih.figures.kl_curves import Look, braces, draw_panels, standard_error
-from sih.figures.kl_curves import mean as mean_of
+from sih.experiments.cells import braces, with_error
+from sih.experiments.compared import CIRCUITS, circuits_for
+from sih.experiments.curves import error_of, mean_of
+from sih.experiments.experiment import Experiment
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood
+from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
-NAME = "constructions"
 CAPTION = (
     "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand and run as "
     "transformers (T = 128, lambda = 500, beta = 100), beside maximum likelihood (ML) and the Bayesian model average "
@@ -31,18 +29,10 @@ CAPTION = (
 )
 
 REFERENCES = ("BMA", "ML", "construction")
-_LOOKS: dict[str, Look] = {
-    "BMA": (style.BLACK, "-", 2.4),
-    "ML": (style.RED, (0, (1, 1)), 1.2),
-    "construction": (style.BLUE, "-", 1.2),
-    "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
-    "two lags, 1 head": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
-    "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
-}
 
 
 @dataclass(frozen=True)
-class Config:
+class ConstructionsConfig:
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
     num_states: int = 5
     length: int = 128
@@ -54,12 +44,12 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Curves(Saved):
+class ConstructionCurves:
     """Means over matrices with their standard errors, `kl[lag set][name]` along positions 0 .. length - 1; of the
     difference to ML likewise (the same sequences, so its error is smaller); and of the mean past max_lag, with
     `mean_over[lag set][reference][name]` its difference to a reference and the standard error of that."""
 
-    config: Config
+    config: ConstructionsConfig
     heads: list[dict[str, int]]
     kl: list[dict[str, list[float]]]
     kl_error: list[dict[str, list[float]]]
@@ -70,13 +60,9 @@ class Curves(Saved):
     mean_over: list[dict[str, dict[str, tuple[float, float]]]]
 
 
-def config() -> Config:
-    return Config()
-
-
-def compute(config: Config) -> Curves:
+def compute(config: ConstructionsConfig, store: RunStore) -> ConstructionCurves:
     """Every circuit is built for every matrix and run as a transformer; all on the same sequences."""
-    curves = Curves(config, [], [], [], [], [], [], [], [])
+    curves = ConstructionCurves(config, [], [], [], [], [], [], [], [])
     for lags in config.lag_sets:
         rng = torch.Generator().manual_seed(config.seed)
         found: dict[str, list[Tensor]] = {}
@@ -96,46 +82,40 @@ def compute(config: Config) -> Curves:
         over = {name: [a - b for a, b in zip(rows, found["ML"], strict=True)] for name, rows in found.items()}
         curves.heads.append(heads)
         curves.kl.append({name: mean_of(rows).tolist() for name, rows in found.items()})
-        curves.kl_error.append({name: standard_error(rows).tolist() for name, rows in found.items()})
+        curves.kl_error.append({name: error_of(rows).tolist() for name, rows in found.items()})
         curves.over_ml.append({name: mean_of(rows).tolist() for name, rows in over.items()})
-        curves.over_ml_error.append({name: standard_error(rows).tolist() for name, rows in over.items()})
+        curves.over_ml_error.append({name: error_of(rows).tolist() for name, rows in over.items()})
         curves.mean.append({name: mean_of(rows).item() for name, rows in means.items()})
-        curves.mean_error.append({name: standard_error(rows).item() for name, rows in means.items()})
+        curves.mean_error.append({name: error_of(rows).item() for name, rows in means.items()})
         curves.mean_over.append({other: _paired(means, other) for other in REFERENCES})
     return curves
 
 
 def _paired(means: dict[str, list[Tensor]], reference: str) -> dict[str, tuple[float, float]]:
     over = {name: [a - b for a, b in zip(rows, means[reference], strict=True)] for name, rows in means.items()}
-    return {name: (mean_of(rows).item(), standard_error(rows).item()) for name, rows in over.items()}
+    return {name: (mean_of(rows).item(), error_of(rows).item()) for name, rows in over.items()}
 
 
-def draw(curves: Curves) -> Figure:
-    sets = curves.config.lag_sets
-    counts = [heads["construction"] for heads in curves.heads]
-    titles = [f"lags {braces(lags)}, least heads: {count}" for lags, count in zip(sets, counts, strict=True)]
-    return draw_panels(sets, titles, curves.kl, curves.kl_error, _LOOKS)
-
-
-def table(curves: Curves) -> list[list[str]]:
+def table(curves: ConstructionCurves) -> list[list[str]]:
     """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
     rows = [["", *(braces(lags) for lags in curves.config.lag_sets)]]
-    for name in _LOOKS:
+    for name in ("BMA", "ML", *CIRCUITS):
         cells = [
-            style.with_error(mean[name], error[name]) if name in mean else ""
+            with_error(mean[name], error[name]) if name in mean else ""
             for mean, error in zip(curves.mean, curves.mean_error, strict=True)
         ]
         rows.append([name, *cells])
     return rows
 
 
-def against_ml(curves: Curves, positions: tuple[int, ...] = (8, 16, 32, 64)) -> list[list[str]]:
+def against_ml(curves: ConstructionCurves, positions: tuple[int, ...] = (8, 16, 32, 64)) -> list[list[str]]:
     """Header and rows: KL of the paper's construction minus that of ML after so many tokens, on the same sequences."""
     shown = [i for i in positions if i <= curves.config.length]
     rows = [["lags", *map(str, shown)]]
     for lags, over, error in zip(curves.config.lag_sets, curves.over_ml, curves.over_ml_error, strict=True):
         name = braces(lags)
-        rows.append(
-            [name, *(style.with_error(over["construction"][i - 1], error["construction"][i - 1]) for i in shown)]
-        )
+        rows.append([name, *(with_error(over["construction"][i - 1], error["construction"][i - 1]) for i in shown)])
     return rows
+
+
+EXPERIMENT = Experiment("constructions", CAPTION, ConstructionsConfig(), ConstructionCurves, compute, table=table)

@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
-from sih.figures import style
+from sih.experiments.cells import with_error
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Line:
     mean_error: float
 
     def __str__(self) -> str:
-        return style.with_error(self.mean, self.mean_error)
+        return with_error(self.mean, self.mean_error)
 
 
 @dataclass(frozen=True)
-class Panel(Saved):
+class Panel:
     """KL to the truth on the sequences of one task. `over[reference][name]` is the KL of one minus that of the other,
     sequence by sequence; the reference "midway" is the mean of BMA and ML, so below it a law is nearer BMA."""
 
@@ -92,6 +92,14 @@ def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
     """
     edges = [max_lag, *(2**n for n in range(3, 64) if max_lag < 2**n < length), length]
     return [(a + 1, b) for a, b in itertools.pairwise(edges)]
+
+
+def mean_of(values: Sequence[Tensor]) -> Tensor:
+    return torch.stack(list(values)).mean(dim=0)
+
+
+def error_of(values: Sequence[Tensor]) -> Tensor:
+    return torch.stack(list(values)).std(dim=0) / math.sqrt(len(values))
 
 
 def _mean_and_error(rows: Float[Tensor, "repetition ..."]) -> tuple[Tensor, Tensor]:

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
+from sih.experiments.experiment import Experiment
 from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, task
-from sih.figures import style
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
-NAME = "errata"
 CAPTION = (
     "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, 6, 7 and 12 are not "
     "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). 4: the attention of "
@@ -38,13 +33,13 @@ LAMBDA, SIGN, HEADS, SHARE = "mask", "sign", "heads", "share"
 
 
 @dataclass(frozen=True)
-class Config:
+class ErrataConfig:
     sequences: int = 64
     seed: int = 0
 
 
 @dataclass(frozen=True)
-class Erratum:
+class MatrixErratum:
     """Matrices as rows of numbers: -1, 0, 1 for masks and signs, the head, or a share of attention. Errors are at the
     positions `first`, `first` + 1, ... (from 1, as in the paper)."""
 
@@ -59,19 +54,15 @@ class Erratum:
 
 
 @dataclass(frozen=True)
-class Data(Saved):
-    errata: list[Erratum]
+class Errata:
+    errata: list[MatrixErratum]
 
 
-def config() -> Config:
-    return Config()
+def compute(config: ErrataConfig, store: RunStore) -> Errata:
+    return Errata([*_third_layers(config), *_masks(config), *_statements(config)])
 
 
-def compute(config: Config) -> Data:
-    return Data([*_third_layers(config), *_masks(config), *_statements(config)])
-
-
-def _third_layers(config: Config) -> Iterator[Erratum]:
+def _third_layers(config: ErrataConfig) -> Iterator[MatrixErratum]:
     """1 and 2: the blocks B of the third layer."""
     chain = task((1, 2, 3), 16)
     i, j = _index(16)
@@ -95,7 +86,7 @@ def _third_layers(config: Config) -> Iterator[Erratum]:
     yield _compared(config, 2, r"two lags, $B^{(3)}$, $\{2,5\}$", SIGN, pairs, chain)
 
 
-def _masks(config: Config) -> Iterator[Erratum]:
+def _masks(config: ErrataConfig) -> Iterator[MatrixErratum]:
     """3, 8, 9 and 11: which pairs of positions are allowed."""
     i, j = _index(16)
     lags = torch.tensor((1, 2, 3))
@@ -112,7 +103,7 @@ def _masks(config: Config) -> Iterator[Erratum]:
     yield _masked(config, 11, r"$A^{(2,1)}$, $\{1,2,3\}$", "2.1", first, task((1, 2, 3), 16))
 
 
-def _statements(config: Config) -> Iterator[Erratum]:
+def _statements(config: ErrataConfig) -> Iterator[MatrixErratum]:
     """4 and 10: what is said of a row of attention, and of where layer 1 stores, against what the circuit does."""
     chain = task((1, 2, 3), 12)
     i, j = _index(12)
@@ -130,7 +121,9 @@ def _statements(config: Config) -> Iterator[Erratum]:
     yield _erratum(10, r"where layer 1 stores, $\{1,2,3\}$", SHARE, places, 4, lost)
 
 
-def _masked(config: Config, number: int, title: str, head: str, allowed: list[Tensor], chain: Task) -> Erratum:
+def _masked(
+    config: ErrataConfig, number: int, title: str, head: str, allowed: list[Tensor], chain: Task
+) -> MatrixErratum:
     """Two versions of a head's position block, +lambda where allowed."""
     pairs = []
     for mask in allowed:
@@ -141,18 +134,25 @@ def _masked(config: Config, number: int, title: str, head: str, allowed: list[Te
 
 
 def _compared(
-    config: Config, number: int, title: str, kind: str, pairs: list[tuple[Tensor, DisentangledTransformer]], chain: Task
-) -> Erratum:
+    config: ErrataConfig,
+    number: int,
+    title: str,
+    kind: str,
+    pairs: list[tuple[Tensor, DisentangledTransformer]],
+    chain: Task,
+) -> MatrixErratum:
     """Two versions of a matrix, each with the circuit that has it in its weights."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
     return _erratum(number, title, kind, list(matrices), models[0].circuit.first_exact_position + 1, errors)
 
 
-def _erratum(number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]) -> Erratum:
+def _erratum(
+    number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]
+) -> MatrixErratum:
     """The printed one's matrix and errors come first in each list, the corrected one's second."""
     (printed, corrected), (wrong, right) = ([found.double().tolist() for found in pair] for pair in (matrices, errors))
-    return Erratum(number, title, kind, printed, corrected, first, wrong, right)
+    return MatrixErratum(number, title, kind, printed, corrected, first, wrong, right)
 
 
 def failure(model: DisentangledTransformer, tokens: Tensor, chain: Task) -> Tensor:
@@ -162,7 +162,7 @@ def failure(model: DisentangledTransformer, tokens: Tensor, chain: Task) -> Tens
     return distance[:, model.circuit.first_exact_position :].amax(dim=0)
 
 
-def _tokens(config: Config, chain: Task) -> Tensor:
+def _tokens(config: ErrataConfig, chain: Task) -> Tensor:
     return sample(chain, config.sequences, rng=torch.Generator().manual_seed(config.seed)).tokens
 
 
@@ -171,56 +171,12 @@ def _index(length: int) -> tuple[Tensor, Tensor]:
     return torch.arange(1, length + 1)[:, None], torch.arange(1, length + 1)[None, :]
 
 
-_MAPS: dict[str, tuple[Any, float, float]] = {
-    LAMBDA: (ListedColormap(["#E8E8E8", "white", style.BLUE]), -1, 1),
-    SIGN: (ListedColormap([style.PURPLE, "white", style.ORANGE]), -1, 1),
-    HEADS: (ListedColormap(["white", style.RED, style.BLUE, style.ORANGE]), 0, 3),
-    SHARE: ("Blues", 0, 1),
-}
-
-
-def draw(data: Data) -> Figure:
-    """Two errata a row, each: printed, as it should read, how far each is from what was meant."""
-    errata = sorted(data.errata, key=lambda erratum: erratum.number)
-    rows = -(-len(errata) // 2)
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.3 + 1.35 * rows))
-        grid = figure.subplots(rows, 6, width_ratios=(1, 1, 1) * 2, squeeze=False).reshape(-1, 3)
-        for erratum, (left, middle, right) in zip(errata, grid, strict=False):
-            _draw_matrix(left, erratum.kind, erratum.printed, "printed")
-            _draw_matrix(middle, erratum.kind, erratum.corrected, "should read")
-            left.set_title(f"{erratum.number}. {erratum.title}", fontsize=7, loc="left")
-            positions = range(erratum.first, erratum.first + len(erratum.printed_error))
-            right.plot(positions, erratum.printed_error, color=style.RED, marker="x", ms=2.5, lw=0.8, label="printed")
-            right.plot(
-                positions, erratum.corrected_error, color=style.BLUE, marker=".", ms=3, lw=0.8, label="corrected"
-            )
-            right.set_xlim(0, len(erratum.printed) + 1)
-            right.set_ylim(-0.05, 1.1)
-            right.set_yticks([0, 0.5, 1], ["0", "½", "1"])
-            right.set_xticks(range(0, len(erratum.printed) + 1, 5))
-            right.set_xlabel("position", fontsize=6, labelpad=1)
-            right.set_ylabel("error", fontsize=6, labelpad=1)
-            right.tick_params(labelsize=6, pad=1)
-        for unused in grid[len(errata) :].flat:
-            unused.set_visible(False)
-        handles, labels = grid[0, 2].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    return figure
-
-
-def _draw_matrix(ax: Axes, kind: str, matrix: list[list[float]], label: str) -> None:
-    colours, low, high = _MAPS[kind]
-    ax.imshow(matrix, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.set_xlabel(label, fontsize=6, labelpad=2)
-    ax.spines[:].set_visible(True)
-
-
-def table(data: Data) -> list[list[str]]:
+def table(data: Errata) -> list[list[str]]:
     """A row an erratum: the largest error of either form."""
     rows = [["erratum", "printed", "corrected"]]
     for erratum in sorted(data.errata, key=lambda erratum: erratum.number):
         rows.append([str(erratum.number), f"{max(erratum.printed_error):.3f}", f"{max(erratum.corrected_error):.1e}"])
     return rows
+
+
+EXPERIMENT = Experiment("errata", CAPTION, ErrataConfig(), Errata, compute, table=table)

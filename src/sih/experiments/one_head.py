@@ -29,11 +29,9 @@ from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.task import Batch, Task, sample
 
-NAME = "one_head"
-
 
 @dataclass(frozen=True)
-class Config:
+class OneHeadConfig:
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3), (1, 2, 3, 4, 5))
     num_states: int = 5
     length: int = 128
@@ -46,10 +44,10 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Table:
+class OneHeadTable:
     """Mean KL past the first max_lag positions, `mean[lag set][name]`, over matrices, with its standard error."""
 
-    config: Config
+    config: OneHeadConfig
     mean: list[dict[str, float]]
     error: list[dict[str, float]]
 
@@ -57,13 +55,9 @@ class Table:
         return asdict(self)
 
 
-def config() -> Config:
-    return Config()
-
-
-def compute(config: Config, report: Callable[[str], None] = lambda line: None) -> Table:
+def compute(config: OneHeadConfig, report: Callable[[str], None] = lambda line: None) -> OneHeadTable:
     """Each lag set on the same matrices; every way of reading one head on the same sequences."""
-    table = Table(config, [], [])
+    table = OneHeadTable(config, [], [])
     for lags in config.lag_sets:
         found: dict[str, list[float]] = {}
         for repetition in range(config.matrices):
@@ -136,7 +130,7 @@ class MixingHead(torch.nn.Module):
         return torch.softmax(self.log_beta.exp() * torch.stack(scores, dim=-1), dim=-1)
 
 
-def descend(head: MixingHead, task: Task, config: Config, rng: torch.Generator) -> MixingHead:
+def descend(head: MixingHead, task: Task, config: OneHeadConfig, rng: torch.Generator) -> MixingHead:
     """Adam with a cosine schedule on the loss of the next token, past the first max_lag."""
     optimiser = torch.optim.Adam(head.parameters(), lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.steps)
@@ -163,7 +157,7 @@ def mixture_of(
     return torch.stack(rows).sum(dim=0)
 
 
-def rows(table: Table) -> list[list[str]]:
+def rows(table: OneHeadTable) -> list[list[str]]:
     names = list(dict.fromkeys(name for mean in table.mean for name in mean))
     header = ["", *("{" + ",".join(map(str, lags)) + "}" for lags in table.config.lag_sets)]
     cells = [
@@ -183,5 +177,5 @@ def _error(values: list[float]) -> float:
 
 
 if __name__ == "__main__":
-    for line in rows(compute(config(), report=print)):
+    for line in rows(compute(OneHeadConfig(), report=print)):
         print(" | ".join(f"{cell:>32}" for cell in line))

@@ -9,19 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
-from sih.figures import style
-from sih.figures.kl_curves import Look, braces, draw_panels, standard_error
-from sih.figures.kl_curves import mean as mean_of
+from sih.experiments.cells import braces, with_error
+from sih.experiments.curves import error_of, mean_of
+from sih.experiments.experiment import Experiment
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood, ngram, selective, stationary_law
+from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
-NAME = "predictors"
 CAPTION = (
     "KL divergence from the true next-token law (nats) along the sequence for reference predictors that know the "
     "matrix and the lags (all but the n-gram), 5 states. Means over matrices with Dirichlet(1) rows, bands one "
@@ -36,18 +34,10 @@ PREDICTORS: dict[str, Callable[[Tensor, Task], Tensor]] = {
     "n-gram in context": ngram,
     "stationary law": stationary_law,
 }
-_LOOKS: dict[str, Look] = {
-    "BMA": (style.BLACK, "-", 1.2),
-    "selective, sum (β=3)": (style.GREEN, (0, (4, 1)), 1.2),
-    "selective, mean (β=100)": (style.BLUE, "-", 1.2),
-    "ML": (style.RED, (0, (1, 1)), 1.2),
-    "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
-    "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
-}
 
 
 @dataclass(frozen=True)
-class Config:
+class PredictorsConfig:
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
     num_states: int = 5
     length: int = 128
@@ -57,21 +47,17 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Curves(Saved):
+class PredictorCurves:
     """Means over matrices, with their standard errors: `kl[lag set][predictor]` along positions 0 .. length - 1."""
 
-    config: Config
+    config: PredictorsConfig
     kl: list[dict[str, list[float]]]
     kl_error: list[dict[str, list[float]]]
     mean: list[dict[str, float]]
     mean_error: list[dict[str, float]]
 
 
-def config() -> Config:
-    return Config()
-
-
-def compute(config: Config) -> Curves:
+def compute(config: PredictorsConfig, store: RunStore) -> PredictorCurves:
     """A fresh matrix with Dirichlet(1) rows for each repetition, the same sequences for every predictor."""
     kl, kl_error, mean, mean_error = [], [], [], []
     for lags in config.lag_sets:
@@ -86,21 +72,19 @@ def compute(config: Config) -> Curves:
                 curves[name].append(found.mean(dim=0))
                 means[name].append(mean_kl(found, task).mean())
         kl.append({name: mean_of(c).tolist() for name, c in curves.items()})
-        kl_error.append({name: standard_error(c).tolist() for name, c in curves.items()})
+        kl_error.append({name: error_of(c).tolist() for name, c in curves.items()})
         mean.append({name: mean_of(m).item() for name, m in means.items()})
-        mean_error.append({name: standard_error(m).item() for name, m in means.items()})
-    return Curves(config, kl, kl_error, mean, mean_error)
+        mean_error.append({name: error_of(m).item() for name, m in means.items()})
+    return PredictorCurves(config, kl, kl_error, mean, mean_error)
 
 
-def draw(curves: Curves) -> Figure:
-    sets = curves.config.lag_sets
-    return draw_panels(sets, [f"lags {braces(lags)}" for lags in sets], curves.kl, curves.kl_error, _LOOKS)
-
-
-def table(curves: Curves) -> list[list[str]]:
+def table(curves: PredictorCurves) -> list[list[str]]:
     """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
     rows = [["predictor", *(braces(lags) for lags in curves.config.lag_sets)]]
     for name in PREDICTORS:
         cells = zip(curves.mean, curves.mean_error, strict=True)
-        rows.append([name, *(style.with_error(mean[name], error[name]) for mean, error in cells)])
+        rows.append([name, *(with_error(mean[name], error[name]) for mean, error in cells)])
     return rows
+
+
+EXPERIMENT = Experiment("predictors", CAPTION, PredictorsConfig(), PredictorCurves, compute, table=table)

@@ -9,22 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from matplotlib.figure import Figure
 
-from sih.artifacts.record_json import Saved
 from sih.construction import construct, least_heads
+from sih.experiments.cells import braces
 from sih.experiments.compared import FRESH_SEED, circuit_law, grouped, same_task, scored, trained_law, with_seeds
 from sih.experiments.curves import Panel, panel
-from sih.figures import style
-from sih.figures.kl_curves import braces, not_shipped
-from sih.figures.scaling_panels import depth_looks, draw_along, draw_by_depth, draw_by_heads, head_looks
+from sih.experiments.experiment import Experiment
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
 
-NAME = "scaling"
 CAPTION = (
     "KL divergence of the predicted from the true next-token law (nats) for standard transformers of different depth "
     "(top, lags {1,2,3}) and with different numbers of second-layer heads (bottom, lags {1,2,3,4,5}; beside them the "
@@ -34,7 +30,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class Config:
+class ScalingConfig:
     """Models by name, or folders of runs, for each row; further seeds of a shipped one join it."""
 
     layers: tuple[str, ...] = (
@@ -64,27 +60,23 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Data(Saved):
+class ScalingCurves:
     """Models are named by the heads of their layers, "[1,3,1]", circuits by their second layer's, "construction, 3".
     `runs["{1,2,3} [1,3,1]"]` are the models behind a curve, its seeds."""
 
-    config: Config
+    config: ScalingConfig
     layers: Panel
     heads: Panel
     runs: dict[str, list[str]]
     missing: list[str]
 
 
-def config() -> Config:
-    return Config()
-
-
-def models(config: Config, store: RunStore) -> tuple[str, ...]:
+def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
     """The trained models it reads, or would if they were there."""
     return with_seeds([*config.layers, *config.heads], store)
 
 
-def compute(config: Config, store: RunStore) -> Data:
+def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     deep, no_deep = store.finished(with_seeds(config.layers, store))
     wide, no_wide = store.finished(with_seeds(config.heads, store))
     layers = _panel(config, config.layers_lags, grouped(deep.values(), name_of), ())
@@ -94,7 +86,7 @@ def compute(config: Config, store: RunStore) -> Data:
         for row in (wide, deep)  # a curve of both rows has its seeds from the first
         for name, group in grouped(row.values(), name_of).items()
     }
-    return Data(config, layers, heads, runs, [*no_deep, *no_wide])
+    return ScalingCurves(config, layers, heads, runs, [*no_deep, *no_wide])
 
 
 def name_of(run: Run) -> str:
@@ -103,7 +95,9 @@ def name_of(run: Run) -> str:
     return f"[{','.join(map(str, run.config.heads))}]{dim}"
 
 
-def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]) -> Panel:
+def _panel(
+    config: ScalingConfig, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]
+) -> Panel:
     """Curves of the models, those that differ by seed only averaged, and of circuits with so many heads."""
     runs = [run for group in groups.values() for run in group]
     task = runs[0].task if runs else TrainConfig(lags=lags).task()
@@ -120,30 +114,14 @@ def _panel(config: Config, lags: tuple[int, ...], groups: dict[str, list[Run]], 
     return panel(kl, lags, ("BMA", "ML", *groups))
 
 
-def _constructed(config: Config, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:
+def _constructed(config: ScalingConfig, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:
     """More heads than the least number that loses nothing change nothing."""
     heads = min(count, least_heads(task.lags).heads)
     model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
     return circuit_law(model, tokens, task)
 
 
-def draw(data: Data) -> Figure:
-    """A row for depth, a row for heads: curves on the left, means on the right."""
-    floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 4.8))
-        (along_depth, by_depth), (along_heads, by_heads) = figure.subplots(2, 2, width_ratios=(1.25, 1))
-        depths, heads = depth_looks(data.layers), head_looks(data.heads)
-        draw_along(along_depth, data.layers, depths, floor)
-        draw_along(along_heads, data.heads, heads, floor)
-        draw_by_depth(by_depth, data.layers, depths)
-        draw_by_heads(by_heads, data.heads, heads)
-        if data.missing:
-            figure.supxlabel(not_shipped(data.missing), fontsize=6)
-    return figure
-
-
-def table(data: Data) -> list[list[str]]:
+def table(data: ScalingCurves) -> list[list[str]]:
     """A row a model: mean KL past the first max_lag positions, and minus ML's on the same sequences."""
     rows = [["lags", "heads", "mean KL", "minus ML", "minus BMA"]]
     for row in (data.layers, data.heads):
@@ -151,3 +129,6 @@ def table(data: Data) -> list[list[str]]:
             over = [str(row.over[other][name]) if name != other else "" for other in ("ML", "BMA")]
             rows.append([braces(row.lags), name, str(found), *over])
     return rows
+
+
+EXPERIMENT = Experiment("scaling", CAPTION, ScalingConfig(), ScalingCurves, compute, reads, table)

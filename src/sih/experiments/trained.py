@@ -5,16 +5,14 @@ All that share a panel predict the same fresh sequences of the matrix on which i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
 from sih.construction import heads_needed
+from sih.experiments.cells import braces
 from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,
@@ -26,15 +24,13 @@ from sih.experiments.compared import (
     with_seeds,
 )
 from sih.experiments.curves import Line, Panel, line, panel
-from sih.figures import style
-from sih.figures.kl_curves import Band, Look, braces, draw_panels, not_shipped
+from sih.experiments.experiment import Experiment
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
 from sih.training.config import TrainConfig
 
-NAME = "trained"
 CAPTION = (
     "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written by "
     "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states, T = 128. "
@@ -43,22 +39,15 @@ CAPTION = (
     "out: it has no next token, so that no model was trained there."
 )
 
-_LOOKS: dict[str, Look] = {
-    "BMA": (style.BLACK, "-", 2.4),
-    "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
-    "ML": (style.RED, (0, (1, 1)), 1.2),
-    "construction": (style.BLUE, "-", 1.2),
-    "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
-    "two lags, 1 head": (style.BLUE, (0, (3, 1, 1, 1)), 1.2),
-    "trained standard": (style.GREEN, "-", 1.2),
-    "trained standard, 1 head": (style.GREEN, (0, (4, 1)), 0.9),
-    "trained disentangled": (style.PURPLE, "-", 1.2),
-    "trained disentangled, 1 head": (style.PURPLE, (0, (4, 1)), 0.9),
-}
+
+ORDER = (
+    *("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head", "two lags, 1 head"),
+    *("trained standard", "trained standard, 1 head", "trained disentangled", "trained disentangled, 1 head"),
+)
 
 
 @dataclass(frozen=True)
-class Config:
+class TrainedConfig:
     """Models by name, or folders of runs; further seeds of a shipped one join it. The disentangled ones take many
     times as long, and predict the first `disentangled_sequences` only."""
 
@@ -83,14 +72,14 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Data(Saved):
+class TrainedCurves:
     """A panel for each lag set (for each matrix, if its models have several); the lists go along with `panels`.
 
     A curve of several seeds is their mean on every sequence; `seeds` has each model's own. `leaning` is the total
     variation of a law from BMA's minus that from ML's: negative where it is nearer BMA.
     """
 
-    config: Config
+    config: TrainedConfig
     panels: list[Panel]
     heads: list[dict[str, int]]
     runs: list[dict[str, list[str]]]
@@ -99,19 +88,15 @@ class Data(Saved):
     missing: list[str]
 
 
-def config() -> Config:
-    return Config()
-
-
-def models(config: Config, store: RunStore) -> tuple[str, ...]:
+def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
     """The trained models it reads, or would if they were there."""
     return with_seeds(config.models, store)
 
 
-def compute(config: Config, store: RunStore) -> Data:
+def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
     """Every panel's sequences are drawn once; trained models are run, circuits as `circuit_law` has it."""
-    runs, missing = store.finished(models(config, store))
-    data = Data(config, [], [], [], [], [], missing)
+    runs, missing = store.finished(reads(config, store))
+    data = TrainedCurves(config, [], [], [], [], [], missing)
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.config.lags == lags]
         tasks: list[Task] = []
@@ -134,7 +119,7 @@ def name_of(run: Run) -> str:
     return f"trained {run.config.model}" + (", 1 head" if heads[1] < enough else "")
 
 
-def _add_panel(data: Data, task: Task, runs: list[Run]) -> None:
+def _add_panel(data: TrainedCurves, task: Task, runs: list[Run]) -> None:
     config = data.config
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
     circuits, groups = circuits_for(task, lam=config.lam, beta=config.beta), grouped(runs, name_of)
@@ -173,46 +158,23 @@ def leaning(
     return ((law - bma).abs().sum(dim=-1) - (law - ml).abs().sum(dim=-1)) / 2
 
 
-def draw(data: Data) -> Figure:
-    titles = [
-        f"lags {braces(p.lags)}, least heads: {h['construction']}" for p, h in zip(data.panels, data.heads, strict=True)
-    ]
-    return draw_panels(
-        [p.lags for p in data.panels],
-        titles,
-        [{name: found.along for name, found in p.kl.items()} for p in data.panels],
-        [{name: found.along_error for name, found in p.kl.items()} for p in data.panels],
-        _LOOKS,
-        [_over_seeds(runs, seeds) for runs, seeds in zip(data.runs, data.seeds, strict=True)],
-        floor=0.2 / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
-        log_positions=True,
-        note=not_shipped(data.missing),
-    )
-
-
-def _over_seeds(runs: Mapping[str, list[str]], seeds: Mapping[str, Line]) -> dict[str, Band]:
-    """The lowest and the highest seed at every position, of the curves that have several."""
-    several = {name: [seeds[run].along for run in group] for name, group in runs.items() if len(group) > 1}
-    return {
-        name: tuple([edge(values) for values in zip(*each, strict=True)] for edge in (min, max))  # type: ignore[misc]
-        for name, each in several.items()
-    }
-
-
-def table(data: Data) -> list[list[str]]:
+def table(data: TrainedCurves) -> list[list[str]]:
     """Mean KL past the first max_lag positions with its standard error over sequences, a column a panel."""
     rows = [["", *(braces(p.lags) for p in data.panels)]]
-    for name in _LOOKS:
+    for name in ORDER:
         if any(name in p.kl for p in data.panels):
             rows.append([name, *(str(p.kl[name]) if name in p.kl else "" for p in data.panels)])
     return rows
 
 
-def differences(data: Data, reference: str) -> list[list[str]]:
+def differences(data: TrainedCurves, reference: str) -> list[list[str]]:
     """The same of KL minus the reference's ("ML", "BMA", "construction") on the same sequences."""
     rows = [[f"minus {reference}", *(braces(p.lags) for p in data.panels)]]
-    for name in _LOOKS:
+    for name in ORDER:
         if any(name in p.over[reference] for p in data.panels):
             cells = [str(p.over[reference][name]) if name in p.over[reference] else "" for p in data.panels]
             rows.append([name, *cells])
     return rows
+
+
+EXPERIMENT = Experiment("trained", CAPTION, TrainedConfig(), TrainedCurves, compute, reads, table)

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.artifacts.record_json import Saved
 from sih.evidence import log_probabilities, normalised_probabilities
-from sih.figures import style
+from sih.experiments.experiment import Experiment
+from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
 from sih.theory.monte_carlo import random_matrices
 from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability
 
-NAME = "wrong_lag"
 CAPTION = (
     "Probability of picking the wrong lag against the number of transitions seen, for maximum likelihood, the paper's "
     "estimator and a single head of it. Points are measured, with standard errors over blocks of sequences; lines are "
@@ -29,12 +27,9 @@ CAPTION = (
     "trained."
 )
 
-_LOOKS = {"ML": (style.RED, "o"), "estimator": (style.BLUE, "s"), "single head": (style.GREEN, "^")}
-_LABELS = {"ML": "ML", "estimator": r"estimator, $\sum \tilde p$", "single head": r"one head, every $K$-th $\tilde p$"}
-
 
 @dataclass(frozen=True)
-class Config:
+class WrongLagConfig:
     num_states: int = 5
     lags: tuple[int, ...] = (1, 2, 3)
     length: int = 99
@@ -45,10 +40,10 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Rates(Saved):
+class WrongLagRates:
     """Positions are numbers of transitions seen; everything is keyed by the rule."""
 
-    config: Config
+    config: WrongLagConfig
     transitions: list[int]
     measured: dict[str, list[float]]
     measured_error: dict[str, list[float]]
@@ -58,11 +53,7 @@ class Rates(Saved):
     fitted_error: dict[str, float]
 
 
-def config() -> Config:
-    return Config()
-
-
-def compute(config: Config) -> Rates:
+def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
     P = random_matrices(config.num_states, 1, seed=config.seed)[0]
     task = Task(P, config.lags, config.length)
     rng = torch.Generator().manual_seed(config.seed)
@@ -78,7 +69,7 @@ def compute(config: Config) -> Rates:
             wrong[score].append(errors[torch.tensor(transitions) - 1])
     blocks = {score: torch.stack(found) for score, found in wrong.items()}
     fits = {score: _fit(torch.tensor(transitions), found, config.sequences) for score, found in blocks.items()}
-    return Rates(
+    return WrongLagRates(
         config,
         transitions,
         {score: b.mean(dim=0).tolist() for score, b in blocks.items()},
@@ -113,36 +104,7 @@ def predicted(task: Task, score: Score, transitions: int) -> float:
     return min(1.0, chance / len(task.lags))
 
 
-def draw(data: Rates) -> Figure:
-    with style.paper_style():
-        figure = Figure(figsize=(0.75 * style.PAGE, 3.0))
-        ax = figure.subplots()
-        floor = 1 / (data.config.blocks * data.config.sequences)
-        for score in SCORES:
-            colour, marker = _LOOKS[score]
-            points = [
-                (n, m, e)
-                for n, m, e in zip(data.transitions, data.measured[score], data.measured_error[score], strict=True)
-                if m > 0
-            ]
-            n, mean, error = zip(*points, strict=True)
-            label = f"{_LABELS[score]}: $I={data.exponent[score]:.4f}$"
-            low = [min(e, 0.9 * m) for m, e in zip(mean, error, strict=True)]
-            ax.errorbar(n, mean, yerr=[low, error], color=colour, label=label, fmt=marker, ms=3, lw=0.7, capsize=1.5)
-            ax.plot(data.transitions, data.predicted[score], color=colour, lw=0.9)
-        ax.set_yscale("log")
-        ax.set_ylim(0.5 * floor, 1.2)
-        ax.set_xlim(0, data.transitions[-1] + 2)
-        ax.set_xlabel(r"transitions seen, $T - \hat{k}$")
-        ax.set_ylabel("probability of the wrong lag")
-        lags = ", ".join(map(str, data.config.lags))
-        ax.set_title(f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point")
-        ax.grid(True, which="major", lw=0.3, alpha=0.5)
-        ax.legend(loc="lower left")
-    return figure
-
-
-def table(data: Rates) -> list[list[str]]:
+def table(data: WrongLagRates) -> list[list[str]]:
     rows = [["rule", "exponent", "fitted to the measured rate"]]
     for score in SCORES:
         fitted = f"{data.fitted[score]:.4f} ± {data.fitted_error[score]:.4f}"
@@ -160,3 +122,6 @@ def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, flo
     slopes = -((rates[:, late].clamp_min(0.1 / sequences) * n.sqrt()).log() * centred).sum(-1) / centred.square().sum()
     whole = -((mean[late] * n.sqrt()).log() * centred).sum() / centred.square().sum()
     return whole.item(), (slopes.std() / math.sqrt(len(slopes))).item()
+
+
+EXPERIMENT = Experiment("wrong_lag", CAPTION, WrongLagConfig(), WrongLagRates, compute, table=table)

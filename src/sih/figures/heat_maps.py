@@ -12,10 +12,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sih.experiments.attention_maps import AttentionMaps, Map, MapRow
+from sih.experiments.cells import braces
 from sih.figures import style
-
-Map = list[list[float]]
-"""Rows of a query each."""
 
 COLOURS = "Blues"
 """White to dark, ordered by lightness: it survives print and any eye."""
@@ -50,3 +49,46 @@ def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
     bar.ax.tick_params(length=1.5, width=0.4, labelsize=6)
     bar.outline.set_linewidth(0.4)
     bar.set_label("attention / the query's largest", fontsize=6)
+
+
+def draw_attention_maps(data: AttentionMaps) -> Figure:
+    places = [(layer, head) for layer, heads in enumerate(data.rows[-1].maps) for head in range(len(heads))]
+    side = min(1.6, (style.PAGE - 0.95) / len(places))
+    with style.paper_style():
+        figure = Figure(figsize=(side * len(places) + 0.95, side * len(data.rows) + 0.6))
+        axes = figure.subplots(len(data.rows), len(places), squeeze=False, sharex=True, sharey=True)
+        image = None
+        for row, line in zip(data.rows, axes, strict=True):
+            for (layer, head), ax in zip(places, line, strict=True):
+                attention = row.maps[layer][head]
+                if attention is None:
+                    ax.set_visible(False)
+                    continue
+                image = draw_map(ax, attention, _note(data, row, layer, head))
+            line[0].set_ylabel(_label(row.label), fontsize=7)
+        for (layer, head), ax in zip(places, axes[0], strict=True):
+            many = len(data.rows[-1].maps[layer]) > 1
+            ax.set_title(f"layer {layer + 1}" + (f", head {head + 1}" if many else ""), fontsize=7, pad=3)
+        for ax in axes[-1]:
+            ax.set_xlabel("key", fontsize=6, labelpad=1)
+        draw_scale(figure, image, axes.flatten().tolist())
+        title = f"lags {braces(data.lags)}, true lag {data.config.true_lag}"
+        if data.missing:
+            title += f"   (without {'; '.join(data.missing)})"
+        figure.suptitle(title, fontsize=8)
+    return figure
+
+
+def _note(data: AttentionMaps, row: MapRow, layer: int, head: int) -> str:
+    """How near a trained map is to the construction's, and what the last layer selects."""
+    far = row.variation[layer][head]
+    lines = [] if row is data.rows[-1] or far is None else [f"TV {far:.2f}".replace("0.", ".")]
+    if layer == len(row.maps) - 1:
+        lines.append(f"lag {data.config.true_lag}: {row.selected:.2f}".replace("0.", "."))
+    return "\n".join(lines)
+
+
+def _label(name: str) -> str:
+    """A model's name in two lines: its kind, then what tells it from others."""
+    kind, _, rest = name.partition("-")
+    return f"{kind}\n{rest}" if rest else kind

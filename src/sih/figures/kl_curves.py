@@ -1,25 +1,93 @@
-"""KL along the sequence, a panel a lag set: the form of the paper's Fig. 4, and the means behind it."""
+"""KL along the sequence, a panel for each lag set: the form of the paper's Fig. 4."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 
+from sih.experiments.cells import braces
+from sih.experiments.constructions import ConstructionCurves
+from sih.experiments.curves import Line
+from sih.experiments.reference_predictors import PredictorCurves
+from sih.experiments.trained import TrainedCurves
 from sih.figures import style
+from sih.figures.panels import Look, double, legend, not_shipped
 
-Look = tuple[str, Any, float]
-"""Colour, dashes, line width."""
 Band = tuple[Sequence[float], Sequence[float]]
 """Its lower and its upper edge, along the positions."""
 LOWEST = 1e-9
 """Stands for 0 on the logarithmic axis, far below what is shown."""
+
+_PREDICTORS: dict[str, Look] = {
+    "BMA": (style.BLACK, "-", 1.2),
+    "selective, sum (β=3)": (style.GREEN, (0, (4, 1)), 1.2),
+    "selective, mean (β=100)": (style.BLUE, "-", 1.2),
+    "ML": (style.RED, (0, (1, 1)), 1.2),
+    "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
+    "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
+}
+_CONSTRUCTIONS: dict[str, Look] = {
+    "BMA": (style.BLACK, "-", 2.4),
+    "ML": (style.RED, (0, (1, 1)), 1.2),
+    "construction": (style.BLUE, "-", 1.2),
+    "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
+    "two lags, 1 head": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
+    "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
+}
+_TRAINED: dict[str, Look] = {
+    "BMA": (style.BLACK, "-", 2.4),
+    "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
+    "ML": (style.RED, (0, (1, 1)), 1.2),
+    "construction": (style.BLUE, "-", 1.2),
+    "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
+    "two lags, 1 head": (style.BLUE, (0, (3, 1, 1, 1)), 1.2),
+    "trained standard": (style.GREEN, "-", 1.2),
+    "trained standard, 1 head": (style.GREEN, (0, (4, 1)), 0.9),
+    "trained disentangled": (style.PURPLE, "-", 1.2),
+    "trained disentangled, 1 head": (style.PURPLE, (0, (4, 1)), 0.9),
+}
+
+
+def draw_predictors(curves: PredictorCurves) -> Figure:
+    sets = curves.config.lag_sets
+    return draw_panels(sets, [f"lags {braces(lags)}" for lags in sets], curves.kl, curves.kl_error, _PREDICTORS)
+
+
+def draw_constructions(curves: ConstructionCurves) -> Figure:
+    sets = curves.config.lag_sets
+    counts = [heads["construction"] for heads in curves.heads]
+    titles = [f"lags {braces(lags)}, least heads: {count}" for lags, count in zip(sets, counts, strict=True)]
+    return draw_panels(sets, titles, curves.kl, curves.kl_error, _CONSTRUCTIONS)
+
+
+def draw_trained(data: TrainedCurves) -> Figure:
+    titles = [
+        f"lags {braces(p.lags)}, least heads: {h['construction']}" for p, h in zip(data.panels, data.heads, strict=True)
+    ]
+    return draw_panels(
+        [p.lags for p in data.panels],
+        titles,
+        [{name: found.along for name, found in p.kl.items()} for p in data.panels],
+        [{name: found.along_error for name, found in p.kl.items()} for p in data.panels],
+        _TRAINED,
+        [_over_seeds(runs, seeds) for runs, seeds in zip(data.runs, data.seeds, strict=True)],
+        floor=0.2 / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
+        log_positions=True,
+        note=not_shipped(data.missing),
+    )
+
+
+def _over_seeds(runs: Mapping[str, list[str]], seeds: Mapping[str, Line]) -> dict[str, Band]:
+    """The lowest and the highest seed at every position, of the curves that have several."""
+    several = {name: [seeds[run].along for run in group] for name, group in runs.items() if len(group) > 1}
+    return {
+        name: tuple([edge(values) for values in zip(*each, strict=True)] for edge in (min, max))  # type: ignore[misc]
+        for name, each in several.items()
+    }
 
 
 def draw_panels(
@@ -83,38 +151,3 @@ def draw_lines(
         ax.fill_between(positions, low, high, color=colour, alpha=0.15, lw=0)
     ax.set_yscale("log")
     ax.grid(True, which="major", lw=0.3, alpha=0.5)
-
-
-def double(ax: Axes, first: int, last: int) -> None:
-    """A logarithmic axis of positions with a tick where their number doubles, to show short sequences too."""
-    ticks = [2**n for n in range(64) if first <= 2**n <= last + 1]
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(ticks, [str(tick) for tick in ticks])
-    ax.set_xlim(first, last + 1)
-
-
-def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = "") -> None:
-    """One legend for all panels, each curve once; a note, of what is missing, stands above it."""
-    found: dict[Any, Any] = {}
-    for ax in figure.axes:
-        found.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    names = [name for name in looks if name in found]
-    handles = [found[name] for name in names]
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, title=note, title_fontsize=6)
-
-
-def not_shipped(names: Sequence[str]) -> str:
-    """A note of the models that a figure would show if they were there; empty if none is missing."""
-    return textwrap.fill(f"not shipped: {', '.join(names)}", 110, break_on_hyphens=False) if names else ""
-
-
-def braces(lags: Sequence[int]) -> str:
-    return "{" + ",".join(map(str, lags)) + "}"
-
-
-def mean(values: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(values)).mean(dim=0)
-
-
-def standard_error(values: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(values)).std(dim=0) / math.sqrt(len(values))

@@ -10,11 +10,15 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from sih.experiments.cells import braces
 from sih.experiments.curves import Panel
+from sih.experiments.scaling import ScalingCurves
 from sih.figures import style
-from sih.figures.kl_curves import Look, braces, double, draw_lines
+from sih.figures.kl_curves import draw_lines
+from sih.figures.panels import Look, double, not_shipped
 
 _REFERENCES: dict[str, Look] = {"BMA": (style.BLACK, "-", 1.2), "ML": (style.RED, (0, (1, 1)), 1.2)}
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1)), (0, (3, 1, 1, 1)), (0, (1, 0.6)))
@@ -100,3 +104,19 @@ def _plain(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def draw_scaling(data: ScalingCurves) -> Figure:
+    """A row for depth, a row for heads: curves on the left, means on the right."""
+    floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 4.8))
+        (along_depth, by_depth), (along_heads, by_heads) = figure.subplots(2, 2, width_ratios=(1.25, 1))
+        depths, heads = depth_looks(data.layers), head_looks(data.heads)
+        draw_along(along_depth, data.layers, depths, floor)
+        draw_along(along_heads, data.heads, heads, floor)
+        draw_by_depth(by_depth, data.layers, depths)
+        draw_by_heads(by_heads, data.heads, heads)
+        if data.missing:
+            figure.supxlabel(not_shipped(data.missing), fontsize=6)
+    return figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,11 +49,6 @@ def paper_style() -> Iterator[None]:
     """Every figure is drawn and saved inside this."""
     with rc_context(_RC):
         yield
-
-
-def with_error(value: float, error: float) -> str:
-    """A number of a table, 4 decimals, no zero before the point: .0128±.0003."""
-    return re.sub(r"(?<!\d)0\.", ".", f"{value:.4f}±{error:.4f}")
 
 
 def save(figure: Figure, stem: str | Path) -> list[Path]:

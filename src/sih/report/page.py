@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from importlib import metadata, resources
 from pathlib import Path
+from typing import Any
 
-from sih.artifacts.keep import Made
+from sih.artifacts.keep import Kept
 from sih.files import atomic_write
 from sih.report.paper_errata import ERRATA
 from sih.report.rules import VERDICTS, Interval, Statement, Verdict
@@ -25,18 +26,20 @@ FULL = 1350
 """Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
 
-def write_report(out: Path, made: Mapping[str, Made], statements: list[Statement]) -> list[Path]:
+def write_report(
+    out: Path, made: Mapping[str, Kept[Any]], statements: list[Statement], drawn: Mapping[str, tuple[Path, ...]]
+) -> list[Path]:
     """OUT/report.html and OUT/report.json, each whole or not at all."""
     listed = json.dumps([one.to_dict() for one in statements], indent=1, ensure_ascii=False, allow_nan=False)
-    contents = {out / HTML: page(made, statements), out / JSON: listed + "\n"}
+    contents = {out / HTML: page(made, statements, drawn), out / JSON: listed + "\n"}
     for path, content in contents.items():
         with atomic_write(path) as file:
             file.write(content.encode())
     return list(contents)
 
 
-def page(made: Mapping[str, Made], statements: list[Statement]) -> str:
-    """The whole HTML document."""
+def page(made: Mapping[str, Kept[Any]], statements: list[Statement], drawn: Mapping[str, tuple[Path, ...]]) -> str:
+    """The whole HTML document; `drawn` are the files of each figure."""
     papers = [one for one in statements if one.section != BEYOND]
     ours = [one for one in statements if one.section == BEYOND]
     style = resources.files("sih.report").joinpath("page.css").read_text()
@@ -52,7 +55,7 @@ def page(made: Mapping[str, Made], statements: list[Statement]) -> str:
         _section("summary", "Summary", _summary(statements)),
         _section("statements", "Statements of the paper", "".join(map(_statement, papers))),
         _section("added", "What is added", ADDED + "".join(map(_statement, ours))),
-        _section("figures", "Figures", "".join(_figure(one) for one in made.values())),
+        _section("figures", "Figures", "".join(_figure(one, drawn.get(name, ())) for name, one in made.items())),
         _section("errata", "Errata", _errata()),
         _section("models", "Trained models", _models(made)),
         _section("again", "Making it again", AGAIN),
@@ -169,13 +172,13 @@ def _badge(verdict: Verdict) -> str:
     return f'<span class="verdict {verdict.replace(" ", "-")}">{MARKS[verdict]} {verdict}</span>'
 
 
-def _figure(made: Made) -> str:
-    name = made.entry.name
+def _figure(made: Kept[Any], files: tuple[Path, ...]) -> str:
+    name = made.experiment.name
     if made.missing:
         words = f"<b>{escape(name)}</b>: not made, it {escape(made.missing)}."
         return f'<figure id="figure-{escape(name)}"><figcaption>{words}</figcaption></figure>'
-    png = next(path for path in made.files if path.suffix == ".png")
-    caption: str = made.entry.module.CAPTION
+    png = next(path for path in files if path.suffix == ".png")
+    caption = made.experiment.caption
     alt = f"{name}: {caption.split('. ')[0].rstrip('.')}."
     content = png.read_bytes()
     picture = base64.b64encode(content).decode()
@@ -205,7 +208,7 @@ def _errata() -> str:
     return intro + _table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")
 
 
-def _models(made: Mapping[str, Made]) -> str:
+def _models(made: Mapping[str, Kept[Any]]) -> str:
     """Every model that a figure read, and from where."""
     used = {model: source for one in made.values() for model, source in one.models.items()}
     if not used:

@@ -12,7 +12,7 @@ from sih.experiments import (
     wrong_lag,
 )
 from sih.experiments import head_counts as heads
-from sih.figures.kl_curves import braces
+from sih.experiments.cells import braces
 from sih.report.rules import Judge, Measured, Rule, judged, ratio
 
 EXACT = Rule("at most", 1e-9, 1e-6)
@@ -28,7 +28,7 @@ def _certificate(id: str, section: str, statement: str, circuit: str) -> Judge:
         quantity="largest difference between weights that were run and the closed form, over lag sets and sequences",
         remark="The closed form is the corrected one (errata), from the first position where it is claimed.",
     )  # fmt: skip
-    def measure(data: certificates.Errors) -> Measured:
+    def measure(data: certificates.CertificateErrors) -> Measured:
         worst, each = certificates.largest(data, circuit)
         return Measured(worst, None, parts=tuple(Measured(error, None, braces(lags)) for lags, error in each))
 
@@ -61,7 +61,7 @@ two_lags = _certificate(
     unit="smallest gap",
     quantity="smallest gap between the true lag's expectation and the largest other, computed exactly",
 )  # fmt: skip
-def claim(data: claim_histogram.Margins) -> Measured:
+def claim(data: claim_histogram.ClaimMargins) -> Measured:
     low = min(min(row) for row in data.margins)
     return Measured(low, (low - 2 * data.error, low + 2 * data.error), _gaps(data.margins))
 
@@ -73,7 +73,7 @@ def claim(data: claim_histogram.Margins) -> Measured:
     unit="smallest gap",
     quantity="smallest gap between the true lag's expectation and the largest other, computed exactly",
 )  # fmt: skip
-def claim_25(data: claim_expectations.Bars) -> Measured:
+def claim_25(data: claim_expectations.ExpectationBars) -> Measured:
     low = min(min(row) for row in data.margins)
     return Measured(low, (low - 2 * data.error, low + 2 * data.error), _gaps(data.margins))
 
@@ -93,7 +93,7 @@ def _cumulative(states: int, figure: str) -> Judge:
         quantity="transitions after which the true lag's average stays the largest, the slowest of 12 lags",
         remark="True in the end; before that, for the slowest lag, another lag's average is ahead at times.",
     )  # fmt: skip
-    def measure(data: claim_cumulative.Paths) -> Measured:
+    def measure(data: claim_cumulative.CumulativePaths) -> Measured:
         each = claim_cumulative.settled_after(data)
         slowest = data.lags[each.index(max(each))]
         parts = tuple(Measured(n, None, f"lag {lag}") for lag, n in zip(data.lags, each, strict=True))
@@ -114,7 +114,7 @@ cumulative, cumulative_25 = _cumulative(10, "claim_cumulative"), _cumulative(25,
     remark="It comes close and stays above ML, the more so the longer the sequence: its errors fall with a smaller "
     "exponent (asymptotics).",
 )  # fmt: skip
-def large_beta(data: beta.Curves) -> Measured:
+def large_beta(data: beta.BetaCurves) -> Measured:
     each = zip(data.config.lengths, data.ml, data.over_ml, data.over_ml_error, strict=True)
     # Past 32 tokens errors are so rare that the ratio is that of two small counts; there the exponents speak.
     return MATCH.worst(ratio(ml, (over, error), f"T = {n}") for n, ml, over, error in each if n <= 32)
@@ -128,7 +128,7 @@ def large_beta(data: beta.Curves) -> Measured:
     quantity="exponent at which the estimator's rate of wrong lags falls, over that of ML (exact)",
     remark="Both end at the true lag with certainty, but the estimator needs more transitions for the same error rate.",
 )  # fmt: skip
-def asymptotics(data: wrong_lag.Rates) -> Measured:
+def asymptotics(data: wrong_lag.WrongLagRates) -> Measured:
     return Measured(data.exponent["estimator"] / data.exponent["ML"], None, _lags(data))
 
 
@@ -141,11 +141,11 @@ def asymptotics(data: wrong_lag.Rates) -> Measured:
     "told independently)",
     remark="Slower, but less than the number of transitions suggests.",
 )  # fmt: skip
-def one_head_rate(data: wrong_lag.Rates) -> Measured:
+def one_head_rate(data: wrong_lag.WrongLagRates) -> Measured:
     return Measured(data.exponent["single head"] / data.exponent["estimator"], None, _lags(data))
 
 
-def _lags(data: wrong_lag.Rates) -> str:
+def _lags(data: wrong_lag.WrongLagRates) -> str:
     return f"lags {braces(data.config.lags)}, {data.config.num_states} states"
 
 
@@ -157,7 +157,7 @@ def _lags(data: wrong_lag.Rates) -> str:
     quantity="mean KL of the construction over that of ML past the largest lag, the worst of four lag sets",
     remark="Near ML but above it: at the first positions some heads have nothing to average (erratum 4).",
 )  # fmt: skip
-def construction_ml(data: constructions.Curves) -> Measured:
+def construction_ml(data: constructions.ConstructionCurves) -> Measured:
     return MATCH.worst(_construction_ratios(data, "construction", "ML"))
 
 
@@ -168,7 +168,7 @@ def construction_ml(data: constructions.Curves) -> Measured:
     unit="× optimal heads",
     quantity="mean KL of the construction with one head over that with the optimal number, the least of four lag sets",
 )  # fmt: skip
-def one_head_kl(data: constructions.Curves) -> Measured:
+def one_head_kl(data: constructions.ConstructionCurves) -> Measured:
     return Rule("at least", 1.0, 1.0).worst(_construction_ratios(data, "construction, 1 head", "construction"))
 
 
@@ -180,11 +180,11 @@ def one_head_kl(data: constructions.Curves) -> Measured:
     quantity="mean KL of the single-head construction for two lags over that with the optimal number of heads",
     remark="A little above it.",
 )  # fmt: skip
-def two_lags_optimal(data: constructions.Curves) -> Measured:
+def two_lags_optimal(data: constructions.ConstructionCurves) -> Measured:
     return MATCH.worst(_construction_ratios(data, "two lags, 1 head", "construction"))
 
 
-def _construction_ratios(data: constructions.Curves, name: str, reference: str) -> list[Measured]:
+def _construction_ratios(data: constructions.ConstructionCurves, name: str, reference: str) -> list[Measured]:
     """A ratio for every lag set that has the circuit, with its interval over matrices."""
     each = zip(data.config.lag_sets, data.mean, data.mean_over, strict=True)
     return [ratio(mean[reference], over[reference][name], braces(lags)) for lags, mean, over in each if name in mean]
@@ -197,9 +197,9 @@ def _construction_ratios(data: constructions.Curves, name: str, reference: str) 
     unit="lag sets",
     quantity="lag sets within 1 .. 12 whose least number of heads is outside that range (each least number proved)",
 )  # fmt: skip
-def head_range(data: heads.Table) -> Measured:
-    outside = sum(n for (lags, span, least), n in data.counts.items() if not lags <= least <= span)
-    return Measured(outside + len(data.unsettled), None, f"of {sum(data.counts.values()):,} lag sets")
+def head_range(data: heads.HeadCounts) -> Measured:
+    outside = sum(count.sets for count in data.counts if not count.lags <= count.heads <= count.span)
+    return Measured(outside + len(data.unsettled), None, f"of {data.sets:,} lag sets")
 
 
 PAPER: tuple[Judge, ...] = (
@@ -228,7 +228,7 @@ PAPER: tuple[Judge, ...] = (
     unit="largest error",
     quantity="largest difference of an attention weight from the posterior, over lag sets and sequences, float64",
 )  # fmt: skip
-def bayes_weights(data: certificates.Errors) -> Measured:
+def bayes_weights(data: certificates.CertificateErrors) -> Measured:
     worst, each = certificates.largest(data, certificates.POSTERIOR)
     return Measured(worst, None, parts=tuple(Measured(error, None, braces(lags)) for lags, error in each))
 
@@ -240,7 +240,7 @@ def bayes_weights(data: certificates.Errors) -> Measured:
     unit="× BMA",
     quantity="mean KL of the Bayes-optimal construction over that of BMA, the worst of four lag sets",
 )  # fmt: skip
-def bayes_kl(data: constructions.Curves) -> Measured:
+def bayes_kl(data: constructions.ConstructionCurves) -> Measured:
     return MATCH.worst(_construction_ratios(data, "Bayes-optimal construction", "BMA"))
 
 
@@ -252,9 +252,9 @@ def bayes_kl(data: constructions.Curves) -> Measured:
     unit="lag sets",
     quantity="lag sets within 1 .. 12 that need fewer heads than that",
 )  # fmt: skip
-def fewer_heads(data: heads.Table) -> Measured:
-    fewer = sum(n for (_, span, least), n in data.counts.items() if least < span)
-    return Measured(fewer, None, f"of {sum(data.counts.values()):,} lag sets")
+def fewer_heads(data: heads.HeadCounts) -> Measured:
+    fewer = sum(count.sets for count in data.counts if count.heads < count.span)
+    return Measured(fewer, None, f"of {data.sets:,} lag sets")
 
 
 OURS: tuple[Judge, ...] = (bayes_weights, bayes_kl, fewer_heads)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from sih.experiments import scaling, trained
 from sih.experiments import training_courses as recipes
+from sih.experiments.cells import braces
 from sih.experiments.curves import Line, Panel
-from sih.figures.kl_curves import braces
 from sih.report.rules import Judge, Measured, NotMeasuredError, Rule, judged, ratio, some
 from sih.report.theory_statements import MATCH
 
@@ -28,7 +28,7 @@ def _matches_construction(kind: str) -> Judge:
         quantity="mean KL of the trained model over that of the construction past the largest lag, the worst lag set",
         remark="Trained in minutes with the recipe of docs/training.md, not with the paper's optimiser settings.",
     )  # fmt: skip
-    def measure(data: trained.Data) -> Measured:
+    def measure(data: trained.TrainedCurves) -> Measured:
         found = _over_panels(data, f"trained {kind}", "construction")
         return MATCH.worst(some(found, f"no trained {kind} model is there"))
 
@@ -47,7 +47,7 @@ disentangled_trained = _matches_construction("disentangled")
     quantity="mean KL trained with one head over that of the construction with one head, the worst of the lag sets",
     remark="Gradient descent did not find such a solution everywhere.",
 )  # fmt: skip
-def one_head_trained(data: trained.Data) -> Measured:
+def one_head_trained(data: trained.TrainedCurves) -> Measured:
     found = [
         each
         for kind in ("standard", "disentangled")
@@ -64,7 +64,7 @@ def one_head_trained(data: trained.Data) -> Measured:
     quantity="mean KL of the trained one-head model for two lags over that of ML",
     remark="Near ML, but above it.",
 )  # fmt: skip
-def two_lags_trained(data: trained.Data) -> Measured:
+def two_lags_trained(data: trained.TrainedCurves) -> Measured:
     return MATCH.worst(some(_two_lags(data, "ML"), "no model for two lags is there"))
 
 
@@ -76,7 +76,7 @@ def two_lags_trained(data: trained.Data) -> Measured:
     quantity="where the KL of the trained model lies between BMA (0) and ML (1) in the first window of positions",
     remark="Not at these lengths, or not beyond what sampling leaves open.",
 )  # fmt: skip
-def two_lags_short(data: trained.Data) -> Measured:
+def two_lags_short(data: trained.TrainedCurves) -> Measured:
     found = []
     for panel, names in zip(data.panels, data.runs, strict=True):
         for name in (f"trained {kind}" for kind in ("standard", "disentangled")):
@@ -108,7 +108,7 @@ def _between(panel: Panel, name: str, models: tuple[str, ...]) -> Measured:
     quantity="mean KL of the standard transformer with d = 64, lags {1,2,3}, over that of ML",
     remark="Near ML, but above it.",
 )  # fmt: skip
-def width_64(data: scaling.Data) -> Measured:
+def width_64(data: scaling.ScalingCurves) -> Measured:
     return MATCH.worst(some(_scaled(data, data.layers, ["[1,3,1]"], "ML"), "no model [1,3,1] is there"))
 
 
@@ -120,7 +120,7 @@ def width_64(data: scaling.Data) -> Measured:
     quantity="mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
     remark="Worse than ML, but not by so much that it could be said to fail.",
 )  # fmt: skip
-def two_layers(data: scaling.Data) -> Measured:
+def two_layers(data: scaling.ScalingCurves) -> Measured:
     names = [name for name in data.layers.kl if _depth(name) == 2]
     found = _scaled(data, data.layers, names, "ML")
     return Rule("at least", 2.0, 1.25).worst(some(found, "no two-layer model is there"))
@@ -134,7 +134,7 @@ def two_layers(data: scaling.Data) -> Measured:
     quantity="mean KL with four or five layers over that with three, the least of them, lags {1,2,3}",
     remark="A deeper model was better than the three-layer one.",
 )  # fmt: skip
-def more_layers(data: scaling.Data) -> Measured:
+def more_layers(data: scaling.ScalingCurves) -> Measured:
     names = [name for name in data.layers.kl if _depth(name) > 3]
     found = _scaled(data, data.layers, names, "[1,3,1]")
     return SAME.worst(some(found, "no model of more than three layers is there"))
@@ -148,7 +148,7 @@ def more_layers(data: scaling.Data) -> Measured:
     quantity="mean KL with more heads over that with the next smaller number, the worst step up to five, five lags",
     remark="Not every step up helped: where it did not, training ended in another solution.",
 )  # fmt: skip
-def more_heads(data: scaling.Data) -> Measured:
+def more_heads(data: scaling.ScalingCurves) -> Measured:
     names = _by_heads(data, most=len(data.heads.lags))
     steps = [_scaled(data, data.heads, [more], fewer) for fewer, more in itertools.pairwise(names)]
     return BELOW.worst(some([each for step in steps for each in step], "fewer than two numbers of heads are there"))
@@ -162,7 +162,7 @@ def more_heads(data: scaling.Data) -> Measured:
     quantity="mean KL with more heads than lags over that with as many, five lags",
     remark="More heads were better here: trained for a short time, a wider model may just be easier to train.",
 )  # fmt: skip
-def enough_heads(data: scaling.Data) -> Measured:
+def enough_heads(data: scaling.ScalingCurves) -> Measured:
     enough, every = _by_heads(data, most=len(data.heads.lags)), _by_heads(data, most=64)
     more = [name for name in every if name not in enough]
     if not enough or _second(enough[-1]) != len(data.heads.lags):
@@ -179,7 +179,7 @@ def enough_heads(data: scaling.Data) -> Measured:
     quantity="mean KL at the end of training over that of ML, for models named paper-...",
     remark="Of a run that was stopped while its KL still fell: so many steps are not enough, more may be.",
 )  # fmt: skip
-def paper_training(data: recipes.Data) -> Measured:
+def paper_training(data: recipes.TrainingCourses) -> Measured:
     found = [
         Measured(course.kl[-1] / course.ml, None, f"{course.name}, {course.steps[-1]:,} steps", models=(course.name,))
         for course in data.courses
@@ -192,7 +192,7 @@ def paper_training(data: recipes.Data) -> Measured:
     return MATCH.worst(some(found, reason))
 
 
-def _over_panels(data: trained.Data, name: str, reference: str) -> list[Measured]:
+def _over_panels(data: trained.TrainedCurves, name: str, reference: str) -> list[Measured]:
     """For each lag set that has both."""
     return [
         _compared(panel, name, reference, braces(panel.lags), tuple(runs[name]))
@@ -201,7 +201,7 @@ def _over_panels(data: trained.Data, name: str, reference: str) -> list[Measured
     ]
 
 
-def _two_lags(data: trained.Data, reference: str) -> list[Measured]:
+def _two_lags(data: trained.TrainedCurves, reference: str) -> list[Measured]:
     return [
         _compared(panel, name, reference, f"{braces(panel.lags)}, {name}", tuple(runs[name]))
         for panel, runs in zip(data.panels, data.runs, strict=True)
@@ -210,7 +210,7 @@ def _two_lags(data: trained.Data, reference: str) -> list[Measured]:
     ]
 
 
-def _scaled(data: scaling.Data, panel: Panel, names: list[str], reference: str) -> list[Measured]:
+def _scaled(data: scaling.ScalingCurves, panel: Panel, names: list[str], reference: str) -> list[Measured]:
     if reference not in panel.kl:
         return []
     models = {name: tuple(data.runs.get(f"{braces(panel.lags)} {name}", ())) for name in names}
@@ -241,7 +241,7 @@ def _second(name: str) -> int:
     return _heads(name)[1]
 
 
-def _by_heads(data: scaling.Data, most: int) -> list[str]:
+def _by_heads(data: scaling.ScalingCurves, most: int) -> list[str]:
     def three_layers() -> Iterator[str]:
         for name in data.heads.kl:
             if _depth(name) == 3 and _second(name) <= most:

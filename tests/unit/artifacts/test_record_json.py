@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sih.artifacts.record_json import Saved
+from sih.artifacts.record_json import plain, record_from
 
 
 @dataclass(frozen=True)
@@ -12,17 +12,19 @@ class Inner:
 
 
 @dataclass(frozen=True)
-class Outer(Saved):
+class Outer:
     config: Inner
     kl: list[dict[str, list[float]]]
     pairs: dict[str, tuple[float, float]]
     nested: list[tuple[int, ...]]
+    maps: list[tuple[float, ...] | None]
     note: str | None = None
 
 
 def test_a_way_through_json_changes_nothing() -> None:
-    data = Outer(Inner((1, 3, 4)), [{"ML": [0.1, 0.25]}], {"BMA": (1.0, 0.5)}, [(1,), (2, 3)])
-    again = Outer.from_dict(json.loads(json.dumps(data.to_dict())))
+    data = Outer(Inner((1, 3, 4)), [{"ML": [0.1, 0.25]}], {"BMA": (1.0, 0.5)}, [(1,), (2, 3)], [None, (0.5,)])
+    again = record_from(Outer, json.loads(json.dumps(plain(data))))
     assert again == data
     assert isinstance(again.config.lags, tuple)
     assert isinstance(again.nested[0], tuple)
+    assert isinstance(again.maps[1], tuple)

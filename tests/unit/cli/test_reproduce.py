@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 from collections.abc import Iterator
@@ -11,35 +12,35 @@ from typing import Any
 import pytest
 
 import sih
-from sih.artifacts import keep as making
 from sih.cli import figure_command, main, missing, reproduce_command
-from sih.experiments import claim_histogram
-from sih.experiments import head_counts as heads
-from sih.experiments import table as registry
-from sih.experiments import training_courses as recipes
-from sih.experiments.table import Entry
+from sih.experiments import claim_histogram, head_counts, training_courses
+from sih.experiments import table as experiments_table
+from sih.experiments.experiment import Experiment
+from sih.figures.drawn import make
 from sih.report.page import number
 from sih.report.statements import OURS, PAPER
 from sih.runs.run_names import named
 from sih.runs.run_store import SHIPPED, RunStore, open_run
 
-SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> dict[str, Entry]:
+def few(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment[Any, Any]]:
     """Two small figures, and one that wants a model nobody has trained."""
-    entries = {
-        "claim_histogram": Entry("claim_histogram", "sih.experiments.claim_histogram", SMALL),
-        "heads": Entry("heads", "sih.experiments.head_counts", heads.Config(largest=4)),
-        "recipes": Entry("recipes", "sih.experiments.training_courses", recipes.Config(models=("standard-1.9",))),
-    }
-    for module in (registry, figure_command, reproduce_command):
-        monkeypatch.setattr(module, "FIGURES", entries)
-    return entries
+    largest, nobody = head_counts.HeadCountsConfig(largest=4), training_courses.CoursesConfig(models=("standard-1.9",))
+    chosen: list[Experiment[Any, Any]] = [
+        dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
+        dataclasses.replace(head_counts.EXPERIMENT, config=largest),
+        dataclasses.replace(training_courses.EXPERIMENT, config=nobody),
+    ]
+    experiments = {experiment.name: experiment for experiment in chosen}
+    for module in (experiments_table, figure_command, reproduce_command):
+        monkeypatch.setattr(module, "EXPERIMENTS", experiments)
+    return experiments
 
 
-def test_one_figure(few: dict[str, Entry], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_figure(few: dict[str, Experiment[Any, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["figure", "heads", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "head-range (Sec. 5.4): 0 lag sets -> holds" in said
@@ -50,7 +51,7 @@ def test_one_figure(few: dict[str, Entry], tmp_path: Path, capsys: pytest.Captur
     assert "kept" in capsys.readouterr().out
 
 
-def test_names(few: dict[str, Entry], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names(few: dict[str, Experiment[Any, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["figure", "--list"]) == 0
     assert capsys.readouterr().out.split() == list(few)
     for words in (["figure", "haeds"], ["figure"]):
@@ -63,7 +64,9 @@ def test_names(few: dict[str, Entry], tmp_path: Path, capsys: pytest.CaptureFixt
     assert not (tmp_path / "none").exists()
 
 
-def test_all_and_again(few: dict[str, Entry], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_and_again(
+    few: dict[str, Experiment[Any, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["reproduce", "--out", str(tmp_path / "out"), "--jobs", "1"]
     assert main(words) == 0
     first = capsys.readouterr()
@@ -80,17 +83,20 @@ def test_all_and_again(few: dict[str, Entry], tmp_path: Path, capsys: pytest.Cap
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.*")} == before
 
 
-def test_a_seed_is_handed_on(few: dict[str, Entry], tmp_path: Path) -> None:
+def test_a_seed_is_handed_on(few: dict[str, Experiment[Any, Any]], tmp_path: Path) -> None:
     assert main(["figure", "claim_histogram", "--seed", "5", "--out", str(tmp_path)]) == 0
     assert json.loads((tmp_path / "data" / "claim_histogram.json").read_bytes())["config"]["seed"] == 5
 
 
 def test_stopped_and_gone_on_with(
-    few: dict[str, Entry], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    few: dict[str, Experiment[Any, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = ["reproduce", "--out", str(tmp_path), "--jobs", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr(heads, "compute", _stop)
+        patch.setitem(few, "heads", dataclasses.replace(few["heads"], compute=_stop))
         assert main(words) == 130
         assert "the same command goes on" in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()
@@ -98,11 +104,11 @@ def test_stopped_and_gone_on_with(
     assert "1 of them computed now" in capsys.readouterr().out
 
 
-def _stop(config: heads.Config) -> heads.Table:
+def _stop(config: head_counts.HeadCountsConfig, store: RunStore) -> head_counts.HeadCounts:
     raise KeyboardInterrupt
 
 
-def test_bad_input(few: dict[str, Entry], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input(few: dict[str, Experiment[Any, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--jobs", "0", "--out", str(tmp_path)]) == 2
     assert "--jobs is a whole number, at least 1; got 0" in capsys.readouterr().err
 
@@ -126,7 +132,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_missing_is_trained_first_and_then_used(
-    few: dict[str, Entry], tiny: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few: dict[str, Experiment[Any, Any]], tiny: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["reproduce", "--train", "--out", str(tmp_path), "--jobs", "1"]
     assert main(words) == 0
@@ -143,7 +149,7 @@ def test_what_is_missing_is_trained_first_and_then_used(
 
 
 def test_training_stopped_by_ctrl_c_goes_on(
-    few: dict[str, Entry],
+    few: dict[str, Experiment[Any, Any]],
     tiny: None,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -187,8 +193,8 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 def test_every_figures_models_have_a_recipe() -> None:
-    for entry in registry.FIGURES.values():
-        for name in entry.models(RunStore()):
+    for experiment in experiments_table.EXPERIMENTS.values():
+        for name in experiment.reads(experiment.config, RunStore()):
             if name in RunStore().names() or name.startswith("paper-"):
                 continue
             assert named(name).lags
@@ -205,5 +211,6 @@ def test_the_command_of_a_statement_makes_its_number(
     assert words[0] == "sih"
     assert main(words[1:]) == 0
     said = capsys.readouterr().out
-    statement = judge.judge(making.make(registry.FIGURES[judge.figure], Path("out")).data)
+    kept = make(experiments_table.EXPERIMENTS[judge.figure], Path("out"), RunStore()).kept
+    statement = judge.judge(kept.data)
     assert f"{id} ({judge.section}): {number(statement.measured or 0.0)}" in said

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 from support.oracles_circuit import normalised
+from support.pictures import check_drawn_from_file
 
 import sih
 from sih.analysis.reference_circuit import sequence_of_lag
 from sih.experiments import agreement, attention_maps, mechanism, teaser
 from sih.experiments.compared import FRESH_SEED
-from sih.figures import style
+from sih.figures.heat_maps import draw_attention_maps
+from sih.figures.sequence_arrows import draw_teaser
+from sih.figures.share_curves import draw_agreement
+from sih.figures.stored_cells import draw_mechanism
 from sih.runs.run_store import RunStore
 from sih.runs.run_writer import Recorder
 from sih.training.config import HELD_OUT_SEED
@@ -47,22 +47,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: _trained(parent / name, config) for name, config in configs.items()}
 
 
-def _picture(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    with style.paper_style():
-        figure.savefig(buffer, format="png", dpi=40)
-    return buffer.getvalue()
-
-
-def _same_figure_from_file(module: Any, data: Any) -> None:
-    again = type(data).from_dict(json.loads(json.dumps(data.to_dict(), allow_nan=False)))
-    assert again == data
-    assert _picture(module.draw(again)) == _picture(module.draw(data))
-
-
 def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
     """All rows see the same sequence, as long as the shortest model reads; heads of the model in matched order."""
-    config = attention_maps.Config(
+    config = attention_maps.MapsConfig(
         (runs["standard-1.2"], runs["disentangled-1.2"], "no-such-model"), true_lag=2, shown=8
     )
     data = attention_maps.compute(config, RunStore())
@@ -86,38 +73,40 @@ def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
     third = found[2][0, 0]
     assert row.selected == pytest.approx(sum(third[i, i - 1].item() for i in range(data.first, 15)) / (15 - data.first))
     assert data.rows[-1].variation == [[0.0], [0.0, 0.0], [0.0]]
-    _same_figure_from_file(attention_maps, data)
+    check_drawn_from_file(draw_attention_maps, data)
     assert [len(line) for line in attention_maps.table(data)] == [6] * 4
 
 
 def test_models_that_cannot_be_compared_are_named_with_the_reason(runs: dict[str, str]) -> None:
     names = ("standard-1.2", "another-matrix", "two-layers", "one-head")
     data = attention_maps.compute(
-        attention_maps.Config(tuple(runs[name] for name in names), true_lag=1, shown=12), RunStore()
+        attention_maps.MapsConfig(tuple(runs[name] for name in names), true_lag=1, shown=12), RunStore()
     )
     assert [row.label for row in data.rows] == ["standard-1.2", "one-head", "constructed"]
     assert data.missing == ["another-matrix: trained on another task", "two-layers: has 2 layers, the construction 3"]
     assert data.rows[1].numbers[1].count(None) == 1
-    figure = attention_maps.draw(data)
+    figure = draw_attention_maps(data)
     assert sum(not ax.get_visible() for ax in figure.axes) == 1
     with pytest.raises(ValueError, match="none of the models of this figure is there: nothing"):
-        attention_maps.compute(attention_maps.Config(("nothing",)), RunStore())
+        attention_maps.compute(attention_maps.MapsConfig(("nothing",)), RunStore())
     with pytest.raises(ValueError, match=r"the true lag is one of the task's, \(1, 2\); got 3"):
-        attention_maps.compute(attention_maps.Config((runs["standard-1.2"],), true_lag=3), RunStore())
+        attention_maps.compute(attention_maps.MapsConfig((runs["standard-1.2"],), true_lag=3), RunStore())
 
 
 def test_one_head_for_two_lags_is_compared_with_the_circuit_for_it(runs: dict[str, str]) -> None:
-    data = attention_maps.compute(attention_maps.Config((runs["one-head"],), true_lag=2, shown=20), RunStore())
+    data = attention_maps.compute(attention_maps.MapsConfig((runs["one-head"],), true_lag=2, shown=20), RunStore())
     second = torch.tensor(data.rows[-1].maps[1][0])
     assert [(row > 1e-6).nonzero().flatten().tolist() for row in second[6:9]] == [[2, 4, 6], [3, 5, 7], [2, 4, 6, 8]]
 
 
 def test_the_papers_figures_by_name() -> None:
-    assert next(iter(attention_maps.FIGURES)) == "attention_maps_3.5.7_lag3"
-    assert len(attention_maps.FIGURES) == 11
-    assert attention_maps.FIGURES["attention_maps_1.3.4_lag4"].models == ("standard-1.3.4", "disentangled-1.3.4")
-    assert attention_maps.config() == attention_maps.Config()
-    assert attention_maps.models(attention_maps.config(), RunStore()) == ("standard-3.5.7", "disentangled-3.5.7")
+    found = {experiment.name: experiment for experiment in attention_maps.EXPERIMENTS}
+    assert next(iter(found)) == "attention_maps_3.5.7_lag3"
+    assert len(found) == 11
+    assert found["attention_maps_1.3.4_lag4"].config.models == ("standard-1.3.4", "disentangled-1.3.4")
+    config = found["attention_maps_3.5.7_lag3"].config
+    assert config == attention_maps.MapsConfig()
+    assert attention_maps.reads(config, RunStore()) == ("standard-3.5.7", "disentangled-3.5.7")
 
 
 def test_a_sequence_of_the_lag_asked_for() -> None:
@@ -131,7 +120,7 @@ def test_a_sequence_of_the_lag_asked_for() -> None:
 
 def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     names = ("standard-1.2", "standard-1.2-seed1", "disentangled-1.2", "two-layers")
-    config = agreement.Config((*(runs[name] for name in names), "nothing"), sequences=8)
+    config = agreement.AgreementConfig((*(runs[name] for name in names), "nothing"), sequences=8)
     data = agreement.compute(config, RunStore())
     assert tuple(data.models) == names
     assert data.missing == ["nothing"]
@@ -144,12 +133,12 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
         assert seeds[key] == pytest.approx((sum(values) / 2, abs(values[0] - values[1]) / 2), abs=1e-6)
     sizes = [abs(entry.correlation["tokens"][0]) for entry in (first, second)]
     assert seeds["correlation, tokens"][0] == pytest.approx(sum(sizes) / 2)
-    _same_figure_from_file(agreement, data)
+    check_drawn_from_file(draw_agreement, data)
     rows = agreement.table(data)
     assert [len(row) for row in rows] == [len(rows[0])] * 6
-    assert [ax.get_title() for ax in agreement.draw(data).axes] == ["lags {1,2}"]
+    assert [ax.get_title() for ax in draw_agreement(data).axes] == ["lags {1,2}"]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
-        agreement.compute(agreement.Config(("nothing",)), RunStore())
+        agreement.compute(agreement.AgreementConfig(("nothing",)), RunStore())
 
 
 def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str]) -> None:
@@ -163,15 +152,16 @@ def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str])
 
 
 def test_agreement_is_the_same_every_time(runs: dict[str, str]) -> None:
-    config = agreement.Config((runs["standard-1.2"],), sequences=4)
+    config = agreement.AgreementConfig((runs["standard-1.2"],), sequences=4)
     assert agreement.compute(config, RunStore()) == agreement.compute(config, RunStore())
-    assert agreement.models(config, RunStore()) == config.models
-    assert len(set(agreement.config().models)) == len(agreement.config().models)
+    assert agreement.reads(config, RunStore()) == config.models
+    names = agreement.EXPERIMENT.config.models
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize(("lags", "length"), [((1, 2, 3), 10), ((1, 3, 4), 14)])
 def test_the_mechanism_against_the_definition(lags: tuple[int, ...], length: int) -> None:
-    data = mechanism.compute(mechanism.Config(lags=lags, length=length, true_lag=3))
+    data = mechanism.compute(mechanism.MechanismConfig(lags=lags, length=length, true_lag=3), RunStore())
     rng = torch.Generator().manual_seed(0)
     P = sih.random_transition_matrix(5, rng=rng)
     tokens = sequence_of_lag(sih.Task(P, lags, length), 3, rng=rng)[0].tolist()
@@ -194,33 +184,33 @@ def test_the_mechanism_against_the_definition(lags: tuple[int, ...], length: int
         assert data.gathered[head] == pytest.approx(wanted, abs=1e-9)
         assert data.source[head] == source
         assert data.purity[head] == pytest.approx([1.0] * length)
-    _same_figure_from_file(mechanism, data)
+    check_drawn_from_file(draw_mechanism, data)
 
 
 def test_the_teaser_shows_what_it_says() -> None:
-    data = teaser.compute(teaser.config())
+    data = teaser.compute(teaser.TeaserConfig(), RunStore())
     assert list(data.examples) == ["1", "2"]
     assert sum(data.weights.values()) == pytest.approx(1)
     assert len(data.maps) == 3
-    unsure = teaser.compute(teaser.Config(concentration=1000.0))
+    unsure = teaser.compute(teaser.TeaserConfig(concentration=1000.0), RunStore())
     third = torch.tensor(unsure.maps[2])
     assert unsure.weights == pytest.approx({"1": third[15, 15].item(), "2": third[15, 14].item()})
     assert 0.01 < unsure.weights["2"] < 0.99
-    arrows = [len(ax.patches) - 2 * data.config.shown for ax in teaser.draw(data).axes[:3]]
+    arrows = [len(ax.patches) - 2 * data.config.shown for ax in draw_teaser(data).axes[:3]]
     assert arrows == [14, 14, 2]
-    _same_figure_from_file(teaser, data)
-    more = teaser.compute(teaser.Config(lags=(1, 3, 4), true_lag=4, shown=12))
+    check_drawn_from_file(draw_teaser, data)
+    more = teaser.compute(teaser.TeaserConfig(lags=(1, 3, 4), true_lag=4, shown=12), RunStore())
     assert more.heads == [1, 4, 1]
-    _same_figure_from_file(teaser, more)
+    check_drawn_from_file(draw_teaser, more)
     with pytest.raises(ValueError, match="shown is between the largest lag and the length of 32; got 40"):
-        teaser.compute(teaser.Config(shown=40))
+        teaser.compute(teaser.TeaserConfig(shown=40), RunStore())
 
 
 @pytest.mark.slow
 def test_the_shipped_models_read_transition_probabilities_and_select_the_lag() -> None:
     """What the paper says of trained models and holds here; the sign of the correlation is the model's choice."""
     names = ("standard-1.2.3", "standard-3.5.7")
-    data = agreement.compute(agreement.Config(names, sequences=32, seed=5), RunStore())
+    data = agreement.compute(agreement.AgreementConfig(names, sequences=32, seed=5), RunStore())
     for name in names:
         entry = data.models[name]
         assert abs(entry.correlation["tokens"][0]) > 0.9

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.pictures import through_file
 
-from sih.experiments.curves import Panel, line, panel, windows
+from sih.experiments.curves import line, panel, windows
 
 
 def loops(values: list[float]) -> tuple[float, float]:
@@ -57,7 +57,7 @@ def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> Non
 
 def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
     found = panel({name: torch.rand(5, 30, generator=rng) for name in ("BMA", "ML", "x")}, (1, 3))
-    assert Panel.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert through_file(found) == found
 
 
 @pytest.mark.parametrize("shape", [(1, 20), (5, 3)])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import torch
+from support.pictures import through_file
 
 from sih.experiments import errata
+from sih.figures.matrix_pairs import draw_errata
+from sih.runs.run_store import RunStore
 
 
 @pytest.fixture(scope="module")
-def data() -> errata.Data:
-    return errata.compute(errata.Config(sequences=16))
+def data() -> errata.Errata:
+    return errata.compute(errata.ErrataConfig(sequences=16), RunStore())
 
 
-def test_printed_forms_fail_and_corrected_ones_hold(data: errata.Data) -> None:
+def test_printed_forms_fail_and_corrected_ones_hold(data: errata.Errata) -> None:
     assert sorted(erratum.number for erratum in data.errata) == [1, 2, 3, 4, 8, 9, 10, 11]
     for erratum in data.errata:
         assert max(erratum.printed_error) > 0.1
@@ -24,7 +25,7 @@ def test_printed_forms_fail_and_corrected_ones_hold(data: errata.Data) -> None:
         assert erratum.first + len(erratum.printed_error) - 1 == len(erratum.printed)
 
 
-def test_matrices_by_hand(data: errata.Data) -> None:
+def test_matrices_by_hand(data: errata.Errata) -> None:
     by_number = {erratum.number: erratum for erratum in data.errata}
     ninth = torch.tensor(by_number[9].printed) != torch.tensor(by_number[9].corrected)
     assert ninth.nonzero().tolist() == [[11, 4]]  # (12, 5), as the erratum says
@@ -37,10 +38,10 @@ def test_matrices_by_hand(data: errata.Data) -> None:
     assert [row[0] for row in by_number[8].corrected[:5]] == [-1, 1, -1, 1, -1]  # lags 1 and 3 from token 1
 
 
-def test_the_figure_needs_only_the_file(data: errata.Data) -> None:
-    again = errata.Data.from_dict(json.loads(json.dumps(data.to_dict())))
+def test_the_figure_needs_only_the_file(data: errata.Errata) -> None:
+    again = through_file(data)
     assert again == data
-    figure = errata.draw(again)
+    figure = draw_errata(again)
     titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
     assert [int(title.split(".")[0]) for title in titles] == [1, 2, 3, 4, 8, 9, 10, 11]
     assert len(errata.table(again)) == 9

@@ -36,7 +36,7 @@ def test_mixture_of_is_mixture(task: Task, rng: torch.Generator) -> None:
 
 def test_descent_beats_the_papers_single_head_on_a_small_case() -> None:
     table = one_head.compute(
-        one_head.Config(lag_sets=((1, 2, 3),), length=48, matrices=1, sequences=128, steps=400, batch=48)
+        one_head.OneHeadConfig(lag_sets=((1, 2, 3),), length=48, matrices=1, sequences=128, steps=400, batch=48)
     )
     (mean,) = table.mean
     assert mean["BMA"] == pytest.approx(mean["all heads, Bayes"], abs=1e-6)

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from support.pictures import through_file
 
 import sih
 from sih.experiments import scaling
 from sih.experiments.compared import FRESH_SEED
+from sih.figures.scaling_panels import draw_scaling
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
@@ -38,16 +39,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def data(folder: Path) -> scaling.Data:
+def data(folder: Path) -> scaling.ScalingCurves:
     layers = tuple(str(folder / name) for name in ("two", "three", "again", "wide", "four"))
     heads = tuple(str(folder / name) for name in ("heads", "three"))
     lags = (1, 2, 3)
     return scaling.compute(
-        scaling.Config((*layers, "none such"), heads, lags, lags, (1, 2, 3, 7), sequences=30), RunStore()
+        scaling.ScalingConfig((*layers, "none such"), heads, lags, lags, (1, 2, 3, 7), sequences=30), RunStore()
     )
 
 
-def test_curves_and_their_models(data: scaling.Data) -> None:
+def test_curves_and_their_models(data: scaling.ScalingCurves) -> None:
     assert list(data.layers.kl) == ["BMA", "ML", "[1,2]", "[1,3,1]", "[1,3,1], d=128", "[1,1,1,1]"]
     written = ["construction, 1", "construction, 2", "construction, 3", "construction, 7"]
     assert list(data.heads.kl) == ["BMA", "ML", "[1,2,1]", "[1,3,1]", *written]
@@ -59,7 +60,7 @@ def test_curves_and_their_models(data: scaling.Data) -> None:
     assert data.heads.kl["construction, 1"] != data.heads.kl["construction, 3"]
 
 
-def test_numbers(data: scaling.Data, folder: Path) -> None:
+def test_numbers(data: scaling.ScalingCurves, folder: Path) -> None:
     runs = [open_run(folder / name) for name in ("three", "again")]
     batch = sih.sample(runs[0].task, 30, rng=torch.Generator().manual_seed(FRESH_SEED))
     with torch.no_grad():
@@ -75,13 +76,13 @@ def test_numbers(data: scaling.Data, folder: Path) -> None:
 def test_models_of_a_row_share_a_task(folder: Path) -> None:
     names = (str(folder / "two"), str(folder / "elsewhere"))
     with pytest.raises(ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"):
-        scaling.compute(scaling.Config(layers=names, heads=(), sequences=4), RunStore())
+        scaling.compute(scaling.ScalingConfig(layers=names, heads=(), sequences=4), RunStore())
 
 
-def test_the_figure_needs_only_the_file(data: scaling.Data) -> None:
-    again = scaling.Data.from_dict(json.loads(json.dumps(data.to_dict())))
+def test_the_figure_needs_only_the_file(data: scaling.ScalingCurves) -> None:
+    again = through_file(data)
     assert again == data
-    figure = scaling.draw(again)
+    figure = draw_scaling(again)
     assert [label.get_text() for label in figure.axes[1].get_yticklabels()] == list(data.layers.kl)[2:]
     assert len(figure.axes[0].lines) == 6
     assert len(figure.axes[2].lines) == 4  # constructions are shown on the right only
@@ -90,8 +91,8 @@ def test_the_figure_needs_only_the_file(data: scaling.Data) -> None:
 
 def test_without_any_model_the_references_are_left() -> None:
     data = scaling.compute(
-        scaling.Config(layers=("none",), heads=("no",), constructed_heads=(), sequences=3), RunStore()
+        scaling.ScalingConfig(layers=("none",), heads=("no",), constructed_heads=(), sequences=3), RunStore()
     )
     assert list(data.layers.kl) == list(data.heads.kl) == ["BMA", "ML"]
     assert data.missing == ["none", "no"]
-    assert scaling.draw(data).axes[1].get_title() == "by heads of each layer"
+    assert draw_scaling(data).axes[1].get_title() == "by heads of each layer"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support.pictures import through_file
 
 import sih
 from sih.experiments import trained
 from sih.experiments.compared import FRESH_SEED
+from sih.figures.kl_curves import draw_trained
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
@@ -49,15 +50,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def data(folder: Path) -> trained.Data:
+def data(folder: Path) -> trained.TrainedCurves:
     names = [str(folder / name) for name in ("a", "b", "lone", "apart", "pair")]
     sets = ((1, 2, 3), (1, 3), (2, 3))
     return trained.compute(
-        trained.Config(sets, (*names, "none such"), sequences=40, disentangled_sequences=9), RunStore()
+        trained.TrainedConfig(sets, (*names, "none such"), sequences=40, disentangled_sequences=9), RunStore()
     )
 
 
-def test_panels_and_curves(data: trained.Data) -> None:
+def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     assert [panel.lags for panel in data.panels] == [(1, 2, 3), (1, 3), (2, 3)]
     ours = [{name: runs for name, runs in found.items() if name.startswith("trained")} for found in data.runs]
     several = {"trained standard": ["a", "b"], "trained standard, 1 head": ["lone"], "trained disentangled": ["apart"]}
@@ -69,7 +70,7 @@ def test_panels_and_curves(data: trained.Data) -> None:
     assert data.panels[0].kl["trained disentangled"].count == 9
 
 
-def test_numbers_against_loops(data: trained.Data, folder: Path) -> None:
+def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> None:
     """Fresh sequences of the runs' own task; seeds averaged; the last position left out."""
     task = open_run(folder / "a").task
     batch = sih.sample(task, 40, rng=torch.Generator().manual_seed(FRESH_SEED))
@@ -97,7 +98,7 @@ def test_numbers_against_loops(data: trained.Data, folder: Path) -> None:
     assert seeds["a"].mean != seeds["b"].mean
 
 
-def test_our_circuit_is_bma(data: trained.Data) -> None:
+def test_our_circuit_is_bma(data: trained.TrainedCurves) -> None:
     for panel in data.panels:
         assert panel.over["BMA"]["Bayes-optimal construction"].mean == pytest.approx(0, abs=1e-5)
         assert panel.over["midway"]["BMA"].mean < 0 < panel.over["midway"]["ML"].mean
@@ -109,7 +110,7 @@ def test_leaning_by_hand() -> None:
     assert trained.leaning(ml, bma, ml).item() == pytest.approx(0.3)
 
 
-def test_leanings_in_the_data(data: trained.Data) -> None:
+def test_leanings_in_the_data(data: trained.TrainedCurves) -> None:
     for found in data.leaning:
         assert found["BMA"].mean == pytest.approx(-found["ML"].mean)
         assert found["BMA"].mean < 0
@@ -118,7 +119,7 @@ def test_leanings_in_the_data(data: trained.Data) -> None:
 
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
-    data = trained.compute(trained.Config(((1, 2, 3),), names, sequences=8), RunStore())
+    data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=8), RunStore())
     assert [found["trained standard"] for found in data.runs] == [["a"], ["elsewhere"]]
     assert data.panels[0].kl["ML"] != data.panels[1].kl["ML"]
 
@@ -127,13 +128,13 @@ def test_other_heads_are_refused(tmp_path: Path) -> None:
     for _ in Recorder(replace(BASE, heads=(1, 2, 1)), tmp_path / "two", threads=1):
         pass
     with pytest.raises(ValueError, match=r"heads \(1, 3, 1\) or one; two has \(1, 2, 1\)"):
-        trained.compute(trained.Config(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4), RunStore())
+        trained.compute(trained.TrainedConfig(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4), RunStore())
 
 
-def test_the_figure_needs_only_the_file(data: trained.Data) -> None:
-    again = trained.Data.from_dict(json.loads(json.dumps(data.to_dict())))
+def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
+    again = through_file(data)
     assert again == data
-    figure = trained.draw(again)
+    figure = draw_trained(again)
     titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
     assert titles == ["lags {1,2,3}, least heads: 3", "lags {1,3}, least heads: 2", "lags {2,3}, least heads: 2"]
     (legend,) = figure.legends
@@ -150,8 +151,8 @@ def test_the_figure_needs_only_the_file(data: trained.Data) -> None:
     assert [row[0] for row in trained.differences(data, "ML")][:2] == ["minus ML", "BMA"]
 
 
-def test_the_band_of_several_seeds_is_their_range(data: trained.Data) -> None:
-    figure = trained.draw(data)
+def test_the_band_of_several_seeds_is_their_range(data: trained.TrainedCurves) -> None:
+    figure = draw_trained(data)
     place = list(data.panels[0].kl).index("trained standard")
     band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
     each = torch.tensor([data.seeds[0][name].along[2:] for name in ("a", "b")])
@@ -160,6 +161,6 @@ def test_the_band_of_several_seeds_is_their_range(data: trained.Data) -> None:
 
 
 def test_the_default_asks_for_the_papers_models() -> None:
-    names = trained.models(trained.config(), RunStore())
+    names = trained.reads(trained.EXPERIMENT.config, RunStore())
     assert {"standard-1.2.3", "standard-1.2.3-seed1", "disentangled-1.3"} <= set(names)
-    assert trained.config().lag_sets == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
+    assert trained.EXPERIMENT.config.lag_sets == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))

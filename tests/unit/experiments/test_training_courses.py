@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.pictures import through_file
 
 from sih.experiments import training_courses as recipes
+from sih.figures.course_panels import draw_courses
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import Recorder
 from sih.training.trainer import TrainConfig
@@ -29,14 +30,14 @@ def test_every_kind_of_run_has_its_place(config: TrainConfig, group: str, label:
 
 
 def test_all_that_is_shipped_is_shown() -> None:
-    data = recipes.compute(recipes.config(), RunStore())
+    data = recipes.compute(recipes.EXPERIMENT.config, RunStore())
     assert [course.name for course in data.courses] == RunStore().names()
     assert data.missing == []
     for course in data.courses:
         assert course.kl[-1] == open_run(course.name).evaluations[-1]["kl"]
         assert course.steps[-1] == open_run(course.name).config.steps
         assert course.bma < course.ml
-    figure = recipes.draw(recipes.Data.from_dict(json.loads(json.dumps(data.to_dict()))))
+    figure = draw_courses(through_file(data))
     shown = sum(len(ax.lines) - 1 for ax in figure.axes if ax.get_visible())  # a line of ML in each
     assert shown == len(RunStore().names())
     assert len(recipes.table(data)) == 1 + len(RunStore().names())
@@ -48,9 +49,9 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
     )
     for _ in Recorder(config, tmp_path / "run", threads=1):
         pass
-    data = recipes.compute(recipes.Config((str(tmp_path / "run"), "none such")), RunStore())
+    data = recipes.compute(recipes.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
     (course,) = data.courses
     assert course.steps == [0, 2, 4]
     assert data.missing == ["none such"]
-    ax = recipes.draw(data).axes[0]
+    ax = draw_courses(data).axes[0]
     assert np.asarray(ax.lines[1].get_ydata()).tolist() == [kl / course.ml for kl in course.kl]

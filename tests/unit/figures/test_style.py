@@ -17,8 +17,3 @@ def test_a_figure_is_saved_in_all_formats_under_its_whole_name_with_the_same_byt
     first, second = saved("standard-1.2.3"), saved("again-1.2.3")
     assert [path.name for path in first] == ["standard-1.2.3.pdf", "standard-1.2.3.svg", "standard-1.2.3.png"]
     assert all(a.read_bytes() == b.read_bytes() for a, b in zip(first, second, strict=True))
-
-
-def test_numbers_of_tables() -> None:
-    assert style.with_error(0.01281, 0.0003) == ".0128±.0003"
-    assert style.with_error(-0.5, 10.25) == "-.5000±10.2500"

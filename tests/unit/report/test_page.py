@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sih.artifacts.keep import Made, make
-from sih.experiments import claim_histogram
-from sih.experiments import head_counts as heads
-from sih.experiments.table import Entry
+from sih.artifacts.keep import Kept
+from sih.experiments import claim_histogram, head_counts, trained
+from sih.figures.drawn import make
 from sih.report.page import MARKS, number, page, span, write_report
 from sih.report.paper_errata import ERRATA
 from sih.report.rules import VERDICTS
 from sih.report.statements import judge_all
+from sih.runs.run_store import RunStore
 
-SMALL = claim_histogram.Config(num_states=3, matrices=4, lags=(1, 2, 5))
-ENTRIES = (
-    Entry("claim_histogram", "sih.experiments.claim_histogram", SMALL),
-    Entry("heads", "sih.experiments.head_counts", heads.Config(largest=4)),
+SMALL = claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+EXPERIMENTS = (
+    dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
+    dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
 )
+Files = dict[str, tuple[Path, ...]]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kept[Any]]:
     out = tmp_path_factory.mktemp("out")
-    found = {entry.name: make(entry, out) for entry in ENTRIES}
-    nothing = Entry("trained", "sih.experiments.trained", None)
-    return found | {"trained": Made(nothing, {}, (), {}, missing="needs standard-8.9, not trained yet")}
+    found = {experiment.name: make(experiment, out, RunStore()).kept for experiment in EXPERIMENTS}
+    return found | {"trained": Kept(trained.EXPERIMENT, None, {}, missing="needs standard-8.9, not trained yet")}
+
+
+@pytest.fixture
+def drawn(made: dict[str, Kept[Any]]) -> Files:
+    out = made["heads"].files[0].parent.parent
+    return {name: tuple((out / "figures").glob(f"{name}.*")) for name in made}
 
 
 class Tags(HTMLParser):
@@ -55,8 +63,8 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def test_it_needs_nothing_else(made: dict[str, Made]) -> None:
-    text = page(made, judge_all(made))
+def test_it_needs_nothing_else(made: dict[str, Kept[Any]], drawn: Files) -> None:
+    text = page(made, judge_all(made), drawn)
     found = Tags(text)
     assert not re.search(r"https?://|url\(|@import|srcset", text)
     assert not found.named("script") + found.named("link") + found.named("iframe")
@@ -64,8 +72,8 @@ def test_it_needs_nothing_else(made: dict[str, Made]) -> None:
     assert all((link["href"] or "").startswith("#") for link in found.named("a"))
 
 
-def test_it_can_be_read_by_everyone(made: dict[str, Made]) -> None:
-    found = Tags(page(made, judge_all(made)))
+def test_it_can_be_read_by_everyone(made: dict[str, Kept[Any]], drawn: Files) -> None:
+    found = Tags(page(made, judge_all(made), drawn))
     assert found.named("html")[0]["lang"] == "en"
     assert len(found.named("img")) == 2
     assert all(len(image["alt"] or "") > 20 for image in found.named("img"))
@@ -78,9 +86,9 @@ def test_it_can_be_read_by_everyone(made: dict[str, Made]) -> None:
     }
 
 
-def test_every_statement_is_there_with_rule_and_command(made: dict[str, Made]) -> None:
+def test_every_statement_is_there_with_rule_and_command(made: dict[str, Kept[Any]], drawn: Files) -> None:
     statements = judge_all(made)
-    text = page(made, statements)
+    text = page(made, statements, drawn)
     for one in statements:
         article = text.split(f'id="{one.id}"')[1].split("</article>")[0]
         assert one.command in article
@@ -92,9 +100,9 @@ def test_every_statement_is_there_with_rule_and_command(made: dict[str, Made]) -
         assert erratum.test in text
 
 
-def test_files_are_whole_and_the_json_is_plain(made: dict[str, Made], tmp_path: Path) -> None:
+def test_files_are_whole_and_the_json_is_plain(made: dict[str, Kept[Any]], drawn: Files, tmp_path: Path) -> None:
     statements = judge_all(made)
-    paths = write_report(tmp_path, made, statements)
+    paths = write_report(tmp_path, made, statements, drawn)
     assert [path.name for path in paths] == ["report.html", "report.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]  # nothing half-written
     listed = json.loads((tmp_path / "report.json").read_text(), parse_constant=lambda word: pytest.fail(word))
@@ -104,7 +112,7 @@ def test_files_are_whole_and_the_json_is_plain(made: dict[str, Made], tmp_path: 
         assert one["verdict"] in VERDICTS
         assert one["interval"] is None or one["interval"][0] <= one["measured"] <= one["interval"][1]
     first = (tmp_path / "report.html").read_bytes()
-    write_report(tmp_path, made, statements)
+    write_report(tmp_path, made, statements, drawn)
     assert (tmp_path / "report.html").read_bytes() == first
 
 

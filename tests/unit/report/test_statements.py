@@ -23,7 +23,7 @@ from sih.experiments import (
 from sih.experiments import head_counts as heads
 from sih.experiments import training_courses as recipes
 from sih.experiments.curves import Line, Panel
-from sih.experiments.table import FIGURES
+from sih.experiments.table import EXPERIMENTS
 from sih.report import attention_statements as attention
 from sih.report import theory_statements as theory
 from sih.report import training_statements as training
@@ -34,7 +34,7 @@ def test_every_statement_rests_on_a_figure_and_has_its_own_name() -> None:
     judges = PAPER + OURS
     assert len({judge.id for judge in judges}) == len(judges) >= 25
     for judge in judges:
-        assert judge.figure in FIGURES, judge.id
+        assert judge.figure in EXPERIMENTS, judge.id
         assert judge.section.startswith(("Sec", "App", "beyond the paper")), judge.id
         assert judge.statement.endswith("."), judge.id
         assert judge.remark.endswith(".") or not judge.remark, judge.id
@@ -50,7 +50,7 @@ def test_without_figures_nothing_is_measured_and_each_says_why() -> None:
 def test_certificates(worst: float) -> None:
     names = ("Prop. 1, third layer by masks", "third layer by positions", "two lags, 1 head", certificates.POSTERIOR)
     errors = [dict.fromkeys(names, 1e-14), dict.fromkeys(names, worst)]
-    data = certificates.Errors(certificates.Config(lag_sets=((1, 2), (2, 3))), [2, 2], errors)
+    data = certificates.CertificateErrors(certificates.CertificatesConfig(lag_sets=((1, 2), (2, 3))), [2, 2], errors)
     expected = {1e-13: "holds", 1e-7: "holds with a remark", 1e-3: "does not hold"}[worst]
     for judge in (theory.proposition, theory.positions, theory.two_lags):
         found = judge.judge(data)
@@ -61,31 +61,31 @@ def test_certificates(worst: float) -> None:
 @pytest.mark.parametrize(("gap", "verdict"), [(0.01, "holds"), (-0.01, "does not hold")])
 def test_claim(gap: float, verdict: str) -> None:
     margins = [[0.1, 0.2], [gap, 0.3]]
-    found = theory.claim.judge(claim_histogram.Margins(3, (1, 2), margins, 1e-11))
+    found = theory.claim.judge(claim_histogram.ClaimMargins(3, (1, 2), margins, 1e-11))
     assert (found.measured, found.verdict) == (gap, verdict)
-    bars = claim_expectations.Bars(3, 2, (1, 2), [[0.0] * 2] * 2, [[0.0] * 2] * 2, margins, 1e-11)
+    bars = claim_expectations.ExpectationBars(3, 2, (1, 2), [[0.0] * 2] * 2, [[0.0] * 2] * 2, margins, 1e-11)
     assert theory.claim_25.judge(bars).verdict == verdict
 
 
 def test_a_gap_within_the_error_is_no_proof() -> None:
-    found = theory.claim.judge(claim_histogram.Margins(3, (1, 2), [[1e-12, 0.2]], 1e-11))
+    found = theory.claim.judge(claim_histogram.ClaimMargins(3, (1, 2), [[1e-12, 0.2]], 1e-11))
     assert found.verdict == "holds with a remark"
 
 
 def test_cumulative_averages_are_followed_to_the_end() -> None:
     own, other = [0.5, 0.4, 0.6, 0.7], [0.4, 0.5, 0.4, 0.3]
-    data = claim_cumulative.Paths((1, 2), [[own, other], [other, own]], [[0.7, 0.3], [0.3, 0.7]])
+    data = claim_cumulative.CumulativePaths((1, 2), [[own, other], [other, own]], [[0.7, 0.3], [0.3, 0.7]])
     assert claim_cumulative.settled_after(data) == [3, 3]
-    always = claim_cumulative.Paths((1, 2), [[[0.9], [0.1]], [[0.1], [0.9]]], [[0.7, 0.3], [0.3, 0.7]])
+    always = claim_cumulative.CumulativePaths((1, 2), [[[0.9], [0.1]], [[0.1], [0.9]]], [[0.7, 0.3], [0.3, 0.7]])
     assert claim_cumulative.settled_after(always) == [1, 1]
-    never = claim_cumulative.Paths((1, 2), [[other, own], [own, other]], [[0.7, 0.3], [0.3, 0.7]])
+    never = claim_cumulative.CumulativePaths((1, 2), [[other, own], [own, other]], [[0.7, 0.3], [0.3, 0.7]])
     assert claim_cumulative.settled_after(never) == [5, 5]
     assert theory.cumulative.judge(data).verdict == "holds"
 
 
 def test_large_beta_is_the_worst_short_length() -> None:
-    config = beta.Config(lengths=(8, 32, 64))
-    data = beta.Curves(config, {}, {}, [], [], [0.1, 0.01, 0.001], [0.001, 0.002, 0.01], [0.0001, 0.0, 0.0])
+    config = beta.BetaConfig(lengths=(8, 32, 64))
+    data = beta.BetaCurves(config, {}, {}, [], [], [0.1, 0.01, 0.001], [0.001, 0.002, 0.01], [0.0001, 0.0, 0.0])
     found = theory.large_beta.judge(data)
     assert found.measured == pytest.approx(1.2)
     assert found.verdict == "holds with a remark"
@@ -94,19 +94,19 @@ def test_large_beta_is_the_worst_short_length() -> None:
 
 def test_exponents() -> None:
     exponents = {"ML": 0.2, "estimator": 0.1, "single head": 0.03}
-    data = wrong_lag.Rates(wrong_lag.Config(), [], {}, {}, {}, exponents, {}, {})
+    data = wrong_lag.WrongLagRates(wrong_lag.WrongLagConfig(), [], {}, {}, {}, exponents, {}, {})
     assert theory.asymptotics.judge(data).measured == pytest.approx(0.5)
     assert theory.asymptotics.judge(data).verdict == "holds with a remark"
     assert theory.one_head_rate.judge(data).measured == pytest.approx(0.3)
     assert theory.one_head_rate.judge(data).verdict == "holds"
 
 
-def _curves(construction: float, one_head: float, two_lags: float, bayes: float) -> constructions.Curves:
+def _curves(construction: float, one_head: float, two_lags: float, bayes: float) -> constructions.ConstructionCurves:
     mean = {"BMA": 0.01, "ML": 0.02, "construction": construction, "construction, 1 head": one_head}
     mean |= {"two lags, 1 head": two_lags, "Bayes-optimal construction": bayes}
     over = {other: {name: (value - mean[other], 1e-6) for name, value in mean.items()} for other in mean}
-    config = constructions.Config(lag_sets=((1, 3),))
-    return constructions.Curves(config, [], [], [], [], [], [mean], [], [over])
+    config = constructions.ConstructionsConfig(lag_sets=((1, 3),))
+    return constructions.ConstructionCurves(config, [], [], [], [], [], [mean], [], [over])
 
 
 def test_circuits() -> None:
@@ -121,10 +121,10 @@ def test_circuits() -> None:
 
 
 def test_heads_outside_the_range_are_counted() -> None:
-    inside = heads.Table(3, {(2, 3, 2): 5, (3, 3, 3): 2}, ())
+    inside = heads.HeadCounts(3, [heads.HeadCount(2, 3, 2, 5), heads.HeadCount(3, 3, 3, 2)], ())
     assert theory.head_range.judge(inside).verdict == "holds"
     assert theory.fewer_heads.judge(inside).measured == 5
-    outside = heads.Table(3, {(2, 3, 4): 5, (3, 3, 2): 2}, ())
+    outside = heads.HeadCounts(3, [heads.HeadCount(2, 3, 4, 5), heads.HeadCount(3, 3, 2, 2)], ())
     assert theory.head_range.judge(outside).measured == 7
     assert theory.head_range.judge(outside).verdict == "does not hold"
     assert theory.head_range.judge(dataclasses.replace(inside, unsettled=((1, 2),))).verdict == "does not hold"
@@ -140,10 +140,10 @@ def _panel(lags: tuple[int, ...], kl: dict[str, float], references: tuple[str, .
     return Panel(lags, {name: _line(value) for name, value in kl.items()}, over)
 
 
-def _trained(kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3)) -> trained.Data:
+def _trained(kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3)) -> trained.TrainedCurves:
     panel = _panel(lags, {"BMA": 0.01, "ML": 0.02, **kl}, ("BMA", "ML", "construction", "midway"))
     runs = {name: [f"model of {name}"] for name in kl if name.startswith("trained")}
-    return trained.Data(trained.Config(), [panel], [{}], [runs], [{}], [{}], [])
+    return trained.TrainedCurves(trained.TrainedConfig(), [panel], [{}], [runs], [{}], [{}], [])
 
 
 @pytest.mark.parametrize(("kl", "verdict"), [(0.02, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")])
@@ -178,11 +178,11 @@ def test_between_bma_and_ml(kl: float, place: float) -> None:
     )
 
 
-def _scaling(layers: dict[str, float], by_heads: dict[str, float]) -> scaling.Data:
+def _scaling(layers: dict[str, float], by_heads: dict[str, float]) -> scaling.ScalingCurves:
     base = {"BMA": 0.01, "ML": 0.02}
     deep = _panel((1, 2, 3), {**base, **layers}, ("BMA", "ML", *layers))
     wide = _panel((1, 2, 3, 4, 5), {**base, **by_heads}, ("BMA", "ML", *by_heads))
-    return scaling.Data(scaling.Config(), deep, wide, {"{1,2,3} [1,3,1]": ["standard-1.2.3"]}, [])
+    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, {"{1,2,3} [1,3,1]": ["standard-1.2.3"]}, [])
 
 
 def test_depth_and_width() -> None:
@@ -223,7 +223,7 @@ def _agreement(**numbers: float) -> Agreement:
 
 def test_attention() -> None:
     judges = attention.PAPER
-    good = agreement.Agreements(agreement.Config(), {"standard-1.2.3": _agreement()}, {}, [])
+    good = agreement.Agreements(agreement.AgreementConfig(), {"standard-1.2.3": _agreement()}, {}, [])
     assert [judge.judge(good).verdict for judge in judges] == ["holds"] * 5
     worse = _agreement(correlation=-0.9, variation=0.5, selected=0.5, second=0.1)
     mixed = dataclasses.replace(
@@ -243,9 +243,11 @@ def test_attention() -> None:
 
 def test_the_papers_own_training_is_read_from_runs_of_that_name() -> None:
     course = recipes.Course("paper-1.2.3", "g", "l", [0, 10], [0.5, 0.03], 0.02, 0.01)
-    found = training.paper_training.judge(recipes.Data([course], []))
+    found = training.paper_training.judge(recipes.TrainingCourses([course], []))
     assert found.measured == pytest.approx(1.5)
     assert found.verdict == "does not hold"
-    none = training.paper_training.judge(recipes.Data([dataclasses.replace(course, name="standard-1.2.3")], []))
+    none = training.paper_training.judge(
+        recipes.TrainingCourses([dataclasses.replace(course, name="standard-1.2.3")], [])
+    )
     assert none.verdict == "not measured"
     assert "sih train" in none.remark

@@ -1,0 +1,35 @@
+"""Files made from something, with a record beside them of what: found again only if neither has changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from sih.files import read_json, write_json
+
+
+def record_files(record: Path, key: str, files: Iterable[Path]) -> None:
+    """Write down that the files, with the content they have now, were made under this key."""
+    found = {_name(path, record): _digest(path) for path in files}
+    write_json(record, {"key": key, "files": found})
+
+
+def recorded_files(record: Path, key: str) -> tuple[Path, ...] | None:
+    """The files of a record, if they were made under this key and have not been touched since; else None."""
+    try:
+        found = read_json(record)
+        files = {record.parent.parent / name: digest for name, digest in found["files"].items()}
+        untouched = found["key"] == key and all(_digest(path) == digest for path, digest in files.items())
+        return tuple(files) if untouched else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _name(path: Path, record: Path) -> str:
+    """Relative to the folder that holds the record's: OUT of OUT/data/NAME.drawn.json."""
+    return path.relative_to(record.parent.parent).as_posix()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

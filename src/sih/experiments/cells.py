@@ -1,0 +1,16 @@
+"""How lag sets and numbers with errors are written in tables and titles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+
+def braces(lags: Sequence[int]) -> str:
+    """A lag set as mathematics has it: {1,2,3}."""
+    return "{" + ",".join(map(str, lags)) + "}"
+
+
+def with_error(value: float, error: float) -> str:
+    """A number and its error to 4 decimals, without a zero before the point: .0128±.0003."""
+    return re.sub(r"(?<!\d)0\.", ".", f"{value:.4f}±{error:.4f}")

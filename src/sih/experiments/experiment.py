@@ -1,0 +1,48 @@
+"""What an experiment is: a name, a configuration, and a pure function from it to data. What draws it is elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from sih.runs.run_store import RunStore
+
+C = TypeVar("C")
+D = TypeVar("D")
+Rows = list[list[str]]
+"""A table as text: its header, then its rows."""
+
+
+def no_models(config: object, store: RunStore) -> tuple[str, ...]:
+    """Names no models, for an experiment that reads none."""
+    return ()
+
+
+def no_table(data: object) -> Rows:
+    """Makes no rows, for an experiment without a table."""
+    return []
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[C, D]):
+    """Says what is asked (`config`), how it is answered (`compute`) and what the answer is (`data`, a dataclass).
+
+    `compute` is pure and reads trained models from its argument alone; `reads` names those that it reads, or would
+    read if they were there. All of them are functions of a module, so that an experiment can go to another process.
+    """
+
+    name: str
+    caption: str
+    config: C
+    data: type[D]
+    compute: Callable[[C, RunStore], D]
+    reads: Callable[[C, RunStore], tuple[str, ...]] = no_models
+    table: Callable[[D], Rows] = no_table
+
+    def with_seed(self, seed: int) -> Experiment[C, D]:
+        """The same experiment on other random numbers, or itself where nothing is random."""
+        config = cast(Any, self.config)
+        seeded = any(field.name == "seed" for field in dataclasses.fields(config))
+        return dataclasses.replace(self, config=dataclasses.replace(config, seed=seed)) if seeded else self

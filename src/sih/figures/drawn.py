@@ -1,0 +1,84 @@
+"""Figures on disk, made from kept data: drawn again only where the data or the source of the drawing has changed.
+
+OUT/figures/NAME.pdf .svg .png
+OUT/data/NAME.drawn.json        what they were drawn from, and their digests
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+from sih.artifacts import source_digest
+from sih.artifacts.keep import Kept, digest_of, find, keep
+from sih.artifacts.kept_files import record_files, recorded_files
+from sih.artifacts.processes import on_all_cores
+from sih.experiments.experiment import Experiment
+from sih.figures import style
+from sih.figures.gallery import FIGURES
+from sih.runs.run_store import RunStore
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An experiment's data with the files of its figure, none where there is no data; `new` if drawn just now."""
+
+    kept: Kept[Any]
+    figures: tuple[Path, ...] = ()
+    new: bool = False
+
+
+def make(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> Drawn:
+    """The experiment's data and figure under `out`, taken from there where they are still right."""
+    kept = keep(experiment, out, store)
+    if kept.data is None:
+        return Drawn(kept)
+    files = _found(kept, out)
+    if files is not None:
+        return Drawn(kept, files)
+    files = tuple(style.save(FIGURES[experiment.name](kept.data), out / "figures" / experiment.name))
+    record_files(_record(experiment, out), drawing_key(kept), files)
+    return Drawn(kept, files, new=True)
+
+
+def is_made(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> bool:
+    """Whether `make` would find everything there."""
+    kept = find(experiment, out, store)
+    return kept is not None and (kept.data is None or _found(kept, out) is not None)
+
+
+def make_all(
+    experiments: Sequence[Experiment[Any, Any]], out: Path, store: RunStore, jobs: int | None = None
+) -> Iterator[Drawn]:
+    """Each as soon as it is there: what is kept at once, the rest on `jobs` processes (one a core unless said)."""
+    waiting = []
+    for experiment in experiments:
+        if is_made(experiment, out, store):
+            yield make(experiment, out, store)
+        else:
+            waiting.append(experiment)
+    try:
+        yield from on_all_cores(partial(make, out=out, store=store), waiting, jobs)
+    except BaseException:
+        for leftover in out.glob("*/.*.part"):  # of a file that a process was writing when it was ended
+            leftover.unlink()
+        raise
+
+
+def drawing_key(kept: Kept[Any]) -> str:
+    """A digest of all that a figure depends on: the data, and the source that draws it."""
+    source = source_digest.digest(FIGURES[kept.experiment.name].__module__)
+    return digest_of([kept.digest, source, matplotlib.__version__])
+
+
+def _found(kept: Kept[Any], out: Path) -> tuple[Path, ...] | None:
+    return recorded_files(_record(kept.experiment, out), drawing_key(kept))
+
+
+def _record(experiment: Experiment[Any, Any], out: Path) -> Path:
+    return out / "data" / f"{experiment.name}.drawn.json"

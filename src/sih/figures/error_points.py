@@ -1,0 +1,36 @@
+"""CertificateErrors of circuits as points on a logarithmic axis, a column for each lag set."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from sih.experiments.cells import braces
+from sih.experiments.certificates import POSTERIOR, CertificateErrors
+from sih.figures import style
+
+_LOOKS = {
+    "Prop. 1, third layer by masks": (style.BLUE, "o"),
+    "third layer by positions": (style.GREEN, "s"),
+    "two lags, 1 head": (style.PURPLE, "D"),
+    "Bayes-optimal": (style.ORANGE, "^"),
+    POSTERIOR: (style.BLACK, "v"),
+}
+
+
+def draw_certificates(data: CertificateErrors) -> Figure:
+    with style.paper_style():
+        figure = Figure(figsize=(0.85 * style.PAGE, 2.6))
+        ax = figure.subplots()
+        for shift, (name, (colour, marker)) in enumerate(_LOOKS.items()):
+            points = [(i + 0.1 * (shift - 2), error[name]) for i, error in enumerate(data.error) if name in error]
+            if points:
+                x, y = zip(*points, strict=True)
+                # An error of exactly 0 is shown at the smallest number that float64 tells from 1.
+                ax.plot(x, [max(value, 2.0**-52) for value in y], marker, color=colour, ms=4, label=name)
+        names = [f"{braces(lags)}\n{n} heads" for lags, n in zip(data.config.lag_sets, data.heads, strict=True)]
+        ax.set_xticks(range(len(names)), names, fontsize=6)
+        ax.set_yscale("log")
+        ax.set_ylabel("largest error")
+        ax.grid(True, axis="y", which="major", lw=0.3, alpha=0.5)
+        figure.legend(loc="outside lower center", ncols=3)
+    return figure

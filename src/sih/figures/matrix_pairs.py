@@ -1,0 +1,58 @@
+"""Printed and corrected matrices side by side, with the error of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from sih.experiments.errata import HEADS, LAMBDA, SHARE, SIGN, Errata
+from sih.figures import style
+
+_MAPS: dict[str, tuple[Any, float, float]] = {
+    LAMBDA: (ListedColormap(["#E8E8E8", "white", style.BLUE]), -1, 1),
+    SIGN: (ListedColormap([style.PURPLE, "white", style.ORANGE]), -1, 1),
+    HEADS: (ListedColormap(["white", style.RED, style.BLUE, style.ORANGE]), 0, 3),
+    SHARE: ("Blues", 0, 1),
+}
+
+
+def draw_errata(data: Errata) -> Figure:
+    """Two errata a row, each: printed, as it should read, how far each is from what was meant."""
+    errata = sorted(data.errata, key=lambda erratum: erratum.number)
+    rows = -(-len(errata) // 2)
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, 0.3 + 1.35 * rows))
+        grid = figure.subplots(rows, 6, width_ratios=(1, 1, 1) * 2, squeeze=False).reshape(-1, 3)
+        for erratum, (left, middle, right) in zip(errata, grid, strict=False):
+            _draw_matrix(left, erratum.kind, erratum.printed, "printed")
+            _draw_matrix(middle, erratum.kind, erratum.corrected, "should read")
+            left.set_title(f"{erratum.number}. {erratum.title}", fontsize=7, loc="left")
+            positions = range(erratum.first, erratum.first + len(erratum.printed_error))
+            right.plot(positions, erratum.printed_error, color=style.RED, marker="x", ms=2.5, lw=0.8, label="printed")
+            right.plot(
+                positions, erratum.corrected_error, color=style.BLUE, marker=".", ms=3, lw=0.8, label="corrected"
+            )
+            right.set_xlim(0, len(erratum.printed) + 1)
+            right.set_ylim(-0.05, 1.1)
+            right.set_yticks([0, 0.5, 1], ["0", "½", "1"])
+            right.set_xticks(range(0, len(erratum.printed) + 1, 5))
+            right.set_xlabel("position", fontsize=6, labelpad=1)
+            right.set_ylabel("error", fontsize=6, labelpad=1)
+            right.tick_params(labelsize=6, pad=1)
+        for unused in grid[len(errata) :].flat:
+            unused.set_visible(False)
+        handles, labels = grid[0, 2].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def _draw_matrix(ax: Axes, kind: str, matrix: list[list[float]], label: str) -> None:
+    colours, low, high = _MAPS[kind]
+    ax.imshow(matrix, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_xlabel(label, fontsize=6, labelpad=2)
+    ax.spines[:].set_visible(True)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from matplotlib.patches import Patch, Rectangle
+
+from sih.construction import head_offsets, least_heads
+from sih.figures.head_cells import draw_pattern
+
+
+def test_drawing_shows_every_offset_once_and_every_index_once() -> None:
+    for pattern in (least_heads((1, 3, 4)), head_offsets((1, 2, 7, 9, 10), 3)):
+        top, bottom = draw_pattern(pattern).axes
+        cells = [_centre(p) for p in top.patches]
+        assert all(pattern.colours[x % pattern.period] == y for x, y in cells)
+        assert len(cells) == len(set(cells))
+        stored = [_centre(p) for p in bottom.patches]
+        assert len(stored) == len(set(stored))
+
+
+def _centre(patch: Patch) -> tuple[int, int]:
+    assert isinstance(patch, Rectangle)
+    x, y = patch.get_center()
+    return round(x), round(y)
