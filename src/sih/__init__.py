@@ -37,6 +37,7 @@ from sih.task import Batch as Batch
 from sih.task import Task as Task
 from sih.task import sample as sample
 from sih.theory.claim import claim_expectations as claim_expectations
+from sih.theory.coverage import claim_status as claim_status
 from sih.tracker import LagTracker as LagTracker
 from sih.training.trainer import TrainConfig as TrainConfig
 from sih.training.trainer import train as train
