@@ -1,4 +1,4 @@
-"""The lemmas on Claim 1 in exact arithmetic: Fractions, and logarithms between two of them. Shares no code with `sih`."""
+"""The lemmas on Claim 1 in Fractions, with logarithms known to lie between two of them. Shares no code with `sih`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import product
 
 Q = Fraction
+NOTHING = Q(0)
 UNIT = 2**200
 """Logarithms are known to some of these units."""
 
@@ -72,7 +73,7 @@ def weighted_g(z: Fraction, t: Fraction, m: Fraction) -> Between:
 
 
 def lemma_d_slack(
-    y: Fraction, z: Fraction, companions: Sequence[Fraction], other: Fraction | None, rest: Fraction = Q(0)
+    y: Fraction, z: Fraction, companions: Sequence[Fraction], other: Fraction | None, rest: Fraction = NOTHING
 ) -> Between:
     """Left side minus right side of the pointwise bound of Lemma D, for any R."""
     n, beta = len(companions), other is not None

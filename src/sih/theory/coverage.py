@@ -1,18 +1,19 @@
 r"""Which cases of Claim 1 are theorems, for any lag set.
 
-Fix the true lag k, a rival r, and let $c(j) = \{l \in \mathcal K : l \equiv j \bmod k\}$. Given the past the next token
-has law $P(X_{i-k}, \cdot)$, so the gap $E_k - E_r$ is the sum over s, with $f = P(\cdot, s)$, of
+Fix the true lag k, a rival r, and let $c(j) = \{l \in \mathcal K : l \equiv j \bmod k\}$. Given the past the next
+token has law $P(X_{i-k}, \cdot)$, so the gap $E_k - E_r$ is the sum over s, with $f = P(\cdot, s)$, of
 
 $$\gamma_f = \mathbb E\Big[\frac{f(X_{i-k})\,(f(X_{i-k})-f(X_{i-r}))}{\sum_{l\in\mathcal K} f(X_{i-l})}\Big]
   \qquad (0/0 \text{ counts as } 0).$$
 
-**Theorem.** Let P be any transition matrix with a stationary start. $\gamma_f \ge 0$ for *every* f >= 0, whether or not
-it is a column of P, and so $E_k \ge E_r$, if one of these holds:
+**Theorem.** Let P be any transition matrix with a stationary start. $\gamma_f \ge 0$ for *every* f >= 0, whether or
+not it is a column of P, and so $E_k \ge E_r$, if one of these holds:
 
 - (a) |c(k)| <= 2 and |c(r)| <= 2: Lemma E if r is in c(k), Lemma D if not;
 - (a') r is not in c(k), and |c(k)| <= 3, |c(r)| <= 2 or |c(k)| <= 5, |c(r)| = 1: Lemma D;
 - (b) c(k) = {k, k+j, k+2j} and r = k+j: Lemma T;
-- (c) r is not in c(k) and c(r) = c(k) + (r-k), of any size: exchange. Then $\gamma_f = \tfrac12\mathbb E[(Y-Z)^2/\Sigma]$.
+- (c) r is not in c(k) and c(r) = c(k) + (r-k), of any size: exchange. Then $\gamma_f = \tfrac12\mathbb
+  E[(Y-Z)^2/\Sigma]$.
 
 Proof. Tokens whose positions differ mod k have no common ancestor. So the classes are independent, all tokens have law
 $\pi$, and a class is a stretch of a stationary chain: neighbours l < l' are (l'-l)/k steps of P apart. Given the lags
@@ -26,24 +27,25 @@ Also: two lags have gap N/2, in any coupling (Lemma 1, `lemmas.py`). Two states:
 *reversible* P also has exchange where c(r) = r + k - c(k), the mirror image: r is outside c(k), or it is the last of a
 c(k) that is its own mirror image. Three states: also r = k+2j, if $\mathcal K$ = {k, k+j, k+2j} (`three_in_a_row.py`).
 
-**Which positions.** The law above is that of a stationary process. In a sequence made by Algorithm 1 the first
-$\hat k$ tokens are independent draws from $\pi$ and lag k begins after them; positions count from 1 and $i > \hat k$. The
+**Which positions.** The law above is that of a stationary process. In a sequence made by Algorithm 1 the first $\hat
+k$ tokens are independent draws from $\pi$ and lag k begins after them; positions count from 1 and $i > \hat k$. The
 window is that of the stationary process from $i = 2\hat k-k+1$ on. (a) and (a') hold for every $i > \hat k$: equal
-marginals and independent classes are all they use. (b) too: $X_{i-k-2j}$ either is at $\hat k-k+1$ or later, and then the
-three are a stretch of a stationary chain, or it has no descendant in the window, so that it joins R and Lemma E
+marginals and independent classes are all they use. (b) too: $X_{i-k-2j}$ either is at $\hat k-k+1$ or later, and then
+the three are a stretch of a stationary chain, or it has no descendant in the window, so that it joins R and Lemma E
 applies. (c) and the mirror images are for $i \ge 2\hat k-k+1$. Stationary marginals cannot be dropped
 (`test_other_marginals_break_the_theorem`).
 
 **Sharpness**: for f free of P the theorem does not extend much (`test_sharpness.py`, in fractions).
 
-- *r in c(k).* Let p = (r-k)/k and let some lag l of c(k) have p not dividing (l-k)/k. Then $\gamma_f < 0$ for some P and
-  f. Take P a long cycle and f along it of period p, nearly: f at time t is $a_{t \bmod p}$, and the vector a moves slowly
-  round a closed loop. As the loop is refined, the sum of $\gamma_f$ tends to
-  $\oint \sum_j a_j\,da_j/S_j$, $S_j = \sum_o n_o a_{j-o}$, with $n_o$ the number of lags of c(k) whose offset (l-k)/k is o
-  mod p. Let o be one that is not 0, and i = j-o. The derivative of the j-th coefficient in $a_i$ is
-  $-n_o a_j/S_j^2 \ne 0$; that of the i-th in $a_j$, $-n_{-o}\,a_i/S_i^2$, tends to 0 as $a_i$ does. So the form is not
-  closed, some loop has an integral other than 0, and one of its two directions a negative one. In particular the end
-  of a class of three always fails, and so does its middle unless the first difference divides the second.
+- *r in c(k).* Let p = (r-k)/k and let some lag l of c(k) have p not dividing (l-k)/k. Then $\gamma_f < 0$ for some P
+  and f. Take P a long cycle and f along it nearly of period p: f at time t is $a_{t \bmod p}$, where the vector a
+  moves slowly round a closed loop. As the loop is refined the sum of $\gamma_f$ along it tends to $\oint \sum_j
+  a_j\,da_j/S_j$, $S_j = \sum_o n_o a_{j-o} + R$, with $n_o$ the number of lags of c(k) whose offset (l-k)/k is o mod
+  p, and R that of the other classes (average over it; its law is the same all along). Let o be such an offset other
+  than 0, and i = j-o. The derivative of the j-th coefficient in $a_i$ is $-n_o a_j/S_j^2 \ne 0$, that of the i-th in
+  $a_j$ is $-n_{-o}\,a_i/S_i^2$, which tends to 0 as $a_i$ does. So the form is not closed, some loop has an integral
+  other than 0, and one of its two directions a negative one. In particular the end of a class of three always fails,
+  and so does its middle unless the first difference divides the second.
 - *r outside.* False for |c(k)| = 1, |c(r)| = 6 and for |c(k)| = 9, |c(r)| = 1.
 
 So for the pairs that are left a proof must use that f is a column of P, and the sum over s, at least where the theorem

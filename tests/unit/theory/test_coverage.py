@@ -52,13 +52,13 @@ def test_the_papers_twelve_lags() -> None:
 
 def named(lags: tuple[int, ...], k: int, r: int) -> set[str]:
     """The theorem's conditions as they are printed."""
-    c = {l for l in lags if l % k == 0}
-    d = {l for l in lags if l % k == r % k}
+    c = {lag for lag in lags if lag % k == 0}
+    d = {lag for lag in lags if lag % k == r % k}
     inside = r % k == 0
     found = set()
     if len(lags) == 2:
         found.add("two lags")
-    if not inside and d == {l + r - k for l in c}:
+    if not inside and d == {lag + r - k for lag in c}:
         found.add("exchange")
     if inside and len(c) <= 2:
         found.add("Lemma E")

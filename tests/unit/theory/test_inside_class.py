@@ -108,8 +108,8 @@ def test_floats_are_the_fractions(a: Fraction, b: Fraction, c: Fraction, rest: F
 def test_bent_potentials_fail() -> None:
     """A slope of G that is a percent off is no potential, in either direction; nor is V of another size."""
     y, z = torch.tensor([1.0, 1.0]).double(), torch.tensor([1.001, 0.999]).double()
-    for sides, at in ((lemma_e_sides, (y, z)), (lemma_b_sides, (y, z, 0.3 * y)), (lemma_t_sides, (y, z, y))):
-        left, right = sides(*at, 0.5)  # type: ignore[operator]
+    for name, at in (("E", (y, z)), ("B", (y, z, 0.3 * y)), ("T", (y, z, y))):
+        left, right = LEMMAS[name][1](*at, 0.5)
         assert (left - right).min() >= -1e-15
         for bend in (0.99, 1.01):
             assert (left - bend * right).min() < 0
@@ -145,7 +145,7 @@ def test_lemma_t_has_positive_coefficients() -> None:
     x, w, m, t = sympy.symbols("x w m t")
     count = 0
     for order in permutations("abc"):
-        at = dict(zip(order, (m + t, m + t + x, m + t + x + w), strict=True))
+        at: dict[str, sympy.Expr] = dict(zip(order, (m + t, m + t + x, m + t + x + w), strict=True))
         rising = order.index("a") < order.index("b")
         found = sympy.Poly(lemma_t_polynomial(at["a"], at["b"], at["c"], m, rising), x, w, m, t).coeffs()
         assert min(found) > 0
@@ -156,7 +156,10 @@ def test_lemma_t_has_positive_coefficients() -> None:
 def test_lemma_t_polynomial_is_the_inequality() -> None:
     """The cleared polynomial is the slack, less what concavity gives away."""
     a, b, c, m = sympy.symbols("a b c m", positive=True)
-    pair = lambda p, q: sympy.Rational(3, 2) * (p - q) ** 2 * (p + q - 2 * m) / (p + q) ** 2  # noqa: E731
+
+    def pair(p: sympy.Expr, q: sympy.Expr) -> sympy.Expr:
+        return sympy.Rational(3, 2) * (p - q) ** 2 * (p + q - 2 * m) / (p + q) ** 2
+
     for rising in (False, True):
         slack = 3 * (1 - m / a) * (a - b) * (2 * a - b - c) / (a + b + c) - pair(a, b) + pair(b, c)
         slack += 3 * m * (b - a) ** 2 / (2 * a * b) if rising else 0

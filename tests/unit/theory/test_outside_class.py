@@ -71,9 +71,9 @@ def test_the_bound_in_fractions(
     slack = exact.lemma_d_slack(y, z, companions[:n], other if beta else None, rest)
     assert slack.high >= 0
     assert slack.low >= -Q(1, 10**40)
-    column = [torch.tensor([float(x)], dtype=torch.float64) for x in (y, z, other)]
+    own, rival, column = (torch.tensor([float(x)], dtype=torch.float64) for x in (y, z, other))
     values = torch.tensor([[float(t) for t in companions[:n]]], dtype=torch.float64)
-    left, right = lemma_d_sides(*column[:2], values, column[2] if beta else None, float(rest))
+    left, right = lemma_d_sides(own, rival, values, column if beta else None, float(rest))
     assert (left - right).item() == pytest.approx(float(slack.low), abs=1e-9)
 
 
@@ -86,6 +86,15 @@ def test_equality_is_not_crossed(y: Fraction, off: Fraction, case: tuple[int, in
     for bend in (Q(0), Q(1, 10**6), -Q(1, 10**6)):
         slack = exact.lemma_d_slack(y, z, [y * (1 + bend)] * n, max(2 * y - z + bend * y, Q(0)) if beta else None)
         assert slack.low >= -Q(1, 10**40)
+
+
+@pytest.mark.parametrize("at", [Q(0), Q(1, 2), Q(1), Q(3)])
+def test_the_potentials_are_the_printed_ones(at: Fraction) -> None:
+    """On a grid that is fine next to where their parts join, t = 2y and t = z/2."""
+    grid = [at * Q(n, 20) + (0 if at else Q(n)) for n in range(100)]
+    t = torch.tensor([float(x) for x in grid], dtype=torch.float64)
+    assert h(torch.full_like(t, float(at)), t).tolist() == pytest.approx([float(exact.h(at, x)) for x in grid])
+    assert g(torch.full_like(t, float(at)), t).tolist() == pytest.approx([float(exact.g(at, x).low) for x in grid])
 
 
 def test_the_potentials_join() -> None:

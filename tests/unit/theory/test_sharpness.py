@@ -1,4 +1,4 @@
-"""Where the theorem ends: f free of P with a gap below 0, in fractions. So a proof there must use that f is a column."""
+"""Where the theorem ends: f free of P with a gap below 0, in fractions. A proof there must use that f is a column."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_outside_the_class(
 
 
 def test_mixing_keeps_the_sign() -> None:
-    """The same swap with a little of every state mixed in is irreducible, has the same stationary law, and a gap < 0."""
+    """The swap with a little of every state mixed in is irreducible, has the same stationary law, and a gap < 0."""
     p, little = Q(1, 1000), Q(1, 10**7)
     law = [p, 1 - 2 * p, p]
     P = [[(1 - little) * (swapped == j) + little * law[j] for j in range(3)] for swapped in (2, 1, 0)]
