@@ -39,5 +39,5 @@ from sih.task import sample as sample
 from sih.theory.claim import claim_expectations as claim_expectations
 from sih.theory.coverage import claim_status as claim_status
 from sih.tracker import LagTracker as LagTracker
-from sih.training.trainer import TrainConfig as TrainConfig
+from sih.training.config import TrainConfig as TrainConfig
 from sih.training.trainer import train as train

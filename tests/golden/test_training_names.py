@@ -13,8 +13,9 @@ from sih.cli import main
 from sih.runs.run import Run
 from sih.runs.run_names import named, run_name
 from sih.runs.run_store import SHIPPED
-from sih.training.config import TrainConfig
-from sih.training.presets import PRESETS
+from sih.training.config import RENAMED, TrainConfig
+from sih.training.config_file import to_version_1
+from sih.training.presets import preset
 
 
 def golden(name: str) -> Any:
@@ -33,10 +34,6 @@ def given(changes: dict[str, Any]) -> dict[str, Any]:
     return {name: frozen(value) for name, value in changes.items()}
 
 
-def flat(config: TrainConfig) -> dict[str, Any]:
-    return config.to_dict()
-
-
 @pytest.mark.parametrize("case", golden("run_names.json"), ids=lambda case: case["name"])
 def test_names_of_runs(case: dict[str, Any]) -> None:
     assert run_name(TrainConfig(**given(case["changes"]))) == case["name"]
@@ -45,21 +42,27 @@ def test_names_of_runs(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", CONFIGS["shipped"])
 def test_shipped_runs(name: str) -> None:
     config = Run(SHIPPED / name).config
-    assert flat(config) == CONFIGS["shipped"][name]
+    assert to_version_1(config) == CONFIGS["shipped"][name]
     assert run_name(config) == CONFIGS["folders"][name]
 
 
 @pytest.mark.parametrize("case", CONFIGS["presets"], ids=lambda case: f"{case['preset']} {case['changes']}")
 def test_presets(case: dict[str, Any]) -> None:
-    assert flat(PRESETS[case["preset"]](**given(case["changes"]))) == case["flat"]
+    assert to_version_1(preset(case["preset"], **given(case["changes"]))) == case["flat"]
 
 
 @pytest.mark.parametrize("name", CONFIGS["named"])
 def test_what_a_name_asks_for(name: str) -> None:
-    assert flat(named(name)) == CONFIGS["named"][name]
+    assert to_version_1(named(name)) == CONFIGS["named"][name]
 
 
 def test_flags(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All flags of before are there, those of a recipe with the recipe. Old names are read, too."""
     monkeypatch.setenv("COLUMNS", "400")
     assert main(["train", "--help"]) == 0
-    assert sorted(set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))) == golden("train_flags.json")
+    assert main(["train", "--init", "harmonic", "--help"]) == 0
+    flags = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
+    renamed = {f"--{old}" for old in RENAMED}
+    assert set(golden("train_flags.json")) - flags == renamed
+    for old in renamed:
+        assert main(["train", "--init", "harmonic", old, "1", "--help"]) == 0

@@ -36,6 +36,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("sih.cli.reproduce_command:reproduce", "make every figure, and the report that says what held"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
+STARTED = ("train",)
+"""Commands whose flags depend on the command line: `start_from(words)` in their module says which command it is for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,8 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name not in COMMANDS:
             raise ValueError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
         module, function = COMMANDS[name][0].split(":")
-        command = getattr(importlib.import_module(module), function)
-        return _parse(command, name, words[len(name.split()) :])() or 0
+        found = importlib.import_module(module)
+        command, words = getattr(found, function), words[len(name.split()) :]
+        if name in STARTED:
+            command, words = found.start_from(words)
+        return _parse(command, name, words)() or 0
     except ValueError as error:
         print(f"sih: {_flag(command, error)}{_one_line(str(error))}", file=sys.stderr)
         return 2
@@ -72,14 +77,17 @@ def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> C
     """The command with its arguments filled in; tyro's boxed complaints become a ValueError of one line."""
     import tyro
 
+    from sih.cli.matrix_flag import REGISTRY
+
     @functools.wraps(command)
     def bind(*args: object, **kwargs: object) -> Callable[[], int | None]:
         return functools.partial(command, *args, **kwargs)
 
     complaint = io.StringIO()
     try:
-        with redirect_stderr(complaint):
-            return tyro.cli(bind, args=words, prog=f"sih {name}")
+        with redirect_stderr(complaint), REGISTRY:
+            flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
+            return tyro.cli(bind, args=words, prog=f"sih {name}", config=flat)
     except SystemExit as stop:
         if stop.code in (0, None):
             return lambda: 0  # --help
@@ -97,7 +105,8 @@ def _unbox(box: str) -> str:
     """The paragraphs of a box drawn on a terminal, one after the other in one line."""
     body = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]
     paragraphs = " ".join("; " if line.startswith("──") else line for line in body).split("; ")
-    return "; ".join(_one_line(paragraph).rstrip(".") for paragraph in paragraphs if paragraph.strip())
+    said = [re.sub("^Error parsing [a-z]+: ", "", _one_line(paragraph)) for paragraph in paragraphs]
+    return "; ".join(paragraph.rstrip(".") for paragraph in said if paragraph)
 
 
 def _one_line(text: str) -> str:

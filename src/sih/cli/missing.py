@@ -17,8 +17,9 @@ from sih.experiments.experiment import Experiment
 from sih.runs.run import CONFIG, Run
 from sih.runs.run_names import named
 from sih.runs.run_store import RunStore
-from sih.runs.run_writer import Recorder
-from sih.training.trainer import DivergedError, TrainConfig, Trainer
+from sih.runs.run_writer import RunWriter
+from sih.training.config import TrainConfig
+from sih.training.trainer import DivergedError, Trainer
 
 
 def missing_models(experiments: Iterable[Experiment[Any, Any]], store: RunStore) -> list[str]:
@@ -37,7 +38,7 @@ def train_missing(names: list[str], folder: Path, console: Console) -> None:
     console.print("stop at any time, the same command goes on")
     for name, config in configs.items():
         try:
-            run_to_the_end(Recorder(config, folder / name), console, "the same command")
+            run_to_the_end(RunWriter(config, folder / name), console, "the same command")
         except DivergedError as error:
             print(f"sih: {name}: {error}; its figures are made without it", file=sys.stderr)
 
@@ -64,7 +65,7 @@ def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
 
 def _stages(config: TrainConfig) -> list[tuple[int, int]]:
     """First and last step of every length."""
-    edges = [0, *(until for until, _ in config.shorter), config.steps]
+    edges = [0, *(until for until, _ in config.recipe.length_schedule or ()), config.optimiser.steps]
     return [(first, last) for first, last in itertools.pairwise(edges) if first < last]
 
 

@@ -47,9 +47,9 @@ def table_of(found: list[Run], title: str) -> Table:
         table.add_column(column, justify="left" if column in ("run", "model") else "right", overflow="fold")
     for run in found:
         config, seconds = run.config, run.environment.get("seconds")
-        shape = (config.model, " ".join(map(str, config.lags)), " ".join(map(str, config.heads)))
+        shape = (config.model.kind, " ".join(map(str, config.task.lags)), " ".join(map(str, config.heads)))
         step = run.metrics[-1]["step"] if run.metrics else 0
-        progress = f"{step:,}" if run.finished else f"{step:,} of {config.steps:,}"
+        progress = f"{step:,}" if run.finished else f"{step:,} of {config.optimiser.steps:,}"
         losses = [line["loss"] for line in run.metrics if "loss" in line]
         numbers = [f"{seconds:.0f}" if seconds is not None else "", f"{losses[-1]:.4f}" if losses else ""]
         if run.evaluations:

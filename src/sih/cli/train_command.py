@@ -2,58 +2,53 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import itertools
 import math
+import re
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Protocol
 
+import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from sih.markov import load_transition_matrix
+from sih.cli.matrix_flag import read_matrix
+from sih.models import KINDS, ModelShape
 from sih.runs.run import Run
 from sih.runs.run_names import run_name
-from sih.runs.run_writer import CHECKPOINT_SECONDS, Recorder, describe_environment
-from sih.runs.tensorboard import Events
-from sih.training.presets import PRESETS
-from sih.training.trainer import DivergedError, Step, TrainConfig
+from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
+from sih.runs.tensorboard import EventWriter
+from sih.training.config import RENAMED, WORDS, EvaluationConfig, TrainConfig, classes_of, names_of, parts_of
+from sih.training.config_file import NOT_IN_ALL
+from sih.training.optimiser import OPTIMISERS, Optimiser
+from sih.training.presets import PRESETS, preset_fields
+from sih.training.recipes import Recipe, all_recipes
+from sih.training.task_config import TaskConfig
+from sih.training.trainer import DivergedError, Step
 
-Preset = Literal["paper", "paper-disentangled", "harmonic"]
+
+def _one_of(choices: Iterable[str], flag: str | None = None) -> Any:
+    return tyro.conf.arg(metavar="|".join(dict.fromkeys(choices)), name=flag)
 
 
 def train(
-    preset: Preset = "paper",
-    model: Literal["standard", "disentangled"] | None = None,
-    lags: tuple[int, ...] | None = None,
-    states: int | None = None,
-    length: int | None = None,
-    heads: tuple[int, ...] | None = None,
-    dim: int | None = None,
-    qk_dim: int | None = None,
-    mlp_dim: int | None = None,
-    init: str | None = None,
-    max_period: int | None = None,
-    steps: int | None = None,
-    batch: int | None = None,
-    learning_rate: float | None = None,
-    betas: tuple[float, float] | None = None,
-    schedule: Literal["constant", "cosine"] | None = None,
-    warmup: int | None = None,
-    held: int | None = None,
-    shorter: tuple[tuple[int, int], ...] | None = None,
-    matrix: Path | None = None,
-    matrix_seed: int | None = None,
-    concentration: float | None = None,
-    evaluate_every: int | None = None,
-    held_out: int | None = None,
-    stored: Literal["float32", "float16"] | None = None,
-    seed: int | None = None,
+    task: TaskConfig,
+    model: ModelShape,
+    optimiser: Optimiser,
+    recipe: Recipe,
+    evaluation: EvaluationConfig,
+    preset: Annotated[str, _one_of(PRESETS)] = "paper",
+    kind: Annotated[str, _one_of(KINDS, "model")] = WORDS["model"],
+    init: Annotated[str, _one_of(recipe.name for recipe in all_recipes())] = WORDS["init"],
+    method: Annotated[str, _one_of(OPTIMISERS, "optimiser")] = WORDS["optimiser"],
+    stored: str = "float32",
+    seed: int = 0,
     out: Path | None = None,
     device: str = "cpu",
     threads: int | None = None,
@@ -64,34 +59,20 @@ def train(
 
     Example: sih train --model standard --lags 1 2 3 --heads 1 3 1 --steps 10000 --seed 0 --out runs/flagship
 
-    What a flag does not say comes from the preset. On a finished folder the command has nothing to do.
+    What a flag does not say comes from the preset. On a finished folder the command has nothing to do. Further flags
+    belong to the kind of model and the recipe: `sih train --init harmonic --help` shows those of a harmonic start.
 
     Args:
         preset: where to start from; "paper" is the paper's setting, docs/training.md says what the others are for.
-        model: attention with embeddings added up, or the paper's disentangled transformer.
-        lags: the lags a sequence may have, increasing.
-        states: number of states.
-        length: tokens in a sequence.
-        heads: number of heads of each layer.
-        dim: width of the standard model.
-        qk_dim: width of queries and keys; its root is the temperature of the attention.
-        mlp_dim: width of an MLP after every attention layer (none unless said).
-        init: how weights are drawn: uniform, normal (standard only) or harmonic (docs/training.md).
-        max_period: the largest period of a harmonic model's positions.
-        steps: updates.
-        batch: sequences in a batch, drawn afresh at every step.
-        learning_rate: Adam's.
-        betas: Adam's.
-        schedule: constant, or falling along a cosine to 0.
-        warmup: steps over which the learning rate rises.
-        held: steps during which a harmonic model's layers keep to their parts.
-        shorter: pairs of a step and a length: shorter sequences until that step.
-        matrix: a transition matrix, .npy or .csv, instead of a random one.
-        matrix_seed: of a random matrix.
-        concentration: of the Dirichlet rows of a random matrix.
-        evaluate_every: steps between two measurements of KL on the held-out sequences.
-        held_out: number of held-out sequences.
-        stored: type of the numbers in the weights' file.
+        task: what is learned.
+        model: what learns it.
+        optimiser: how weights are moved.
+        recipe: how weights start, and what moves when.
+        evaluation: when the model is measured.
+        kind: attention with embeddings added up, or the paper's disentangled transformer.
+        init: the recipe: how weights are drawn and which of them move at first (docs/training.md).
+        method: how weights are moved.
+        stored: type of the numbers in the weights' file, float32 or float16.
         seed: of the initial weights and the batches.
         out: the run's folder (runs/NAME, the name made from the configuration).
         device: where to compute, cpu or cuda.
@@ -99,92 +80,116 @@ def train(
         checkpoint_seconds: how often the state is saved, and how much work a kill -9 can cost.
         tensorboard: write TensorBoard events into the folder, too (needs the extra "tensorboard").
     """
-    given = dict(locals())
-    config = _config(given)
+    config = TrainConfig(
+        task=task, model=model, optimiser=optimiser, recipe=recipe, evaluation=evaluation, seed=seed, stored=stored
+    )
     folder = Path("runs") / run_name(config) if out is None else out
     console = Console(soft_wrap=True, highlight=False)
-    shown = [Events(folder)] if tensorboard else []
-    recorder = Recorder(config, folder, device=device, threads=threads, checkpoint_seconds=checkpoint_seconds)
-    if recorder.finished:
+    shown = [EventWriter(folder)] if tensorboard else []
+    writer = RunWriter(config, folder, device=device, threads=threads, checkpoint_seconds=checkpoint_seconds)
+    if writer.finished:
         console.print(f"{folder} is finished already")
-        for _ in recorder:
+        for _ in writer:
             pass
         _summary(Run(folder), console)
         return 0
     again = shlex.join(["sih", "train", *sys.argv[2:]]) if sys.argv[1:2] == ["train"] else "the same command"
     try:
-        run_to_the_end(recorder, console, again, shown)
+        run_to_the_end(writer, console, again, shown)
     except DivergedError as error:
         print(f"sih: {error}; the last checkpoint is kept in {folder}", file=sys.stderr)
         return 1
     return 0
 
 
-def run_to_the_end(recorder: Recorder, console: Console, again: str, shown: Sequence[Events] = ()) -> None:
+def run_to_the_end(writer: RunWriter, console: Console, again: str, shown: Sequence[EventWriter] = ()) -> None:
     """Train, showing how it goes, in `shown` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
-    _say_how_it_begins(recorder, console)
-    bar: _Progress = _Bar(recorder.config, console) if console.is_terminal else _Lines(recorder.config, console)
+    _say_how_it_begins(writer, console)
+    bar: _Progress = _Bar(writer.config, console) if console.is_terminal else _Lines(writer.config, console)
     with _interruptible() as stopped, bar, ExitStack() as writing:
         for events in shown:
             writing.enter_context(events)
-        for step in recorder:
+        for step in writer:
             for view in (bar, *shown):
                 view.show(step)
             if stopped:
-                recorder.save()
+                writer.save()
                 break
-    if stopped and not recorder.finished:
-        progress = f"step {recorder.trainer.step} of {recorder.config.steps}"
-        raise KeyboardInterrupt(f"{recorder.folder} is saved at {progress}; go on with: {again}")
-    _summary(Run(recorder.folder), console)
+    if stopped and not writer.finished:
+        progress = f"step {writer.trainer.step} of {writer.config.optimiser.steps}"
+        raise KeyboardInterrupt(f"{writer.folder} is saved at {progress}; go on with: {again}")
+    _summary(Run(writer.folder), console)
 
 
-def _config(given: dict[str, Any]) -> TrainConfig:
-    """The preset's configuration with what the flags say."""
-    said = {name: value for name, value in given.items() if value is not None}
-    names = {field.name for field in dataclasses.fields(TrainConfig)} - {"matrix"}
-    changes = {name: value for name, value in said.items() if name in names}
-    if "matrix" in said:
-        P = load_transition_matrix(said["matrix"])
-        if said.get("states", P.shape[0]) != P.shape[0]:
-            raise ValueError(
-                f"--states {said['states']} does not fit {said['matrix']}, which has {P.shape[0]} states; leave one out"
-            )
-        changes |= {"matrix": tuple(map(tuple, P.tolist())), "states": P.shape[0]}
-    return PRESETS[given["preset"]](**changes)
+def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
+    """Return `train` with the defaults that a command line chooses, and the words that are left to read.
+
+    `--preset`, `--model`, `--init` and `--optimiser` choose the parts of a configuration, and so which flags there are.
+    A flag that another kind of model or recipe has is left out, with a remark.
+    """
+    for old, new in RENAMED.items():
+        words = [re.sub(f"^--{old}(?==|$)", f"--{new.replace('_', '-')}", word) for word in words]
+    preset = _said(words, "preset") or "paper"
+    fields = preset_fields(preset, **{word: said for word in WORDS if (said := _said(words, word)) is not None})
+    fields |= _states_of_matrix(words)
+    top = {name: fields.pop(name) for name in ("seed", "stored") if name in fields}
+    parts = parts_of(fields)
+    for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():
+        if _said(words, flag := name.replace("_", "-")) is not None:
+            print(f"sih: --{flag} means nothing to {parts['model'].kind}, {parts['recipe'].name}", file=sys.stderr)
+            words = re.sub(rf"(^|\0)--{flag}[\0=][^\0]*", "", "\0".join(words)).split("\0")
+    chosen = {"kind": parts["model"].kind, "init": parts["recipe"].name, "method": parts["optimiser"].name}
+    command = functools.partial(train, preset=preset, **parts, **chosen, **top)
+    command.__doc__ = train.__doc__
+    return command, words
+
+
+def _states_of_matrix(words: Sequence[str]) -> dict[str, Any]:
+    """Return the number of states of the matrix that a command line names, if it names one."""
+    path, states = _said(words, "matrix"), _said(words, "states")
+    if path is None:
+        return {}
+    found = len(read_matrix(path))
+    if states is not None and states != str(found):
+        raise ValueError(f"--states {states} does not fit {path}, which has {found} states; leave one out")
+    return {"states": found}
+
+
+def _said(words: Sequence[str], flag: str) -> str | None:
+    """Return the value that a command line gives a flag, the last one if there are several."""
+    found = [value for before, value in itertools.pairwise(words) if before == f"--{flag}"]
+    found += [word.partition("=")[2] for word in words if word.startswith(f"--{flag}=")]
+    return found[-1] if found else None
 
 
 def command_of(config: TrainConfig) -> str:
-    """The command that trains a configuration: every flag that differs from the paper's setting.
+    """Return the command that trains a configuration: every flag that differs from the paper's setting.
 
     >>> command_of(TrainConfig(lags=(1, 3), heads=(1, 1, 1), steps=2400))
     'sih train --lags 1 3 --heads 1 1 1 --steps 2400'
     """
     words = ["sih", "train"]
-    for field in dataclasses.fields(TrainConfig):
-        value = getattr(config, field.name)
-        if value == field.default:
-            continue
-        if field.name == "matrix":
-            words += ["--matrix", "P.csv"]
-            continue
-        flat = itertools.chain.from_iterable(value) if field.name == "shorter" else value
-        values = flat if isinstance(value, tuple) else (value,)
-        words += [f"--{field.name.replace('_', '-')}", *map(str, values)]
+    for name, value in config.unusual().items():
+        if name == "matrix":
+            value = "P.csv"
+        if name == "length_schedule":
+            value = tuple(itertools.chain.from_iterable(value))
+        words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else (value,))]
     return shlex.join(words)
 
 
-def _say_how_it_begins(recorder: Recorder, console: Console) -> None:
-    config = recorder.config
-    weights = sum(weight.numel() for weight in recorder.trainer.model.parameters())
-    verb = "going on with" if recorder.resumed else "training"
+def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
+    config = writer.config
+    heads, lags = list(config.heads), list(config.task.lags)
+    weights = sum(weight.numel() for weight in writer.trainer.model.parameters())
+    verb = "going on with" if writer.resumed else "training"
     console.print(
-        f"{verb} {config.model}, heads {list(config.heads)}, lags {list(config.lags)}, {weights:,} weights, "
-        f"{config.steps:,} steps, {recorder.environment['threads']} threads -> {recorder.folder}"
+        f"{verb} {config.model.kind}, heads {heads}, lags {lags}, {weights:,} weights, "
+        f"{config.optimiser.steps:,} steps, {writer.environment['threads']} threads -> {writer.folder}"
     )
-    here = describe_environment(recorder.environment["device"], recorder.environment["threads"])
+    here = describe_environment(writer.environment["device"], writer.environment["threads"])
     for name in ("torch", "processor", "attention"):
-        begun = recorder.environment.get(name, "torch")  # runs from before there was another attention
+        begun = writer.environment.get(name, "torch")  # runs from before there was another attention
         if here[name] != begun:
             console.print(
                 f"begun with {name} {begun}, going on with {here[name]}: the result may differ in "
@@ -236,7 +241,7 @@ class _Bar:
     def __init__(self, config: TrainConfig, console: Console) -> None:
         columns = (BarColumn(), MofNCompleteColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
         self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
-        self.task = self.progress.add_task("", total=config.steps)
+        self.task = self.progress.add_task("", total=config.optimiser.steps)
         self.kl, self.loss = "", math.nan
 
     def show(self, step: Step) -> None:
@@ -266,7 +271,7 @@ class _Lines:
             found = step.evaluation
             loss = "" if step.loss is None else f"  loss {step.loss:.4f}  {step.tokens_per_second:,.0f} tokens/s"
             self.console.print(
-                f"step {step.step:,}/{self.config.steps:,}  KL {found.mean_kl:.4f} = "
+                f"step {step.step:,}/{self.config.optimiser.steps:,}  KL {found.mean_kl:.4f} = "
                 f"{found.mean_kl / found.ml_kl:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){loss}"
             )
 

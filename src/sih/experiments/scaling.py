@@ -82,7 +82,7 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     layers = _panel(config, config.layers_lags, grouped(deep.values(), name_of), ())
     heads = _panel(config, config.heads_lags, grouped(wide.values(), name_of), config.constructed_heads)
     runs = {
-        f"{braces(group[0].config.lags)} {name}": [run.name for run in group]
+        f"{braces(group[0].task.lags)} {name}": [run.name for run in group]
         for row in (wide, deep)  # a curve of both rows has its seeds from the first
         for name, group in grouped(row.values(), name_of).items()
     }
@@ -91,8 +91,8 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
 
 def name_of(run: Run) -> str:
     """The heads of its layers, the paper's notation, and the width where it is not 64."""
-    dim = f", d={run.config.dim}" if run.config.dim != TrainConfig().dim else ""
-    return f"[{','.join(map(str, run.config.heads))}]{dim}"
+    dim = run.config.unusual().get("dim")
+    return f"[{','.join(map(str, run.config.heads))}]{f', d={dim}' if dim else ''}"
 
 
 def _panel(
@@ -100,7 +100,7 @@ def _panel(
 ) -> Panel:
     """Curves of the models, those that differ by seed only averaged, and of circuits with so many heads."""
     runs = [run for group in groups.values() for run in group]
-    task = runs[0].task if runs else TrainConfig(lags=lags).task()
+    task = runs[0].task if runs else TrainConfig(lags=lags).task.build()
     for run in runs:
         if run.task.lags != lags or not same_task(run.task, task):
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")

@@ -98,9 +98,9 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
     runs, missing = store.finished(reads(config, store))
     data = TrainedCurves(config, [], [], [], [], [], missing)
     for lags in config.lag_sets:
-        trained = [run for run in runs.values() if run.config.lags == lags]
+        trained = [run for run in runs.values() if run.task.lags == lags]
         tasks: list[Task] = []
-        for task in [run.task for run in trained] or [TrainConfig(lags=lags).task()]:
+        for task in [run.task for run in trained] or [TrainConfig(lags=lags).task.build()]:
             if not any(same_task(task, other) for other in tasks):
                 tasks.append(task)
         for task in tasks:
@@ -110,13 +110,13 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
 
 def name_of(run: Run) -> str:
     """The curve a model belongs to: as many second-layer heads as the circuit needs (one for two lags), or one."""
-    lags, heads = run.config.lags, run.config.heads
+    lags, heads = run.task.lags, run.config.heads
     enough = heads_needed(lags)
     if heads not in ((1, enough, 1), (1, 1, 1)):
         raise ValueError(
             f"for the lags {lags} this figure has the heads (1, {enough}, 1) or one; {run.name} has {heads}"
         )
-    return f"trained {run.config.model}" + (", 1 head" if heads[1] < enough else "")
+    return f"trained {run.config.model.kind}" + (", 1 head" if heads[1] < enough else "")
 
 
 def _add_panel(data: TrainedCurves, task: Task, runs: list[Run]) -> None:
@@ -129,7 +129,7 @@ def _add_panel(data: TrainedCurves, task: Task, runs: list[Run]) -> None:
     lean = {name: leaning(law, likely["BMA"], likely["ML"]) for name, law in laws.items()}
     seeds: dict[str, Line] = {}
     for name, group in groups.items():
-        size = config.disentangled_sequences if group[0].config.model == "disentangled" else config.sequences
+        size = config.disentangled_sequences if group[0].config.model.kind == "disentangled" else config.sequences
         part = Batch(batch.tokens[:size], batch.lags[:size])
         predicted = [trained_law(run, part.tokens).double() for run in group]
         each = [scored(law, part, task) for law in predicted]

@@ -64,18 +64,17 @@ def compute(config: CoursesConfig, store: RunStore) -> TrainingCourses:
 
 def place(config: TrainConfig) -> tuple[str, str]:
     """The panel a run belongs to, and its name there."""
-    lags, heads = braces(config.lags), f"[{','.join(map(str, config.heads))}]"
+    lags, heads = braces(config.task.lags), f"[{','.join(map(str, config.heads))}]"
     seed = f", seed {config.seed}" if config.seed else ""
-    enough = (1, heads_needed(config.lags), 1)
-    flagship = TrainConfig()
-    if config.model == "disentangled":
+    enough = (1, heads_needed(config.task.lags), 1)
+    dim = config.unusual().get("dim")
+    if config.model.kind == "disentangled":
         return "disentangled", f"{lags} {heads}{seed}"
-    if config.heads == enough and config.dim == flagship.dim:
-        if config.lags == flagship.lags:
+    if config.heads == enough and dim is None:
+        if config.task.lags == TrainConfig().task.lags:
             return f"lags {lags}, heads {heads}", f"seed {config.seed}"
         return "other lags", f"{lags} {heads}{seed}"
-    dim = f", d={config.dim}" if config.dim != flagship.dim else ""
-    return f"lags {lags}, other models", f"{heads}{dim}{seed}"
+    return f"lags {lags}, other models", f"{heads}{f', d={dim}' if dim else ''}{seed}"
 
 
 def table(data: TrainingCourses) -> list[list[str]]:

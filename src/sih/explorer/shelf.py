@@ -23,14 +23,14 @@ class Shelf:
         """For each model its name and the task to set for it."""
         found = []
         for name, run in self.runs.items():
-            config = run.config
+            config = run.config.task
             matrix = (
                 {"seed": config.matrix_seed, "concentration": config.concentration}
                 if config.matrix is None
                 else {"kind": "rows", "rows": run.task.P.tolist()}
             )
             entry = {"name": name, "lags": config.lags, "states": config.states, "length": config.length}
-            found.append({**entry, "heads": config.heads, "matrix": matrix})
+            found.append({**entry, "heads": run.config.heads, "matrix": matrix})
         return found
 
     def model(self, where: str, name: str, task: Task) -> Model:

@@ -31,7 +31,7 @@ def compute(run: Run) -> Curves:
     first, last = found[0], found[-1]
     return Curves(
         run.name,
-        run.config.lags[-1],
+        run.task.max_lag,
         [line["step"] for line in losses],
         [line["loss"] for line in losses],
         [line["step"] for line in found],

@@ -1,6 +1,6 @@
-"""A run is a folder, and goes on from there however it was stopped.
+"""Runs on disk: a run is a folder, and goes on from there however it was stopped.
 
-    config.json               what is trained: a `TrainConfig`, every field of it
+    config.json               what is trained: a `TrainConfig`, every field of it (`sih.training.config_file`)
     metrics.jsonl             a line every 10 steps (mean loss since the last) and at every evaluation (KL)
     environment.json          versions, threads, device, the commit if there is one, and the seconds it took
     checkpoint.safetensors    model, optimiser and generator states, while the run is unfinished
@@ -23,10 +23,12 @@ from typing import Any
 
 from torch import Tensor
 
-from sih.models.base import Model
+from sih.files import read_json, read_tensors, reading
+from sih.models import Model
 from sih.models.storage import load_weights
 from sih.task import Task
-from sih.training.trainer import TrainConfig
+from sih.training.config import TrainConfig
+from sih.training.config_file import from_json
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
@@ -34,19 +36,15 @@ CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder, to read from."""
+    """Reads a run's folder."""
 
     folder: Path
 
     @cached_property
     def config(self) -> TrainConfig:
         path = self.folder / CONFIG
-        try:
-            return TrainConfig.from_dict(json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            raise ValueError(f"{self.folder} is no run: it has no {CONFIG}") from None
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is no run's configuration: {str(error).splitlines()[0]}") from error
+        with reading(path, "is no run's configuration", missing=f"{self.folder} is no run: it has no {CONFIG}"):
+            return from_json(read_json(path))
 
     @property
     def name(self) -> str:
@@ -58,12 +56,12 @@ class Run:
 
     @cached_property
     def task(self) -> Task:
-        return self.config.task()
+        return self.config.task.build()
 
     @cached_property
     def model(self) -> Model:
         """The trained model; of an unfinished run, as it was at the last checkpoint."""
-        model = self.config.build()
+        model = self.config.model.build(self.task.num_states, self.task.length)
         if self.finished:
             load_weights(model, self.folder / WEIGHTS)
         else:
@@ -87,28 +85,24 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads((self.folder / ENVIRONMENT).read_bytes())
-        except FileNotFoundError:
-            return {}
+        path = self.folder / ENVIRONMENT
+        found: dict[str, Any] = read_json(path) if path.exists() else {}
         return found
 
 
 def list_runs(parent: str | Path) -> list[Run]:
-    """The runs in a folder of runs, by name."""
+    """List the runs in a folder of runs, by name."""
     if not Path(parent).is_dir():
         raise ValueError(f"there is no folder {parent}; runs are made by `sih train`")
     return [Run(path.parent) for path in sorted(Path(parent).glob(f"*/{CONFIG}"))]
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    from safetensors import SafetensorError, safe_open
-
+    """Read the state of an unfinished run, and what was noted with it."""
     try:
-        with safe_open(path, framework="pt") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            return state, json.loads(file.metadata()["run"])
+        state, note = read_tensors(path)
+        return state, json.loads(note["run"])
     except FileNotFoundError:
         raise ValueError(f"{path.parent} has no {CHECKPOINT}: its run has not begun") from None
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {str(error).splitlines()[0]}; remove it to start anew") from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from typing import Any
 
@@ -11,7 +9,8 @@ from sih.construction import heads_needed
 from sih.runs.run import CONFIG, Run
 from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
-from sih.training.presets import harmonic, paper
+from sih.training.config_file import digest
+from sih.training.presets import preset
 
 _NAME = re.compile(
     r"(?P<kind>standard|disentangled|paper)-(?P<lags>[\d.]+)(?:-(?P<heads>[\d.]+))?"
@@ -22,13 +21,13 @@ _NAME = re.compile(
 def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
-    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN]. Heads are those of each layer, the circuit's unless given (one
-    in the second layer for two lags).
+    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN]. The kind `paper` stands for the paper's own setting. Heads are
+    those of each layer, the circuit's unless given.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
-    >>> config.lags, config.heads, config.dim
-    ((1, 2, 3, 4, 6), (1, 3, 1), 64)
-    >>> named("paper-1.3.4-length64").length
+    >>> config.task.lags, config.heads
+    ((1, 2, 3, 4, 6), (1, 3, 1))
+    >>> named("paper-1.3.4-length64").task.length
     64
     """
     shipped = SHIPPED / name
@@ -42,14 +41,11 @@ def named(name: str) -> TrainConfig:
         raise ValueError(
             f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}"
         ) from None
-    enough = heads_needed(lags)
-    changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, enough, 1), "seed": int(found["seed"] or 0)}
-    if found["length"]:
-        changes["length"] = int(found["length"])
-    if kind == "disentangled":
-        return harmonic(**changes, model=kind, evaluate_every=100)
-    changes["dim"] = int(found["dim"] or 64)
-    return paper(**changes) if kind == "paper" else harmonic(**changes, evaluate_every=100)
+    changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, heads_needed(lags), 1)}
+    changes |= {name: int(found[name]) for name in ("dim", "length", "seed") if found[name]}
+    if kind == "paper":
+        return preset("paper", **changes)
+    return preset("harmonic", **changes, model=kind, evaluate_every=100)
 
 
 def _numbers(dotted: str) -> tuple[int, ...]:
@@ -62,6 +58,5 @@ def run_name(config: TrainConfig) -> str:
     >>> run_name(TrainConfig()).rsplit("-", 1)[0]  # a digest of every field follows
     'standard-1.2.3-heads-1.3.1'
     """
-    digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    lags, heads = (".".join(map(str, numbers)) for numbers in (config.lags, config.heads))
-    return f"{config.model}-{lags}-heads-{heads}-{digest}"
+    lags, heads = (".".join(map(str, numbers)) for numbers in (config.task.lags, config.heads))
+    return f"{config.model.kind}-{lags}-{f'heads-{heads}-' if heads else ''}{digest(config)}"

@@ -1,4 +1,4 @@
-"""Training into a folder: what `sih.runs.run` describes, written so that a run can be stopped at any moment."""
+"""Training into a folder: the files that `sih.runs.run` describes, so that a run can be stopped at any moment."""
 
 from __future__ import annotations
 
@@ -18,22 +18,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sih.files import atomic_write
+from sih.checks import FieldError
+from sih.files import atomic_write, tensor_bytes, write_json
 from sih.models.kernels import compiled
+from sih.models.kernels.threads import limited_threads
 from sih.models.storage import weights_file
 from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
-from sih.training.trainer import Step, TrainConfig, Trainer, check_device
+from sih.training.config import TrainConfig
+from sih.training.config_file import to_json
+from sih.training.trainer import Step, Trainer, check_device
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 30.0
 """How much work a kill -9 may cost; when checkpoints are made does not change what is trained."""
 
 
-class Recorder:
-    """Trains a configuration in a folder: `for step in recorder: ...`, from wherever the folder stands.
+class RunWriter:
+    """Trains a configuration in a folder: `for step in writer: ...`, from wherever the folder stands.
 
-    `save()` between two steps makes a checkpoint at once. Making a recorder already writes one, so that a folder that
-    cannot be written to is noticed before any work is done.
+    `save()` between two steps makes a checkpoint at once. Making a writer already writes the configuration, so that a
+    folder that cannot be written to is noticed before any work is done. The number of threads is the run's as long as
+    its steps are gone through.
     """
 
     def __init__(
@@ -52,8 +57,8 @@ class Recorder:
         environment = Run(self.folder).environment or describe_environment(device, threads)
         self.seconds = float(environment.pop("seconds", 0.0))
         self.environment = environment
-        torch.set_num_threads(int(environment["threads"]))
-        self.trainer = Trainer(config, device)
+        with limited_threads(int(environment["threads"])):
+            self.trainer = Trainer(config, device)
         self.resumed = (self.folder / CHECKPOINT).exists()
 
     @property
@@ -61,7 +66,7 @@ class Recorder:
         return Run(self.folder).finished
 
     def __iter__(self) -> Iterator[Step]:
-        with _only_one(self.folder):
+        with _only_one(self.folder), limited_threads(int(self.environment["threads"])):
             if self.finished:
                 (self.folder / CHECKPOINT).unlink(missing_ok=True)
                 return
@@ -77,14 +82,12 @@ class Recorder:
                 self._finish()
 
     def save(self) -> None:
-        """A checkpoint of the run as it stands."""
-        from safetensors.torch import save as to_bytes
-
+        """Make a checkpoint of the run as it stands."""
         with _full_disk_is_explained(self.folder):
             os.fsync(self.metrics.fileno())
             note = {"metrics": self.metrics.tell(), "losses": self.losses}
             with atomic_write(self.folder / CHECKPOINT) as file:
-                file.write(to_bytes(self.trainer.state(), metadata={"run": json.dumps(note)}))
+                file.write(tensor_bytes(self.trainer.state(), {"run": json.dumps(note)}))
             self._write_environment()
 
     def _begin(self) -> None:
@@ -136,29 +139,28 @@ class Recorder:
         if (self.folder / CONFIG).exists():
             found = Run(self.folder).config
             if found != self.config:
-                ours, theirs = self.config.to_dict(), found.to_dict()
-                name = next(name for name in ours if ours[name] != theirs[name])
+                ours, theirs = self.config.flat(), found.flat()
+                name = next(name for name in ours if name not in theirs or ours[name] != theirs[name])
                 raise ValueError(
-                    f"{self.folder} holds another run: {name} is {theirs[name]} there and {ours[name]} here; "
+                    f"{self.folder} holds another run: {name} is {theirs.get(name)} there and {ours[name]} here; "
                     "choose another folder"
                 )
             return
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise ValueError(f"{self.folder} is not empty and holds no run; choose another folder")
-        with _full_disk_is_explained(self.folder), atomic_write(self.folder / CONFIG) as file:
-            file.write((json.dumps(self.config.to_dict(), indent=2) + "\n").encode())
+        with _full_disk_is_explained(self.folder):
+            write_json(self.folder / CONFIG, to_json(self.config), indent=2)
 
     def _write_environment(self) -> None:
         now = time.monotonic()
         self.seconds, self.since = self.seconds + now - self.since, now
-        with atomic_write(self.folder / ENVIRONMENT) as file:
-            file.write((json.dumps({**self.environment, "seconds": round(self.seconds, 1)}, indent=2) + "\n").encode())
+        write_json(self.folder / ENVIRONMENT, {**self.environment, "seconds": round(self.seconds, 1)}, indent=2)
 
 
 def describe_environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """What a run's bytes depend on beside its configuration."""
+    """Say what a run's bytes depend on beside its configuration: versions, processor, threads, kind of attention."""
     if threads is not None and threads < 1:
-        raise ValueError(f"threads is a whole number, at least 1; got {threads}")
+        raise FieldError("threads", f"threads is a whole number, at least 1; got {threads}")
     return {
         "sih": metadata.version("selective-induction-heads"),
         "commit": _commit(),
@@ -173,7 +175,7 @@ def describe_environment(device: str = "cpu", threads: int | None = None) -> dic
 
 
 def _commit() -> str | None:
-    """The commit of the source, where it is run from a repository."""
+    """Find the commit of the source, where it is run from a repository."""
     here = Path(__file__).parent
     command = ["git", "-C", str(here), "log", "-1", "--format=%H", "--", "."]
     try:
@@ -185,7 +187,7 @@ def _commit() -> str | None:
 
 @contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Two processes in one folder would undo each other's work; the system frees the lock of a killed one."""
+    """Keep other processes out of a folder: two would undo each other's work. The system frees a killed one's lock."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -205,5 +207,5 @@ def _full_disk_is_explained(folder: Path) -> Iterator[None]:
 
 
 def _rounded(curve: Tensor) -> list[float]:
-    """Six digits of a curve are more than its sampling error."""
+    """Keep six digits of a curve, more than its sampling error asks for."""
     return [float(f"{value:.6g}") for value in curve.tolist()]

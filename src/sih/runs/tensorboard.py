@@ -1,4 +1,4 @@
-"""A run's scalars as TensorBoard events, beside its other files: `tensorboard --logdir RUN`. Needs the extra."""
+"""TensorBoard events of a run, beside its other files: `tensorboard --logdir RUN` shows them. Needs the extra."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from sih.training.trainer import Step
 
 
-class Events:
-    """Writes what `sih train` shows: loss, learning rate, mean KL and its ratio to maximum likelihood's.
+class EventWriter:
+    """Writes as events what `sih train` shows: loss, learning rate, mean KL and its ratio to maximum likelihood's.
 
     A run that goes on appends a file, which makes TensorBoard forget what a killed one wrote past its checkpoint. The
     events carry times of day, so that they are no part of the files that resuming makes again byte by byte.
@@ -30,7 +30,7 @@ class Events:
             self._open.add_scalar("KL", step.evaluation.mean_kl, step.step)
             self._open.add_scalar("KL over ML", step.evaluation.mean_kl / step.evaluation.ml_kl, step.step)
 
-    def __enter__(self) -> Events:
+    def __enter__(self) -> EventWriter:
         return self
 
     def __exit__(self, *exception: object) -> None:

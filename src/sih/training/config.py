@@ -1,180 +1,154 @@
-"""What is trained: a complete description of a run."""
+"""What is trained: a complete description of a run, in parts, each of which checks itself.
+
+    TrainConfig(lags=(1, 3), model="disentangled", init="harmonic", steps=2400).task.lags
+
+Fields have flat names, whatever part they are in: in the constructor, as flags of `sih train`, in presets and sweeps.
+"""
 
 from __future__ import annotations
 
-import itertools
-import math
-from dataclasses import asdict, dataclass, fields
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from sih.checks import check_choice, check_heads, check_sizes
-from sih.markov import as_transition_matrix, random_transition_matrix
-from sih.models.base import Model
-from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.standard.transformer import Transformer
-from sih.task import Batch, Task, check_lags, sample
-from sih.training.recipes.harmonic_positions import draw_harmonic
-from sih.training.recipes.tied_tables import SharedWeights
+from sih.checks import FieldError, check_choice, check_sizes
+from sih.models import KINDS, ModelShape
+from sih.task import Batch, Task, sample
+from sih.training.optimiser import OPTIMISERS, Optimiser
+from sih.training.recipes import Recipe, recipe_named
+from sih.training.task_config import TaskConfig, check_seed
 
-MODELS = ("standard", "disentangled")
-SCHEDULES = ("constant", "cosine")
 STORED = ("float32", "float16")
+WORDS = {"model": "standard", "init": "uniform", "optimiser": "adam"}
+"""The words that choose a kind of model, a recipe and an optimiser, with their defaults."""
+RENAMED = {"held": "frozen_steps", "shorter": "length_schedule"}
+"""Old names of fields, still read in files and flags."""
+TOP = ("seed", "stored")
+"""Fields that belong to no part."""
 HELD_OUT_SEED = 2**40
-"""Added to `matrix_seed`, the seed of the held-out sequences: far from the seeds people choose for training."""
+"""Added to `matrix_seed`, the seed of the held-out sequences. To torch's generator on the CPU, which takes seeds modulo
+2**32, this is 0: held-out sequences are those of seed `matrix_seed`, and a run with that `seed` starts from the same
+random numbers. None of them was in the first 60 batches of two such runs. Measurements on disk rest on it: it stays."""
 
 
 @dataclass(frozen=True)
-class TrainConfig:
-    """Everything a run's result depends on, apart from the machine; the defaults are the paper's.
+class EvaluationConfig:
+    """Says when and on how many sequences a model is measured while it is trained."""
 
-    The matrix is drawn with Dirichlet(`concentration`) rows from `matrix_seed`, or given as `matrix`. Initial weights
-    and batches come from `seed`. The learning rate rises linearly over `warmup` steps, then is constant or falls
-    along a cosine to 0 at the last step. Every `evaluate_every` steps, and after the last, the model is measured on
-    `held_out` sequences that are the same throughout. `dim`, `qk_dim` and `mlp_dim` are the standard model's;
-    the disentangled one uses sqrt(qk_dim) as its temperature, as the standard one does.
-
-    Two departures from the paper's optimisation, with `init="harmonic"`; model, task and loss stay the paper's. The
-    standard model's positions start as harmonics (`sih.training.recipes.harmonic_positions`), the disentangled model's
-    weights are moved in coordinates that positions share (`sih.training.recipes.tied_tables`), both up to
-    `max_period`. For the first `held` steps layer 1 and the readout keep to the parts they start with, and the layers
-    between the first and the last stand still. `shorter`, pairs of a step and a length, draws shorter sequences at
-    first: length 32 until step 1,000, say, is ((1000, 32),); a standard model's positions stay as drawn meanwhile, so
-    that those not seen yet fit what is learned on the others.
-
-    The trained weights are written as `stored` says; "float16" takes half the space.
-    """
-
-    model: str = "standard"
-    lags: tuple[int, ...] = (1, 2, 3)
-    states: int = 5
-    length: int = 128
-    heads: tuple[int, ...] = (1, 3, 1)
-    dim: int = 64
-    qk_dim: int = 32
-    mlp_dim: int | None = None
-    init: str = "uniform"
-    max_period: int = 8
-    steps: int = 10_000
-    batch: int = 256
-    learning_rate: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    schedule: str = "constant"
-    warmup: int = 0
-    held: int = 0
-    shorter: tuple[tuple[int, int], ...] = ()
-    seed: int = 0
-    matrix_seed: int = 0
-    concentration: float = 1.0
-    matrix: tuple[tuple[float, ...], ...] | None = None
     evaluate_every: int = 250
+    """steps between two measurements of KL on the held-out sequences; another follows the last step."""
     held_out: int = 512
-    stored: str = "float32"
+    """number of held-out sequences, the same throughout."""
 
     def __post_init__(self) -> None:
-        assign = object.__setattr__  # the dataclass is frozen
-        check_choice("model", self.model, MODELS)
-        check_choice("schedule", self.schedule, SCHEDULES)
-        check_choice("stored", self.stored, STORED)
-        assign(self, "lags", check_lags(self.lags))
-        assign(self, "heads", check_heads(self.heads))
-        assign(self, "betas", tuple(self.betas))
-        names = ("states", "length", "dim", "qk_dim", "max_period", "steps", "batch", "evaluate_every", "held_out")
-        check_sizes(**{name: getattr(self, name) for name in names})
-        if not 0 < self.learning_rate <= 1e30:
-            raise ValueError(f"learning_rate is a positive number up to 1e30, e.g. 0.001; got {self.learning_rate!r}")
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas are two numbers from 0 to below 1, e.g. (0.9, 0.999); got {self.betas!r}")
-        if not 0 <= self.warmup <= self.steps:
-            raise ValueError(f"warmup is a number of steps, 0 to {self.steps}; got {self.warmup!r}")
-        if not 0 <= self.held <= self.steps or (self.held and len(self.heads) < 2):
-            raise ValueError(f"held is a number of steps, 0 to {self.steps}, of two layers or more; got {self.held!r}")
-        self._check_shorter()
-        for name in ("seed", "matrix_seed"):
-            if not 0 <= getattr(self, name) < 2**62:
-                raise ValueError(f"{name} is a whole number from 0 to 2**62 - 1; got {getattr(self, name)!r}")
-        if self.matrix is not None:
-            P = as_transition_matrix(self.matrix)
-            assign(self, "matrix", tuple(tuple(row) for row in P.tolist()))
-            if P.shape[0] != self.states:
-                raise ValueError(f"states={self.states} does not fit the matrix, which has {P.shape[0]} states")
-        self.task()
-        self.build(torch.Generator())
+        check_sizes(evaluate_every=self.evaluate_every, held_out=self.held_out)
 
-    def _check_shorter(self) -> None:
-        untils, lengths = [0, *(until for until, _ in self.shorter)], [length for _, length in self.shorter]
-        rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= self.steps
-        if not rising or any(not self.lags[-1] < length < self.length for length in lengths):
-            raise ValueError(
-                f"shorter is pairs of a step (rising, at most {self.steps}) and a length ({self.lags[-1] + 1} to "
-                f"{self.length - 1}) until then, e.g. (1000, 32); got {self.shorter!r}"
-            )
 
-    def length_at(self, step: int) -> int:
-        """Tokens in the sequences of the update that follows `step` others."""
-        return next((length for until, length in self.shorter if step < until), self.length)
+PARTS: dict[str, type] = {
+    "task": TaskConfig,
+    "model": ModelShape,
+    "optimiser": Optimiser,
+    "recipe": Recipe,
+    "evaluation": EvaluationConfig,
+}
 
-    def task(self) -> Task:
-        if self.matrix is not None:
-            return Task(self.matrix, self.lags, self.length)
-        rng = torch.Generator().manual_seed(self.matrix_seed)
-        P = random_transition_matrix(self.states, rng=rng, concentration=self.concentration)
-        return Task(P, self.lags, self.length)
 
-    def build(self, rng: torch.Generator | None = None) -> Model:
-        """The model before its first step, drawn from `rng`; without one, only its shape matters and it is zero."""
-        init = "zeros" if rng is None else self.init
-        if self.model == "disentangled":
-            if init == "harmonic":
-                assert rng is not None
-                return self.build_shared(rng).model
-            return self._disentangled(init, rng)
-        sizes = (self.states, self.length, self.dim, self.qk_dim, self.heads, self.mlp_dim)
-        if init != "harmonic":
-            return Transformer(*sizes, init=init, rng=rng)
-        assert rng is not None
-        model = Transformer(*sizes, init="zeros")
-        draw_harmonic(model, self.max_period, rng)
-        return model
+@dataclass(frozen=True, init=False)
+class TrainConfig:
+    """Describes everything a run's result depends on, apart from the machine. The defaults are the paper's.
 
-    def build_shared(self, rng: torch.Generator, device: torch.device | str = "cpu") -> SharedWeights:
-        """The disentangled model that `build` makes, with the tables that its weights are made from."""
-        shared = SharedWeights(self._disentangled("zeros").to(device), self.max_period)
-        shared.draw(rng)
-        return shared
+    Initial weights and batches come from `seed`. Trained weights are written as `stored` says: "float16" takes half the
+    space. A field may be given by its flat name, a part as a whole, or both, the field then wins.
+    """
 
-    def _disentangled(self, init: str, rng: torch.Generator | None = None) -> DisentangledTransformer:
-        temperature = math.sqrt(self.qk_dim)
-        return DisentangledTransformer(
-            self.states, self.length, self.heads, temperature=temperature, init=init, rng=rng
-        )
+    task: TaskConfig
+    model: ModelShape
+    optimiser: Optimiser
+    recipe: Recipe
+    evaluation: EvaluationConfig
+    seed: int
+    stored: str
+
+    def __init__(self, *, seed: int = 0, stored: str = "float32", **fields: Any) -> None:
+        check_seed("seed", seed)
+        check_choice("stored", stored, STORED)
+        parts = parts_of(fields)
+        parts["optimiser"] = parts["optimiser"].fit()
+        parts["recipe"] = parts["recipe"].fit(parts["model"], parts["task"].build(), parts["optimiser"].steps)
+        for name, value in {**parts, "seed": seed, "stored": stored}.items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen
+
+    @property
+    def heads(self) -> tuple[int, ...]:
+        """The number of heads of each layer, () for a model without attention."""
+        return tuple(self.flat().get("heads", ()))
+
+    def flat(self) -> dict[str, Any]:
+        """Return every field by its flat name, with the words that chose the parts."""
+        words = {"model": self.model.kind, "init": self.recipe.name, "optimiser": self.optimiser.name}
+        parts = [getattr(self, name) for name in PARTS]
+        fields = {field.name: getattr(part, field.name) for part in parts for field in dataclasses.fields(part)}
+        return {**words, **fields, "seed": self.seed, "stored": self.stored}
+
+    def unusual(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, by flat name."""
+        flat = self.flat()
+        usual = {**TrainConfig(**{word: flat[word] for word in WORDS}).flat(), **WORDS}
+        return {name: value for name, value in flat.items() if value != usual[name]}
+
+    def replace(self, **changes: Any) -> TrainConfig:
+        """Return the same with some fields changed. What a newly chosen part does not have is left out."""
+        flat = self.flat()
+        part_of = names_of(classes_of({**flat, **changes}))
+        whole = {name for name, base in PARTS.items() if isinstance(changes.get(name), base)}
+        lost = {name for name in flat if part_of.get(name) in whole or name not in (*part_of, *WORDS, *TOP)}
+        return TrainConfig(**{**{name: value for name, value in flat.items() if name not in lost}, **changes})
 
     def held_out_batch(self, task: Task) -> Batch:
-        """The sequences that the model is measured on; the same for all runs on one task."""
-        return sample(task, self.held_out, rng=torch.Generator().manual_seed(HELD_OUT_SEED + self.matrix_seed))
-
-    def rate(self, step: int) -> float:
-        """The learning rate of the update that follows `step` others."""
-        rise = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
-        fall = (1 + math.cos(math.pi * step / self.steps)) / 2 if self.schedule == "cosine" else 1.0
-        return self.learning_rate * rise * fall
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, words and lists; `TrainConfig.from_dict` reads it back."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(values.keys() - known)
-        if unknown:
-            raise ValueError(f"a training configuration has no field {unknown[0]!r}; it has {', '.join(sorted(known))}")
-        return cls(**{name: _frozen(value) for name, value in values.items()})
+        """Draw the sequences that the model is measured on; the same for all runs on one task."""
+        seed = HELD_OUT_SEED + self.task.matrix_seed
+        return sample(task, self.evaluation.held_out, rng=torch.Generator().manual_seed(seed))
 
 
-def _plain(value: Any) -> Any:
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
+    """Find the class of each part of a configuration, from the words among its fields or a part given whole."""
+    whole = {name: type(fields[name]) for name, base in PARTS.items() if isinstance(fields.get(name), base)}
+    words = {word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()}
+    check_choice("model", words["model"], tuple(KINDS))
+    check_choice("optimiser", words["optimiser"], tuple(OPTIMISERS))
+    shape = whole.get("model", KINDS[words["model"]].Shape)
+    recipe = whole["recipe"] if "recipe" in whole else recipe_named(words["init"], shape.kind)
+    optimiser = whole.get("optimiser", OPTIMISERS[words["optimiser"]])
+    found = (TaskConfig, shape, optimiser, recipe, EvaluationConfig)
+    return dict(zip(PARTS, found, strict=True))
+
+
+def names_of(classes: Mapping[str, type]) -> dict[str, str]:
+    """List the flat names of fields, each with the part that it belongs to."""
+    return {field.name: part for part, kind in classes.items() for field in dataclasses.fields(kind)}
+
+
+def parts_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the parts of a configuration from fields by their flat names, words that choose, and whole parts."""
+    classes = classes_of(fields)
+    part_of = names_of(classes)
+    given: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+    for name, value in fields.items():
+        name = RENAMED.get(name, name)
+        if name in part_of:
+            given[part_of[name]][name] = _frozen(value)
+        elif name not in (*PARTS, *WORDS):
+            known = ", ".join(sorted((*part_of, *WORDS, *TOP)))
+            raise FieldError(name, f"a training configuration has no field {name!r}; it has {known}")
+    return {
+        part: dataclasses.replace(fields[part], **given[part])
+        if isinstance(fields.get(part), base)
+        else classes[part](**given[part])
+        for part, base in PARTS.items()
+    }
 
 
 def _frozen(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Training configurations by name. A preset is a function that returns a configuration; what it is given wins.
+"""Training configurations by name. A preset is a function that returns fields; what it is given wins.
 
 `paper` is the paper's own setting (Sec. 6). The others keep its model, task and loss, and say what they change.
 """
@@ -8,44 +8,53 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sih.training.config import TrainConfig
+from sih.checks import check_choice
+from sih.training.config import WORDS, TrainConfig
+from sih.training.recipes import recipe_named
+from sih.training.recipes.recipe import StagedRecipe
 
 
-def paper(**changes: Any) -> TrainConfig:
-    """The paper's: batches of 256, Adam at a constant 1e-3, standard transformer with d = 64."""
-    return TrainConfig(**changes)
+def paper(**changes: Any) -> dict[str, Any]:
+    """Sets nothing: the defaults are the paper's, d = 64, batches of 256, Adam at a constant 1e-3."""
+    return changes
 
 
-def paper_disentangled(**changes: Any) -> TrainConfig:
-    """The paper's, for the disentangled transformer."""
-    return TrainConfig(**{"model": "disentangled", **changes})
+def paper_disentangled(**changes: Any) -> dict[str, Any]:
+    """Sets the paper's defaults for the disentangled transformer."""
+    return {"model": "disentangled", **changes}
 
 
-def harmonic(**changes: Any) -> TrainConfig:
-    """Finds the circuit in minutes: harmonic initialisation, layers that keep to their parts at first, short sequences
-    before long ones, batches of 64, a high rate that falls. Model, task and loss are the paper's (docs/training.md).
+def harmonic(**changes: Any) -> dict[str, Any]:
+    """Sets what finds the circuit in minutes, with model, task and loss still the paper's (docs/training.md).
+
+    That is a harmonic start, layers that keep to their parts at first, short sequences before long ones, batches of 64,
+    a high rate that falls.
     """
-    disentangled = changes.get("model") == "disentangled"
-    steps, length = changes.get("steps", 3000 if disentangled else 3600), changes.get("length", 128)
-    first, second = (2 * steps // 5, 11 * steps // 15) if disentangled else (steps // 6, 5 * steps // 12)
-    recipe = {
-        "init": "harmonic",
-        "max_period": 8,
-        "steps": steps,
-        "batch": 64,
-        "learning_rate": 5e-2 if disentangled else 5e-3,
-        "betas": (0.9, 0.99),
-        "schedule": "cosine",
-        "warmup": min(50, steps),
-        "held": min(200 if disentangled else 400, steps // 4),
-        "shorter": tuple((until, short) for until, short in ((first, 32), (second, 64)) if until and short < length),
-        "stored": "float16" if disentangled else "float32",
-    }
-    return TrainConfig(**{**recipe, **changes})
+    kind, init = changes.get("model", WORDS["model"]), changes.get("init", "harmonic")
+    settings = dict(recipe_named("harmonic", kind).settings)
+    if not issubclass(recipe_named(init, kind), StagedRecipe):
+        del settings["frozen_steps"]
+    return {"init": init, **settings, **changes}
 
 
-PRESETS: dict[str, Callable[..., TrainConfig]] = {
+PRESETS: dict[str, Callable[..., dict[str, Any]]] = {
     "paper": paper,
     "paper-disentangled": paper_disentangled,
     "harmonic": harmonic,
 }
+"""Every preset by its name."""
+
+
+def preset_fields(name: str, **changes: Any) -> dict[str, Any]:
+    """Return the fields that a preset sets, by flat name, with some changed."""
+    check_choice("preset", name, tuple(PRESETS))
+    return PRESETS[name](**changes)
+
+
+def preset(name: str, **changes: Any) -> TrainConfig:
+    """Return a preset's configuration with some fields changed, by flat name.
+
+    >>> preset("harmonic", lags=(1, 3), steps=1200).recipe.frozen_steps
+    300
+    """
+    return TrainConfig(**preset_fields(name, **changes))

@@ -1,7 +1,7 @@
 r"""Training as in the paper (Sec. 6, "Setup"): a fresh batch at every step, cross-entropy on every next token, Adam.
 
 `TrainConfig` (`sih.training.config`) describes a run, its defaults are the paper's; `train(config)` yields its steps.
-Nothing here prints or touches a file: `sih.runs.run` keeps what is yielded.
+Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 """
 
 from __future__ import annotations
@@ -16,21 +16,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.checks import FieldError
 from sih.metrics import kl_to_truth
-from sih.models.base import Model as Model
+from sih.models import Model
 from sih.models.loss import next_token_loss
-from sih.models.standard.transformer import Transformer
 from sih.predictors import bma, maximum_likelihood
-from sih.task import Batch, sample
-from sih.training.config import TrainConfig as TrainConfig
-from sih.training.recipes.harmonic_positions import hold
-from sih.training.recipes.tied_tables import SharedWeights
+from sih.task import Batch, Task, sample
+from sih.training.config import TrainConfig
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """KL to the true law on the held-out sequences, averaged over them at every position: the model's, and there too
-    maximum likelihood's and the Bayesian model average's."""
+    """Holds KL to the true distribution at every position, averaged over the held-out sequences: that of the model, of
+    maximum likelihood and of the Bayesian model average."""
 
     model: Float[Tensor, " time"]
     ml: Float[Tensor, " time"]
@@ -53,7 +51,7 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one update did. `step` counts updates, this one included; the loss is that of its batch, before it.
+    """Says what one update did. `step` counts updates, this one included; the loss is that of its batch, before it.
 
     Step 0, before the first update, has no loss but an evaluation. `model` is the model itself, which goes on
     changing.
@@ -68,45 +66,34 @@ class Step:
 
 
 class DivergedError(ArithmeticError):
-    """The loss is no longer a finite number."""
+    """Says that the loss is no longer a finite number."""
 
 
 class Trainer:
-    """A run in progress: model, optimiser, generator, steps done. `state()` is all of it, `restore` goes back to it."""
+    """Holds a run in progress: model, optimiser, generator, steps done. `state()` is all of it, `restore` goes back."""
 
     def __init__(self, config: TrainConfig, device: torch.device | str = "cpu") -> None:
         self.config, self.device, self.step = config, check_device(device), 0
-        self.task = config.task()
-        self._tasks = {length: self.task.with_length(length) for _, length in config.shorter}
-        self._tasks[config.length] = self.task
+        self.task = config.task.build()
         self.rng = torch.Generator().manual_seed(config.seed)
-        self.shared: SharedWeights | None = None
-        if config.init == "harmonic" and config.model == "disentangled":
-            self.shared = config.build_shared(self.rng, self.device)
-            self.model: Model = self.shared.model
-        else:
-            self.model = config.build(self.rng).to(self.device)
-        self.moving = dict(self.model.named_parameters()) if self.shared is None else self.shared.tables
-        """What Adam moves, by name: the model's weights, or their tables."""
-        self.optimizer = torch.optim.Adam(self.moving.values(), lr=config.learning_rate, betas=config.betas)
-        for weight in self.moving.values():  # what Adam would make at its first step, so that step 0 has a state too
-            moments = {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
-            self.optimizer.state[weight] = {"step": torch.zeros(()), **moments}
+        self.start = config.recipe.start(config.model, self.task, self.rng, self.device)
+        self.model = self.start.model
+        self.optimizer = config.optimiser.make(self.start.moves.values())
 
     def __iter__(self) -> Iterator[Step]:
         if self.step == 0:
-            yield Step(0, None, self.config.rate(0), math.nan, self.evaluate(), self.model)
-        while self.step < self.config.steps:
+            yield Step(0, None, self.config.optimiser.rate(0), math.nan, self.evaluate(), self.model)
+        while self.step < self.config.optimiser.steps:
             yield self.advance()
 
     def advance(self) -> Step:
-        """One update, on a fresh batch."""
+        """Make one update, on a fresh batch."""
         begin, config = time.perf_counter(), self.config
-        rate = config.rate(self.step)
+        rate = config.optimiser.rate(self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        task = self._tasks[config.length_at(self.step)]
-        tokens = sample(task, config.batch, rng=self.rng).tokens.to(self.device)
+        task = self._tasks[config.recipe.length_at(self.step, self.task.length)]
+        tokens = sample(task, config.optimiser.batch, rng=self.rng).tokens.to(self.device)
         loss = next_token_loss(self.model, tokens)
         value = loss.item()
         if not math.isfinite(value):
@@ -115,35 +102,27 @@ class Trainer:
             )
         self.model.zero_grad()
         loss.backward()
-        self._prepare_gradients()
+        self.start.gradients(self.step)
         self.optimizer.step()
-        if self.shared is not None:
-            self.shared.spread()
+        self.start.write()
         self.step += 1
         speed = tokens.numel() / (time.perf_counter() - begin)
-        due = self.step % config.evaluate_every == 0 or self.step == config.steps
+        due = self.step % config.evaluation.evaluate_every == 0 or self.step == config.optimiser.steps
         return Step(self.step, value, rate, speed, self.evaluate() if due else None, self.model)
-
-    def _prepare_gradients(self) -> None:
-        """The tables' gradients, if there are tables; none for what does not move yet: its moments are 0 too, so
-        that Adam leaves it alone."""
-        config, model = self.config, self.model
-        if self.shared is not None:
-            self.shared.gather()
-            if self.step < config.held:
-                self.shared.hold()
-        elif config.init == "harmonic" and isinstance(model, Transformer):
-            if config.length_at(self.step) < config.length:
-                model.position.grad = None
-            if self.step < config.held:
-                hold(model, config.max_period)
 
     @torch.no_grad()
     def evaluate(self) -> Evaluation:
+        """Measure the model as it stands on the held-out sequences."""
         batch, ml, best = self._reference
         parts = torch.split(batch.tokens.to(self.device), 64)  # a few at a time: bounded memory
         laws = torch.cat([self.model.predict(part).cpu() for part in parts]).to(torch.float64)
         return Evaluation(kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.task.max_lag)
+
+    @cached_property
+    def _tasks(self) -> dict[int, Task]:
+        """The task by the length of its sequences."""
+        lengths = [length for _, length in self.config.recipe.length_schedule or ()]
+        return {**{length: self.task.with_length(length) for length in lengths}, self.task.length: self.task}
 
     @cached_property
     def _reference(self) -> tuple[Batch, Float[Tensor, " time"], Float[Tensor, " time"]]:
@@ -155,14 +134,9 @@ class Trainer:
         return batch, ml, best
 
     def state(self) -> dict[str, Tensor]:
-        """Model, optimiser and generator as named tensors on the CPU; with `step`, all that the future depends on."""
-        found = {"generator": self.rng.get_state(), "step": torch.tensor(self.step)}
-        found |= {f"model/{name}": weight.detach() for name, weight in self.model.named_parameters()}
-        if self.shared is not None:
-            found |= {f"table/{name}": table.detach() for name, table in self.shared.tables.items()}
-        for name, weight in self.moving.items():
-            found |= {f"adam/{moment}/{name}": value for moment, value in self.optimizer.state[weight].items()}
-        return {name: value.cpu().contiguous().clone() for name, value in found.items()}
+        """Return all that the future depends on, as named tensors on the CPU."""
+        found = {"generator": self.rng.get_state(), "step": torch.tensor(self.step), **self._moving()}
+        return {name: value.detach().cpu().contiguous().clone() for name, value in found.items()}
 
     @torch.no_grad()
     def restore(self, state: dict[str, Tensor]) -> None:
@@ -173,18 +147,21 @@ class Trainer:
                 raise ValueError(f"the state is not of this configuration: {name!r} does not fit")
         self.rng.set_state(state["generator"])
         self.step = int(state["step"])
-        kept = [("model", dict(self.model.named_parameters()))]
-        kept += [] if self.shared is None else [("table", self.shared.tables)]
-        for kind, weights in kept:
-            for name, weight in weights.items():
-                weight.copy_(state[f"{kind}/{name}"])
-        for name, weight in self.moving.items():
-            for moment, value in self.optimizer.state[weight].items():
-                value.copy_(state[f"adam/{moment}/{name}"])
+        for name, value in self._moving().items():
+            value.copy_(state[name])
+
+    def _moving(self) -> dict[str, Tensor]:
+        """What training changes, by name: the weights, the tables they are made from, the optimiser's state."""
+        weights, moves, optimiser = dict(self.model.named_parameters()), self.start.moves, self.config.optimiser.name
+        found: dict[str, Tensor] = {f"model/{name}": weight for name, weight in weights.items()}
+        found |= {f"table/{name}": table for name, table in moves.items() if name not in weights}
+        for name, weight in moves.items():
+            found |= {f"{optimiser}/{key}/{name}": value for key, value in self.optimizer.state[weight].items()}
+        return found
 
 
 def train(config: TrainConfig, device: torch.device | str = "cpu") -> Iterator[Step]:
-    """The steps of a run, one after the other; the last one's `model` is the result.
+    """Train, giving the steps one after the other; the last one's `model` is the result.
 
     >>> config = TrainConfig(lags=(1, 2), length=8, heads=(1, 1), dim=8, qk_dim=4, steps=3, batch=4, held_out=8)
     >>> [step.step for step in train(config)]
@@ -194,9 +171,11 @@ def train(config: TrainConfig, device: torch.device | str = "cpu") -> Iterator[S
 
 
 def check_device(device: torch.device | str) -> torch.device:
+    """Return a device that torch can compute on, or raise a FieldError."""
     try:
         found = torch.device(device)
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError, NotImplementedError):
-        raise ValueError(f"device is cpu, or cuda where there is one; cannot compute on {str(device)!r}") from None
+        message = f"device is cpu, or cuda where there is one; cannot compute on {str(device)!r}"
+        raise FieldError("device", message) from None
     return found

@@ -20,7 +20,7 @@ from sih.figures.drawn import make
 from sih.report.page import number
 from sih.report.statements import OURS, PAPER
 from sih.runs.run_names import named
-from sih.runs.run_store import SHIPPED, RunStore, open_run
+from sih.runs.run_store import RunStore
 
 SMALL = claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 
@@ -155,9 +155,9 @@ def test_training_stopped_by_ctrl_c_goes_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sih.runs.run_writer import Recorder
+    from sih.runs.run_writer import RunWriter
 
-    def until_step_3(self: Recorder) -> Iterator[object]:
+    def until_step_3(self: RunWriter) -> Iterator[object]:
         import signal
 
         for step in plain(self):
@@ -165,10 +165,10 @@ def test_training_stopped_by_ctrl_c_goes_on(
                 signal.raise_signal(signal.SIGINT)
             yield step
 
-    plain = Recorder.__iter__
+    plain = RunWriter.__iter__
     words = ["reproduce", "--train", "--out", str(tmp_path), "--jobs", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr(Recorder, "__iter__", until_step_3)
+        patch.setattr(RunWriter, "__iter__", until_step_3)
         assert main(words) == 130
     assert "is saved at step 3 of 6; go on with: the same command" in capsys.readouterr().err
     assert missing.seconds_left(sih.TrainConfig(**TINY), tmp_path / "runs" / "standard-1.9") > 0
@@ -176,28 +176,12 @@ def test_training_stopped_by_ctrl_c_goes_on(
     assert "going on with" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", RunStore().names())
-def test_shipped_models_are_what_their_names_say(name: str) -> None:
-    if name.startswith("disentangled"):
-        assert named(name).heads == open_run(SHIPPED / name).config.heads
-    else:
-        assert named(name) == open_run(SHIPPED / name).config
-
-
-@pytest.mark.parametrize(
-    "name", ["standard", "standard-", "standard-1.2-x", "mlp-1.2", "standard-1..2", "standard-3.1.2"]
-)
-def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"like standard-1\.2\.3|increasing"):
-        named(name)
-
-
 def test_every_figures_models_have_a_recipe() -> None:
     for experiment in experiments_table.EXPERIMENTS.values():
         for name in experiment.reads(experiment.config, RunStore()):
             if name in RunStore().names() or name.startswith("paper-"):
                 continue
-            assert named(name).lags
+            assert named(name).task.lags
 
 
 @pytest.mark.slow

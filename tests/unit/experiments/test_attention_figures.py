@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,14 @@ from sih.figures.sequence_arrows import draw_teaser
 from sih.figures.share_curves import draw_agreement
 from sih.figures.stored_cells import draw_mechanism
 from sih.runs.run_store import RunStore
-from sih.runs.run_writer import Recorder
-from sih.training.config import HELD_OUT_SEED
-from sih.training.trainer import TrainConfig
+from sih.runs.run_writer import RunWriter
+from sih.training.config import HELD_OUT_SEED, TrainConfig
 
 SMALL = TrainConfig(lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=1, batch=2, held_out=2)
 
 
 def _trained(folder: Path, config: TrainConfig) -> str:
-    for _ in Recorder(config, folder, threads=1):
+    for _ in RunWriter(config, folder, threads=1):
         pass
     return str(folder)
 
@@ -38,11 +36,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     parent = tmp_path_factory.mktemp("runs")
     configs = {
         "standard-1.2": SMALL,
-        "standard-1.2-seed1": replace(SMALL, seed=1),
-        "disentangled-1.2": replace(SMALL, model="disentangled", length=16),
-        "another-matrix": replace(SMALL, matrix_seed=1),
-        "two-layers": replace(SMALL, heads=(1, 1)),
-        "one-head": replace(SMALL, heads=(1, 1, 1)),
+        "standard-1.2-seed1": SMALL.replace(seed=1),
+        "disentangled-1.2": SMALL.replace(model="disentangled", length=16),
+        "another-matrix": SMALL.replace(matrix_seed=1),
+        "two-layers": SMALL.replace(heads=(1, 1)),
+        "one-head": SMALL.replace(heads=(1, 1, 1)),
     }
     return {name: _trained(parent / name, config) for name, config in configs.items()}
 
@@ -145,7 +143,7 @@ def test_fresh_sequences_are_others_than_those_of_training(runs: dict[str, str])
     run = sih.open_run(runs["standard-1.2"])
     fresh, trained, held_out = (
         sih.sample(run.task, 32, rng=torch.Generator().manual_seed(seed)).tokens
-        for seed in (FRESH_SEED, run.config.seed, HELD_OUT_SEED + run.config.matrix_seed)
+        for seed in (FRESH_SEED, run.config.seed, HELD_OUT_SEED + run.config.task.matrix_seed)
     )
     assert not torch.equal(fresh, trained)
     assert not torch.equal(fresh, held_out)

@@ -11,8 +11,8 @@ import sih
 from sih.construction.verification import rounding
 from sih.experiments.compared import circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import Recorder
-from sih.training.trainer import TrainConfig
+from sih.runs.run_writer import RunWriter
+from sih.training.config import TrainConfig
 
 SMALL = TrainConfig(
     lags=(1, 2), states=3, length=12, heads=(1, 1, 1), dim=8, qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1
@@ -20,7 +20,7 @@ SMALL = TrainConfig(
 
 
 def run_in(folder: Path, config: TrainConfig = SMALL) -> str:
-    for _ in Recorder(config, folder, threads=1):
+    for _ in RunWriter(config, folder, threads=1):
         pass
     return str(folder)
 
@@ -58,7 +58,7 @@ def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generato
 
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "one")
-    assert next(iter(Recorder(SMALL, tmp_path / "unfinished", threads=1))).step == 0
+    assert next(iter(RunWriter(SMALL, tmp_path / "unfinished", threads=1))).step == 0
     runs, missing = RunStore().finished([folder, "none such", str(tmp_path / "unfinished"), "standard-1.2.3"])
     assert list(runs) == ["one", "standard-1.2.3"]
     assert missing == ["none such", str(tmp_path / "unfinished")]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,20 @@ from sih.experiments import scaling
 from sih.experiments.compared import FRESH_SEED
 from sih.figures.scaling_panels import draw_scaling
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import Recorder
-from sih.training.trainer import TrainConfig
+from sih.runs.run_writer import RunWriter
+from sih.training.config import TrainConfig
 
 BASE = TrainConfig(
     lags=(1, 2, 3), states=3, length=18, heads=(1, 2), qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1
 )
 RUNS = {
     "two": BASE,
-    "three": replace(BASE, heads=(1, 3, 1)),
-    "again": replace(BASE, heads=(1, 3, 1), seed=1),
-    "wide": replace(BASE, heads=(1, 3, 1), dim=128),
-    "four": replace(BASE, heads=(1, 1, 1, 1)),
-    "heads": replace(BASE, heads=(1, 2, 1)),
-    "elsewhere": replace(BASE, matrix_seed=3),
+    "three": BASE.replace(heads=(1, 3, 1)),
+    "again": BASE.replace(heads=(1, 3, 1), seed=1),
+    "wide": BASE.replace(heads=(1, 3, 1), dim=128),
+    "four": BASE.replace(heads=(1, 1, 1, 1)),
+    "heads": BASE.replace(heads=(1, 2, 1)),
+    "elsewhere": BASE.replace(matrix_seed=3),
 }
 
 
@@ -33,7 +32,7 @@ RUNS = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name, config in RUNS.items():
-        for _ in Recorder(config, folder / name, threads=1):
+        for _ in RunWriter(config, folder / name, threads=1):
             pass
     return folder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,8 @@ from sih.experiments import trained
 from sih.experiments.compared import FRESH_SEED
 from sih.figures.kl_curves import draw_trained
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import Recorder
-from sih.training.trainer import TrainConfig
+from sih.runs.run_writer import RunWriter
+from sih.training.config import TrainConfig
 
 BASE = TrainConfig(
     lags=(1, 2, 3),
@@ -32,11 +31,11 @@ BASE = TrainConfig(
 )
 RUNS = {
     "a": BASE,
-    "b": replace(BASE, seed=1),
-    "lone": replace(BASE, heads=(1, 1, 1)),
-    "apart": replace(BASE, model="disentangled"),
-    "pair": replace(BASE, lags=(1, 3), heads=(1, 1, 1)),
-    "elsewhere": replace(BASE, matrix_seed=5),
+    "b": BASE.replace(seed=1),
+    "lone": BASE.replace(heads=(1, 1, 1)),
+    "apart": BASE.replace(model="disentangled"),
+    "pair": BASE.replace(lags=(1, 3), heads=(1, 1, 1)),
+    "elsewhere": BASE.replace(matrix_seed=5),
 }
 
 
@@ -44,7 +43,7 @@ RUNS = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name, config in RUNS.items():
-        for _ in Recorder(config, folder / name, threads=1):
+        for _ in RunWriter(config, folder / name, threads=1):
             pass
     return folder
 
@@ -125,7 +124,7 @@ def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
 
 
 def test_other_heads_are_refused(tmp_path: Path) -> None:
-    for _ in Recorder(replace(BASE, heads=(1, 2, 1)), tmp_path / "two", threads=1):
+    for _ in RunWriter(BASE.replace(heads=(1, 2, 1)), tmp_path / "two", threads=1):
         pass
     with pytest.raises(ValueError, match=r"heads \(1, 3, 1\) or one; two has \(1, 2, 1\)"):
         trained.compute(trained.TrainedConfig(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4), RunStore())

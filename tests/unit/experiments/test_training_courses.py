@@ -9,8 +9,8 @@ from support.pictures import through_file
 from sih.experiments import training_courses as recipes
 from sih.figures.course_panels import draw_courses
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import Recorder
-from sih.training.trainer import TrainConfig
+from sih.runs.run_writer import RunWriter
+from sih.training.config import TrainConfig
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_all_that_is_shipped_is_shown() -> None:
     assert data.missing == []
     for course in data.courses:
         assert course.kl[-1] == open_run(course.name).evaluations[-1]["kl"]
-        assert course.steps[-1] == open_run(course.name).config.steps
+        assert course.steps[-1] == open_run(course.name).config.optimiser.steps
         assert course.bma < course.ml
     figure = draw_courses(through_file(data))
     shown = sum(len(ax.lines) - 1 for ax in figure.axes if ax.get_visible())  # a line of ML in each
@@ -47,7 +47,7 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
     config = TrainConfig(
         lags=(1, 2), states=3, length=12, heads=(1, 2), dim=8, qk_dim=4, steps=4, batch=2, evaluate_every=2, held_out=5
     )
-    for _ in Recorder(config, tmp_path / "run", threads=1):
+    for _ in RunWriter(config, tmp_path / "run", threads=1):
         pass
     data = recipes.compute(recipes.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
     (course,) = data.courses

@@ -9,9 +9,9 @@ import pytest
 
 from sih.cli import main
 from sih.runs.run import Run
-from sih.runs.run_writer import Recorder
-from sih.runs.tensorboard import Events
-from sih.training.trainer import TrainConfig
+from sih.runs.run_writer import RunWriter
+from sih.runs.tensorboard import EventWriter
+from sih.training.config import TrainConfig
 
 WORDS = [
     "train", "--lags", "1", "2", "--states", "3", "--length", "12", "--heads", "1", "1", "--dim", "8", "--qk-dim", "4",
@@ -49,16 +49,16 @@ def test_events_say_what_the_metrics_say(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_a_run_that_goes_on_appends(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    killed = Recorder(SMALL, tmp_path, threads=1)
-    with Events(tmp_path) as events:
+    killed = RunWriter(SMALL, tmp_path, threads=1)
+    with EventWriter(tmp_path) as events:
         for step in killed:  # nothing is saved after step 3, and steps 4 and 5 are lost
             events.show(step)
             if step.step == 3:
                 killed.save()
             if step.step == 5:
                 break
-    with Events(tmp_path) as events:
-        for step in Recorder(SMALL, tmp_path, threads=1):
+    with EventWriter(tmp_path) as events:
+        for step in RunWriter(SMALL, tmp_path, threads=1):
             events.show(step)
     found = scalars(tmp_path)
     assert [step for step, _ in found["loss"]] == [1, 2, 3, 4, 5, 6]

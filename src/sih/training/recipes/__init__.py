@@ -1,1 +1,23 @@
-"""."""
+"""Recipes: how to train. A file of this folder with a subclass of `Recipe` is all that a new one takes."""
+
+import importlib
+import pkgutil
+
+from sih.checks import check_choice
+from sih.training.recipes.recipe import Recipe as Recipe
+from sih.training.recipes.recipe import Start as Start
+
+
+def all_recipes() -> list[type[Recipe]]:
+    """List the recipes that the files of this folder define."""
+    modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
+    members = [(module.__name__, member) for module in modules for member in vars(module).values()]
+    own = [member for name, member in members if isinstance(member, type) and member.__module__ == name]
+    return [member for member in own if issubclass(member, Recipe) and "name" in vars(member)]
+
+
+def recipe_named(name: str, kind: str) -> type[Recipe]:
+    """Find the recipe of this name for a kind of model."""
+    fitting = {recipe.name: recipe for recipe in all_recipes() if not recipe.kinds or kind in recipe.kinds}
+    check_choice("init", name, tuple(fitting))
+    return fitting[name]

@@ -1,36 +1,82 @@
-"""An initialisation of the standard transformer in which positions, output and tokens have coordinates of their own.
+"""Training of a standard transformer in which positions, output and tokens start with coordinates of their own.
 
-The stream's coordinates go to three parts, `parts(dim, N)`, as the blocks of the disentangled transformer do:
+The residual stream's coordinates go to three parts, `parts(dim, N)`, as the blocks of the disentangled transformer do:
 
     positions   F_i = sqrt(2) cos(2 pi m/n i), sqrt(2) sin(2 pi m/n i) for the fractions m/n <= 1/2 with n <= N
     output      a quarter of them; all that W_O reads
     tokens      E_s ~ N(0, 1) on the others
     layer 1     Q, K read tokens and V reads positions
-    the rest    uniform, as ever
+    the rest    uniform, as otherwise
 
 Where this says nothing weights are zero, and may be learned. The residue of a distance i - j modulo any n <= N is a
 bilinear form of F_i and F_j: what a tiling of the past is made of. The first layer starts as the one kind of head that
 can come to weigh the lags by P: one that compares tokens and reports where it found them; left to itself it becomes a
 copy of the previous token instead. And what the last layer does not copy, the current token included, does not count
 as output, so that the last layer has to select.
+
+While sequences are shorter than the model's length, positions stay as drawn, so that those not seen yet fit what is
+learned on the others.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import DTYPES
-from sih.models.standard.transformer import Transformer
+from sih.checks import FieldError
+from sih.models import ModelShape
+from sih.models.standard.transformer import Transformer, TransformerShape
+from sih.task import Task
+from sih.training.recipes.recipe import Recipe, StagedRecipe, Start
+
+
+@dataclass(frozen=True)
+class HarmonicPositions(StagedRecipe):
+    """Starts positions as harmonics, and lets layers keep to their parts at first."""
+
+    name: ClassVar[str] = "harmonic"
+    kinds: ClassVar[tuple[str, ...]] = ("standard",)
+    settings: ClassVar[Mapping[str, Any]] = {**StagedRecipe.settings, "steps": 3600, "learning_rate": 5e-3}
+    most_frozen: ClassVar[int] = 400
+
+    def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
+        fitted = super().fit(shape, task, steps)
+        assert isinstance(shape, TransformerShape)
+        parts(shape.dim, self.max_period)
+        return fitted
+
+    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
+        model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
+        assert isinstance(model, Transformer)
+        set_parts(model, self.max_period)
+        return HarmonicStart(self, model.to(device))
+
+
+class HarmonicStart(Start):
+    """Holds a standard model, and freezes what does not move at first."""
+
+    model: Transformer
+
+    def __init__(self, recipe: HarmonicPositions, model: Transformer) -> None:
+        super().__init__(model)
+        self.recipe = recipe
+
+    def gradients(self, step: int) -> None:
+        recipe, length = self.recipe, self.model.config.length
+        if recipe.length_at(step, length) < length:
+            self.model.position.grad = None
+        if step < (recipe.frozen_steps or 0):
+            freeze_gradients(self.model, recipe.max_period)
 
 
 def harmonics(length: int, max_period: int) -> Float[Tensor, "time harmonic"]:
-    """The positions' coordinates, with mean square 1 (n = 2 has the cosine alone, which is +-1)."""
+    """Return the positions' coordinates, with mean square 1 (n = 2 has the cosine alone, which is +-1)."""
     times = torch.arange(length, dtype=torch.float64)
     columns = []
     for n in range(2, max_period + 1):
@@ -41,44 +87,47 @@ def harmonics(length: int, max_period: int) -> Float[Tensor, "time harmonic"]:
 
 
 def parts(dim: int, max_period: int) -> tuple[slice, slice, slice]:
-    """The coordinates of positions, output and tokens."""
+    """Return the coordinates of positions, of the output and of tokens."""
     count, output = harmonics(1, max_period).shape[1], dim // 4
     if not 0 < count < dim - output:
-        raise ValueError(
-            f"max_period is at least 2 and leaves coordinates to the tokens; {max_period} takes {count} of dim={dim}"
+        raise FieldError(
+            "max_period",
+            f"max_period is at least 2 and leaves coordinates to the tokens; {max_period} takes {count} of dim={dim}",
         )
     return slice(count), slice(count, count + output), slice(count + output, dim)
 
 
 @torch.no_grad()
-def draw_harmonic(model: Transformer, max_period: int, rng: torch.Generator) -> None:
-    """Initialise the model so. Rows of F and E have length sqrt(d), as if they were standard normal."""
-    dim, fresh = model.config.dim, Transformer(**_shape(model), rng=rng)
+def set_parts(model: Transformer, max_period: int) -> None:
+    """Turn freshly drawn weights into those above. Rows of F and E have length sqrt(d), as if they were normal."""
+    dim, token, readout = model.config.dim, model.token.clone(), model.readout.clone()
     positions, output, tokens = parts(dim, max_period)
     F = harmonics(model.config.length, max_period)
-    model.load_state_dict(fresh.state_dict())
     model.position.zero_()
     model.position[:, positions] = math.sqrt(dim / F.shape[1]) * F.to(model.position.dtype)
     model.token.zero_()
-    model.token[:, tokens] = math.sqrt(dim / (dim - tokens.start)) * fresh.token[:, tokens]
-    for weight, zero in forbidden(model, max_period):
+    model.token[:, tokens] = math.sqrt(dim / (dim - tokens.start)) * token[:, tokens]
+    for weight, zero in rows_left_out(model, max_period):
         weight[..., zero, :] = 0
     model.readout.zero_()
-    model.readout[:, output] = math.sqrt(dim / (output.stop - output.start)) * fresh.readout[:, output]
+    model.readout[:, output] = math.sqrt(dim / (output.stop - output.start)) * readout[:, output]
 
 
-def forbidden(model: Transformer, max_period: int) -> list[tuple[Tensor, slice]]:
-    """Layer 1's weights, each with the rows it starts without."""
+def rows_left_out(model: Transformer, max_period: int) -> list[tuple[Tensor, slice]]:
+    """List layer 1's weights, each with the rows that start as zero."""
     positions, _, _ = parts(model.config.dim, max_period)
     first = model.each_layer()[0]
     return [(first.Q, positions), (first.K, positions), (first.V, slice(positions.stop, None))]
 
 
-def hold(model: Transformer, max_period: int) -> None:
-    """No gradient for what does not move at first: tokens, readout and layer 1 keep to the parts they start with, and
-    the layers between the first and the last stand still."""
+def freeze_gradients(model: Transformer, max_period: int) -> None:
+    """Take the gradient from what does not move at first.
+
+    Tokens, readout and layer 1 keep to the parts they start with, and the layers between the first and the last stand
+    still: their moments are 0 too, so that Adam leaves them alone.
+    """
     _, output, tokens = parts(model.config.dim, max_period)
-    for weight, rows in forbidden(model, max_period):
+    for weight, rows in rows_left_out(model, max_period):
         _grad(weight)[..., rows, :] = 0
     _grad(model.token)[:, : tokens.start] = 0
     _grad(model.readout)[:, : output.start] = 0
@@ -91,7 +140,3 @@ def hold(model: Transformer, max_period: int) -> None:
 def _grad(weight: Tensor) -> Tensor:
     assert weight.grad is not None
     return weight.grad
-
-
-def _shape(model: Transformer) -> dict[str, Any]:
-    return {**asdict(model.config), "dtype": DTYPES[model.config.dtype]}

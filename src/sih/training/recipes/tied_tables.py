@@ -1,4 +1,4 @@
-r"""The disentangled transformer's weights in coordinates that positions share.
+r"""Training of a disentangled transformer in which positions share their weights, by tables that tie them.
 
 Positions are one-hot, so that each A[i, j] is a weight of its own: what is learned of one says nothing of A[i+1, j+1].
 Here a block of weights is a sum of tables C, looked up by what places have in common (i, j positions, s a token, N the
@@ -10,72 +10,97 @@ largest period; in every block of every A^(l,h), and of W_O likewise):
 
 A table of residues modulo n spans the harmonics of period n that the standard model's positions start from
 (`sih.training.recipes.harmonic_positions`), so that a tiling of the past can be written, whatever its length: what
-is learned on short
-sequences holds on long ones. A is linear in C. The gradient in C is the transpose of that map applied to the gradient
-in A, and training moves C; model and loss are as ever, and A is all that remains of it in the end.
+is learned on short sequences holds on long ones. A is linear in C. The gradient in C is the transpose of that map
+applied to the gradient in A, and training moves C. Model and loss are unchanged, and A is all that remains in the end.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.task import Task
+from sih.training.recipes.recipe import StagedRecipe, Start
 
 SCALE = 0.05
 """The standard deviation of the tables' first entries."""
-KINDS = ("token", "position")
+COORDINATES = ("token", "position")
 
 
-class SharedWeights:
-    """A model together with its tables.
+@dataclass(frozen=True)
+class TiedTables(StagedRecipe):
+    """Moves tables that positions share instead of the weights, and only some of the tables at first."""
 
-    `tables["3/position/token"]` has those of the blocks of layer 3 between the query's positions and the key's tokens,
+    name: ClassVar[str] = "harmonic"
+    kinds: ClassVar[tuple[str, ...]] = ("disentangled",)
+    settings: ClassVar[Mapping[str, Any]] = {
+        **StagedRecipe.settings,
+        "steps": 3000,
+        "learning_rate": 5e-2,
+        "stored": "float16",
+    }
+    stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((2, 5, 32), (11, 15, 64))
+    most_frozen: ClassVar[int] = 200
+
+    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> TiedStart:
+        model = shape.build(task.num_states, task.length).to(device)
+        assert isinstance(model, DisentangledTransformer)
+        start = TiedStart(model, self.max_period, self.frozen_steps or 0)
+        start.draw(rng)
+        return start
+
+
+class TiedStart(Start):
+    """Holds a model together with the tables that its weights are made from.
+
+    `moves["3/position/token"]` has those of the blocks of layer 3 between the query's positions and the key's tokens,
     (head, path, entry, path, state); `"3/position/position"` is (head, path, path, entry), `"readout/position"`
-    (state, path, entry). Paths are `sih.models.disentangled.blocks`'s.
+    (state, path, entry). Paths are those of `sih.models.disentangled.blocks`.
     """
 
-    def __init__(self, model: DisentangledTransformer, max_period: int) -> None:
-        if max_period < 1:
-            raise ValueError(f"max_period is a whole number, at least 1; got {max_period!r}")
-        self.model = model
-        length = model.config.length
+    model: DisentangledTransformer
+
+    def __init__(self, model: DisentangledTransformer, max_period: int, frozen_steps: int = 0) -> None:
+        self.frozen_steps, length = frozen_steps, model.config.length
         self.sizes, self.last = (model.config.num_states, length), len(model.config.heads)
         times, distances = torch.arange(length), torch.arange(1 - length, length)
         self.by_position = residues(times, range(1, max_period + 1)).to(model.readout)
         near = torch.arange(-max_period, max_period + 1)
         clipped = (distances.clamp(-max_period, max_period)[:, None] == near).to(torch.float64)
         self.by_distance = torch.cat([clipped, residues(distances, range(2, max_period + 1))], dim=1).to(model.readout)
-        zeros = [self._gathered(torch.zeros_like(A)) for A in model.A]
-        self.tables: dict[str, nn.Parameter] = {}
-        for layer, parts in enumerate(zeros, 1):
-            self.tables |= {f"{layer}/{kinds}": nn.Parameter(part) for kinds, part in parts.items()}
-        parts = self._gathered_readout(torch.zeros_like(model.readout))
-        self.tables |= {f"readout/{kind}": nn.Parameter(part) for kind, part in parts.items()}
+        zeros = {str(layer): self._collected(torch.zeros_like(A)) for layer, A in enumerate(model.A, 1)}
+        zeros["readout"] = self._collected_readout(torch.zeros_like(model.readout))
+        tables = {f"{at}/{kinds}": nn.Parameter(part) for at, parts in zeros.items() for kinds, part in parts.items()}
+        super().__init__(model, tables)
 
     @torch.no_grad()
     def draw(self, rng: torch.Generator) -> None:
-        """Small random tables where `moves` is 1 and in the layers between, 0 elsewhere."""
-        for name, table in self.tables.items():
+        """Fill tables with small random numbers where `moves_at_first`, and in the layers between, 0 elsewhere."""
+        for name, table in self.moves.items():
             noise = torch.empty(table.shape, dtype=table.dtype).normal_(generator=rng).to(table.device)
-            table.copy_(SCALE * noise * (1 if self.between(name) else self.moves(name)))
-        self.spread()
+            table.copy_(SCALE * noise * (1 if self.between(name) else self.moves_at_first(name)))
+        self.write()
 
     def between(self, name: str) -> bool:
-        """Whether a table is of a layer between the first and the last."""
+        """Tell whether a table is of a layer between the first and the last."""
         layer = name.partition("/")[0]
         return layer != "readout" and 1 < int(layer) < self.last
 
-    def moves(self, name: str) -> Float[Tensor, ...]:
-        """1 where a table starts and where it moves at first, 0 elsewhere.
+    def moves_at_first(self, name: str) -> Float[Tensor, ...]:
+        """Return a table of 1 where the table of this name starts and moves at first, and of 0 elsewhere.
 
         Layer 1 compares tokens, and what it reports is where it found them, not which: no table reads a token that
         came by way of it. The readout reads what the last layer copied. The layers between stand still.
         """
-        table = self.tables[name]
+        table = self.moves[name]
         result = torch.zeros_like(table)
         layer, *kinds = name.split("/")
         if layer == "readout":
@@ -91,39 +116,45 @@ class SharedWeights:
             result += pairs[..., None] if kinds == ["position", "position"] else pairs[:, None, :, None]
         return result
 
-    def hold(self) -> None:
-        """No gradient for what does not move at first."""
-        for name, table in self.tables.items():
+    def gradients(self, step: int) -> None:
+        self.collect_gradients()
+        if step < self.frozen_steps:
+            self.freeze_gradients()
+
+    def freeze_gradients(self) -> None:
+        """Take the gradient from what does not move at first."""
+        for name, table in self.moves.items():
             assert table.grad is not None
-            table.grad *= self.moves(name)
+            table.grad *= self.moves_at_first(name)
 
     @torch.no_grad()
-    def spread(self) -> None:
+    def write(self) -> None:
         """Write the model's weights: A and W_O from C."""
         for layer, A in enumerate(self.model.A, 1):
             tt, tp, pt, pp = self._blocks(A)
-            table = {kinds: self.tables[f"{layer}/{'/'.join(kinds)}"] for kinds in itertools.product(KINDS, KINDS)}
+            pairs = itertools.product(COORDINATES, COORDINATES)
+            table = {pair: self.moves[f"{layer}/{'/'.join(pair)}"] for pair in pairs}
             tt.copy_(table["token", "token"])
             tp.copy_(table["token", "position"] @ self.by_position.T)
             pt.copy_(torch.einsum("hpcqs,ic->hpiqs", table["position", "token"], self.by_position))
             by_distance = table["position", "position"] @ self.by_distance.T
             pp.copy_(toeplitz(by_distance).transpose(2, 3))
         token, position = self._readout_blocks(self.model.readout)
-        token.copy_(self.tables["readout/token"])
-        position.copy_(self.tables["readout/position"] @ self.by_position.T)
+        token.copy_(self.moves["readout/token"])
+        position.copy_(self.moves["readout/position"] @ self.by_position.T)
 
     @torch.no_grad()
-    def gather(self) -> None:
-        """The gradient of the tables, from that of the model's weights."""
+    def collect_gradients(self) -> None:
+        """Make the gradient of the tables from that of the model's weights."""
         for layer, A in enumerate(self.model.A, 1):
             assert A.grad is not None
-            for kinds, grad in self._gathered(A.grad).items():
-                self.tables[f"{layer}/{kinds}"].grad = grad
+            for kinds, grad in self._collected(A.grad).items():
+                self.moves[f"{layer}/{kinds}"].grad = grad
         assert self.model.readout.grad is not None
-        for kind, grad in self._gathered_readout(self.model.readout.grad).items():
-            self.tables[f"readout/{kind}"].grad = grad
+        for kind, grad in self._collected_readout(self.model.readout.grad).items():
+            self.moves[f"readout/{kind}"].grad = grad
 
-    def _gathered(self, A: Float[Tensor, "head dim dim"]) -> dict[str, Tensor]:
+    def _collected(self, A: Float[Tensor, "head dim dim"]) -> dict[str, Tensor]:
         tt, tp, pt, pp = self._blocks(A)
         return {
             "token/token": tt.clone(),
@@ -132,12 +163,12 @@ class SharedWeights:
             "position/position": diagonal_sums(pp.transpose(2, 3)) @ self.by_distance,
         }
 
-    def _gathered_readout(self, readout: Float[Tensor, "state dim"]) -> dict[str, Tensor]:
+    def _collected_readout(self, readout: Float[Tensor, "state dim"]) -> dict[str, Tensor]:
         token, position = self._readout_blocks(readout)
         return {"token": token.clone(), "position": position @ self.by_position}
 
     def _blocks(self, A: Float[Tensor, "head dim dim"]) -> list[Float[Tensor, "head path _ path _"]]:
-        """The parts of A by kind of query and key coordinate: token/token, token/position, ..."""
+        """Split A by kind of query and key coordinate: token/token, token/position, ..."""
         width = sum(self.sizes)
         split = A.detach().view(A.shape[0], A.shape[1] // width, width, -1, width)
         return [block for rows in split.split(self.sizes, 2) for block in rows.split(self.sizes, 4)]
@@ -148,20 +179,20 @@ class SharedWeights:
 
 
 def residues(numbers: Int[Tensor, " number"], periods: range) -> Float[Tensor, "number entry"]:
-    """1 where a number has a residue, for each residue of each period."""
+    """Mark with 1 the residue of each number, for each period."""
     columns = [numbers % n == r for n in periods for r in range(n)]
     empty = torch.zeros(len(numbers), 0, dtype=torch.float64)
     return torch.stack(columns, dim=1).to(torch.float64) if columns else empty
 
 
 def toeplitz(values: Float[Tensor, "*blocks distance"]) -> Float[Tensor, "*blocks time time"]:
-    """The matrices whose entry i, j is the value at distance i - j, the values being those of 1 - T .. T - 1."""
+    """Make matrices whose entry i, j is the value at distance i - j, the values being those of 1 - T .. T - 1."""
     time = (values.shape[-1] + 1) // 2
     return values.flip(-1).unfold(-1, time, 1).flip(-2)  # row i is the window of the flipped values at T - 1 - i
 
 
 def diagonal_sums(matrices: Float[Tensor, "*blocks time time"]) -> Float[Tensor, "*blocks distance"]:
-    """The sums over i - j = 1 - T .. T - 1: the transpose of `toeplitz`."""
+    """Sum a matrix over i - j = 1 - T .. T - 1: the transpose of `toeplitz`."""
     time = matrices.shape[-1]
     # With rows reversed and T zeros behind each, a row of 2T - 1 of the same numbers starts one further to the right.
     padded = nn.functional.pad(matrices.flip(-1), (0, time)).flatten(-2)
@@ -170,5 +201,5 @@ def diagonal_sums(matrices: Float[Tensor, "*blocks time time"]) -> Float[Tensor,
 
 
 def _readable(path: str, kind: str) -> bool:
-    """Whether a block may be read at first: not a token that came by way of layer 1."""
+    """Tell whether a block may be read at first: any but a token that came by way of layer 1."""
     return kind == "position" or not any(step.startswith("1.") for step in path.split("/"))

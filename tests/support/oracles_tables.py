@@ -1,4 +1,4 @@
-"""Weights from the tables that positions share, entry by entry."""
+"""Weights from tied tables, entry by entry."""
 
 from __future__ import annotations
 

@@ -1,0 +1,115 @@
+"""What a recipe is: how a model's weights start, what the optimiser moves, and what stands still at first."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from sih.checks import FieldError, check_sizes
+from sih.models import Model, ModelShape
+from sih.task import Task
+
+
+class Start:
+    """Holds a model before its first step. It is all that the trainer sees of a recipe.
+
+    `moves` is what the optimiser changes, by name: the model's weights, unless a recipe has tables to make them from.
+    """
+
+    def __init__(self, model: Model, moves: dict[str, nn.Parameter] | None = None) -> None:
+        self.model = model
+        self.moves = dict(model.named_parameters()) if moves is None else moves
+
+    def gradients(self, step: int) -> None:
+        """Make the gradients of `moves` from those of the weights, for the update that follows `step` others."""
+
+    def write(self) -> None:
+        """Make the weights from what has moved."""
+
+
+@dataclass(frozen=True)
+class Recipe(ABC):
+    """Says how to train: a subclass in a file of this folder can be chosen by its name.
+
+    Fields that may be None are then filled in from the number of steps and the length of a sequence.
+    """
+
+    name: ClassVar[str]
+    """The word for it, in flags and in configurations on disk."""
+    kinds: ClassVar[tuple[str, ...]] = ()
+    """The kinds of model that it fits, () for any."""
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """Fields of a configuration that go well with it, by flat name: what the preset of its name sets."""
+    stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((1, 6, 32), (5, 12, 64))
+    """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
+
+    length_schedule: tuple[tuple[int, int], ...] | None = ()
+    """pairs of a step and a length: shorter sequences until that step (None: 32, then 64 tokens)."""
+
+    @abstractmethod
+    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
+        """Make the model before its first step, drawn from `rng`."""
+
+    def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
+        """Return the recipe with nothing left None, or raise a FieldError where it does not fit the rest."""
+        if self.kinds and shape.kind not in self.kinds:
+            raise FieldError("init", f"the recipe {self.name} is for {', '.join(self.kinds)}; got {shape.kind}")
+        schedule = self.length_schedule
+        if schedule is None:
+            stages = [(a * steps // b, length) for a, b, length in self.stages if task.max_lag < length < task.length]
+            schedule = tuple((until, length) for until, length in stages if until)
+        untils = [0, *(until for until, _ in schedule)]
+        rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= steps
+        if not rising or any(not task.max_lag < length < task.length for _, length in schedule):
+            raise FieldError(
+                "length_schedule",
+                f"length_schedule is pairs of a step (rising, at most {steps}) and a length ({task.max_lag + 1} to "
+                f"{task.length - 1}) until then, e.g. (1000, 32); got {schedule!r}",
+            )
+        return dataclasses.replace(self, length_schedule=schedule)
+
+    def length_at(self, step: int, length: int) -> int:
+        """Return the number of tokens in the sequences of the update that follows `step` others."""
+        return next((short for until, short in self.length_schedule or () if step < until), length)
+
+
+@dataclass(frozen=True)
+class StagedRecipe(Recipe):
+    """Says how to train where layers have parts to keep to for a while, and positions have periods in common."""
+
+    settings: ClassVar[Mapping[str, Any]] = {
+        "batch": 64,
+        "betas": (0.9, 0.99),
+        "schedule": "cosine",
+        "warmup": None,
+        "frozen_steps": None,
+        "length_schedule": None,
+    }
+    most_frozen: ClassVar[int]
+    """The most steps that `frozen_steps=None` stands for; it is a quarter of all if that is less."""
+
+    max_period: int = 8
+    """the largest period that positions have in common."""
+    frozen_steps: int | None = 0
+    """steps during which layer 1 and the readout keep to their parts, and the layers between stand still (None: some
+    hundred, or a quarter of all)."""
+
+    def __post_init__(self) -> None:
+        check_sizes(max_period=self.max_period)
+
+    def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
+        fitted = super().fit(shape, task, steps)
+        assert isinstance(fitted, StagedRecipe)
+        frozen = min(self.most_frozen, steps // 4) if self.frozen_steps is None else self.frozen_steps
+        layers = len(dataclasses.asdict(shape)["heads"])
+        if not 0 <= frozen <= steps or (frozen and layers < 2):
+            message = f"frozen_steps is a number of steps, 0 to {steps}, of two layers or more; got {frozen!r}"
+            raise FieldError("frozen_steps", message)
+        return dataclasses.replace(fitted, frozen_steps=frozen)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.small_runs import SHORT, WORDS, make
+
+from sih.cli import main
+from sih.cli.train_command import command_of
+from sih.runs.run import list_runs
+from sih.runs.run_names import run_name
+from sih.runs.run_store import open_run
+from sih.training.presets import preset
+
+
+def test_the_command_trains_lists_shows_and_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main([*WORDS, "runs/a"]) == 0
+    assert "maximum likelihood's" in capsys.readouterr().out
+    written = (tmp_path / "runs/a/weights.safetensors").read_bytes()
+    assert main([*WORDS, "runs/a"]) == 0
+    assert "finished already" in capsys.readouterr().out
+    make(tmp_path / "library")
+    assert (tmp_path / "library/weights.safetensors").read_bytes() == written
+    assert main(WORDS[:-1]) == 0  # no --out: a name made from the content
+    capsys.readouterr()
+    assert [run.name for run in list_runs("runs")] == ["a", run_name(SHORT)]
+    assert main(["runs"]) == 0
+    assert run_name(SHORT)[:20] in capsys.readouterr().out
+    assert main(["runs", "show", "runs/a", "--out", "figure"]) == 0
+    assert (tmp_path / "figure.png").exists()
+    assert main(["runs", "rm", "runs/a"]) == 2
+    assert "needs a yes" in capsys.readouterr().err
+    assert (tmp_path / "runs/a").exists()
+    assert main(["runs", "rm", "runs/a", "--yes"]) == 0
+    assert not (tmp_path / "runs/a").exists()
+
+
+def test_the_command_of_a_configuration_makes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = SHORT.replace(
+        init="harmonic", max_period=3, held=2, shorter=((2, 5), (4, 6)), betas=(0.9, 0.99), steps=5, seed=7
+    )
+    words = command_of(config).split()[1:]
+    assert main([*words, "--threads", "1", "--out", str(tmp_path / "run")]) == 0
+    assert open_run(tmp_path / "run").config == config
+
+
+def test_a_matrix_from_a_file_is_in_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "P.csv").write_text("0.9,0.1\n0.4,0.6\n")
+    words = [*WORDS, str(tmp_path / "run"), "--matrix", str(tmp_path / "P.csv")]
+    assert main(words) == 2  # three states were asked for
+    assert "--states 3 does not fit" in capsys.readouterr().err
+    assert main([word for word in words if word not in ("--states", "3")]) == 0
+    config = json.loads((tmp_path / "run/config.json").read_bytes())
+    assert (config["task"]["states"], config["task"]["matrix"]) == (2, [[0.9, 0.1], [0.4, 0.6]])
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_before_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main([*WORDS, str(tmp_path / "file" / "run")]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "cannot write to" in err
+
+
+def test_a_device_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, str(tmp_path / "run"), "--device", "abacus"]) == 2
+    assert "cannot compute on 'abacus'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_preset_is_filled_in_from_what_the_flags_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*WORDS[1:-1], "--dim", "30", "--lag-prior", "0.25", "0.75"]
+    assert main(["train", "--preset", "harmonic", *words, "--out", str(tmp_path / "run")]) == 0
+    changes = {**SHORT.unusual(), "dim": 30, "lag_prior": (0.25, 0.75)}
+    assert open_run(tmp_path / "run").config == preset("harmonic", **changes)
+    assert open_run(tmp_path / "run").config.flat()["frozen_steps"] == 6
+
+
+def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A disentangled model has no width: what once was ignored without a word still does no harm."""
+    words = [*WORDS[:-1], "--model", "disentangled", "--init=harmonic", "--held=2", "--shorter", "3", "5", "9", "7"]
+    assert main([*words, "--mlp-dim=3", "--out", str(tmp_path / "run")]) == 0
+    err = capsys.readouterr().err
+    assert "--dim means nothing to disentangled, harmonic" in err
+    assert "--mlp-dim means nothing to disentangled, harmonic" in err
+    changes = {"frozen_steps": 2, "length_schedule": ((3, 5), (9, 7))}
+    assert open_run(tmp_path / "run").config == SHORT.replace(model="disentangled", init="harmonic", **changes)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--steps", "0"], "steps must be a whole number, at least 1; got 0"),
+        (["--steps", "x"], "x"),
+        (["--model", "mamba"], "model must be one of standard, disentangled; got 'mamba'"),
+        (["--init", "magic"], "init must be one of harmonic, normal, uniform; got 'magic'"),
+        (["--preset", "papr"], "preset must be one of paper, paper-disentangled, harmonic; got 'papr'"),
+        (["--lags", "3", "1"], "lags must be distinct, positive and increasing"),
+        (["--heads", "0"], "heads is the number of heads of each layer"),
+        (["--held-out", "-1"], "held_out must be a whole number"),
+        (["--warmup", "99"], "warmup is a number of steps, 0 to 24; got 99"),
+        (["--stored", "int8"], "stored must be one of float32, float16; got 'int8'"),
+        (["--colour", "red"], "--colour"),
+        (["--matrix", "none.csv"], "none.csv"),
+        (["--model"], "--model"),
+    ],
+)
+def test_bad_flags_are_an_error_of_one_line(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*WORDS, str(tmp_path / "run"), *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_help_has_an_example_and_every_fields_own_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--model", "disentangled", "--preset", "harmonic", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Example: sih train" in out
+    for words in ("tokens in a sequence", "number of heads of each layer", "the largest period", "held-out sequences"):
+        assert words in out
+    assert "--dim" not in out

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from support.small_runs import SHORT
+
+from sih.runs.run_names import named, run_name
+from sih.runs.run_store import SHIPPED, RunStore, open_run
+from sih.training.config_file import from_json, to_json
+
+
+def test_a_name_says_the_content() -> None:
+    assert run_name(SHORT).startswith("standard-1.2-heads-1.2-")
+    assert run_name(SHORT) == run_name(from_json(to_json(SHORT)))
+    assert run_name(SHORT) != run_name(SHORT.replace(seed=1))
+
+
+@pytest.mark.parametrize("name", RunStore().names())
+def test_shipped_models_are_what_their_names_say(name: str) -> None:
+    if name.startswith("disentangled"):
+        assert named(name).heads == open_run(SHIPPED / name).config.heads
+    else:
+        assert named(name) == open_run(SHIPPED / name).config
+
+
+@pytest.mark.parametrize(
+    "name", ["standard", "standard-", "standard-1.2-x", "mlp-1.2", "standard-1..2", "standard-3.1.2"]
+)
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"like standard-1\.2\.3|increasing"):
+        named(name)
+
+
+def test_a_name_may_ask_for_a_length() -> None:
+    config = named("paper-1.3.4-length64")
+    assert (config.task.lags, config.task.length, config.heads, config.recipe.name) == (
+        (1, 3, 4),
+        64,
+        (1, 4, 1),
+        "uniform",
+    )
+    config = named("disentangled-1.3-1.1.1-length40-seed2")
+    assert (config.task.length, config.seed, config.recipe.length_schedule) == (40, 2, ((1200, 32),))
+    assert named("standard-1.2.3-dim32-length64").flat()["dim"] == 32

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from support.small_runs import SHORT, WORDS, make
+
+from sih.cli import main
+from sih.models.kernels.threads import limited_threads
+from sih.runs.run import Run
+from sih.runs.run_store import open_run
+from sih.runs.run_writer import RunWriter
+from sih.training.config import TrainConfig
+from sih.training.config_file import to_version_1
+from sih.training.trainer import DivergedError, Trainer
+
+TABLES = SHORT.replace(
+    model="disentangled", init="harmonic", max_period=3, held=6, shorter=((10, 8),), stored="float16"
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "stop"), [*((SHORT, stop) for stop in (0, 1, 8, 13, 23)), *((TABLES, stop) for stop in (0, 5, 17))]
+)
+def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(
+    config: TrainConfig, stop: int, tmp_path: Path
+) -> None:
+    make(tmp_path / "whole", config)
+    make(tmp_path / "stopped", config, stop_after=stop)
+    assert not Run(tmp_path / "stopped").finished
+    assert open_run(tmp_path / "stopped").model.config == Trainer(config).model.config
+    with open(tmp_path / "stopped" / "metrics.jsonl", "ab") as file:
+        file.write(b'{"step": 23, "lo')  # what a killed process wrote after the checkpoint
+    (tmp_path / "stopped" / ".weights.safetensors.x.part").write_bytes(b"half")
+    make(tmp_path / "stopped", config)
+    for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert len(list((tmp_path / "stopped").iterdir())) == 4
+
+
+def test_stopped_before_the_first_checkpoint(tmp_path: Path) -> None:
+    RunWriter(SHORT, tmp_path / "run", threads=1)  # writes the configuration and is gone
+    make(tmp_path / "run")
+    assert Run(tmp_path / "run").finished
+
+
+def test_the_number_of_threads_of_a_run_is_kept_and_put_back(tmp_path: Path) -> None:
+    make(tmp_path / "run", stop_after=3)
+    with limited_threads(2):
+        again = RunWriter(SHORT, tmp_path / "run", threads=2)
+        assert again.environment["threads"] == 1
+        assert {torch.get_num_threads() for _ in again} == {1}
+        assert torch.get_num_threads() == 2
+
+
+UNFINISHED = Path(__file__).parents[2] / "golden" / "unfinished_runs"
+
+
+@pytest.mark.parametrize("name", ["standard", "disentangled"])
+def test_a_run_begun_in_the_form_of_before_goes_on(name: str, tmp_path: Path) -> None:
+    """Its first steps were made elsewhere, perhaps with other last digits; on the same kind of machine, the same."""
+    shutil.copytree(UNFINISHED / name, tmp_path / "old")
+    begun = Run(tmp_path / "old")
+    assert (begun.config.recipe.name, begun.metrics[-1]["step"]) == ("harmonic", 10)
+    make(tmp_path / "old", begun.config)
+    make(tmp_path / "new", begun.config)
+    ours, theirs = Run(tmp_path / "new"), Run(tmp_path / "old")
+    assert theirs.finished
+    assert (tmp_path / "old" / "config.json").read_bytes() == (UNFINISHED / name / "config.json").read_bytes()
+    for weight, other in zip(ours.model.parameters(), theirs.model.parameters(), strict=True):
+        torch.testing.assert_close(weight, other, rtol=1e-3, atol=1e-4)
+    for line, other_line in zip(ours.metrics, Run(tmp_path / "old").metrics, strict=True):
+        assert line["step"] == other_line["step"]
+        if "loss" in line:
+            assert line["loss"] == pytest.approx(other_line["loss"], rel=1e-3)
+    kind = ("torch", "processor", "attention")
+    if [ours.environment[key] for key in kind] == [begun.environment[key] for key in kind]:
+        for file in ("metrics.jsonl", "weights.safetensors"):
+            assert (tmp_path / "old" / file).read_bytes() == (tmp_path / "new" / file).read_bytes()
+
+
+@pytest.mark.parametrize("config", [SHORT, TABLES])
+def test_a_configuration_in_the_form_of_before_changes_no_byte(config: TrainConfig, tmp_path: Path) -> None:
+    make(tmp_path / "new", config)
+    make(tmp_path / "old", config, stop_after=9)
+    (tmp_path / "old" / "config.json").write_text(json.dumps(to_version_1(config)))
+    make(tmp_path / "old", config)
+    for file in ("metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "old" / file).read_bytes() == (tmp_path / "new" / file).read_bytes()
+
+
+def test_another_runs_folder_and_foreign_folders_are_left_alone(tmp_path: Path) -> None:
+    make(tmp_path / "run", stop_after=2)
+    with pytest.raises(ValueError, match="another run: seed is 0 there and 1 here"):
+        RunWriter(SHORT.replace(seed=1), tmp_path / "run")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years")
+    with pytest.raises(ValueError, match="not empty and holds no run"):
+        RunWriter(SHORT, tmp_path / "mine")
+    with pytest.raises(ValueError, match="not empty and holds no run"):
+        RunWriter(SHORT, tmp_path / "mine" / "thesis.txt")
+    with pytest.raises(ValueError, match="no run 'nowhere'"):
+        open_run("nowhere")
+    with pytest.raises(ValueError, match=r"has no config\.json"):
+        open_run(tmp_path / "mine")
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
+    first = iter(RunWriter(SHORT, tmp_path / "run", threads=1))
+    next(first)
+    with pytest.raises(ValueError, match="being trained by another process"):
+        next(iter(RunWriter(SHORT, tmp_path / "run", threads=1)))
+    assert sum(1 for _ in first) == 24
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    make(tmp_path / "run", stop_after=9)
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is damaged"):
+        make(tmp_path / "run")
+    path.write_bytes(whole)
+    (tmp_path / "run" / "metrics.jsonl").write_text("")
+    with pytest.raises(ValueError, match="shorter than when the checkpoint was made"):
+        make(tmp_path / "run")
+    (tmp_path / "run" / "config.json").write_text("[]")
+    with pytest.raises(ValueError, match="no run's configuration"):
+        open_run(tmp_path / "run")
+
+
+def test_divergence_keeps_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = make(tmp_path / "run", stop_after=5)
+    again = RunWriter(SHORT, tmp_path / "run", threads=1)
+    steps = iter(again)
+    next(steps)
+    good = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
+    again.trainer.model.get_parameter("readout").data.fill_(math.nan)
+    with pytest.raises(DivergedError):
+        next(steps)
+    assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
+    assert writer.trainer.step == 5
+    code = main([*WORDS, str(tmp_path / "wild"), "--learning-rate", "1e30"])
+    err = capsys.readouterr().err
+    assert (code, err.count("\n")) == (1, 1)
+    assert "the loss became" in err
+    assert (tmp_path / "wild" / "checkpoint.safetensors").exists()
+
+
+def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
+    """The largest file the process may write stands in for the disk."""
+    make(tmp_path / "run", stop_after=5)
+    good = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
+    limited = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)); "
+        "from sih.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-B", "-c", limited, *WORDS, str(tmp_path / "run")]
+    found = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ), timeout=120, check=False)
+    assert found.returncode == 2
+    assert "cannot write to" in found.stderr
+    assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
+    make(tmp_path / "run")
+    assert Run(tmp_path / "run").finished

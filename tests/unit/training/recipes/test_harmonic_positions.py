@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from support.small_configs import small
+
+from sih.training.recipes.harmonic_positions import harmonics
+from sih.training.trainer import Trainer
+
+
+def test_shorter_sequences_come_first_and_leave_harmonic_positions_alone() -> None:
+    config = small(init="harmonic", max_period=4, dim=12, shorter=((2, 4), (4, 6)))
+    trainer = Trainer(config)
+    before = trainer.state()["model/position"]
+    for _ in range(4):
+        assert trainer.advance().loss is not None
+    assert torch.equal(trainer.state()["model/position"], before)
+    trainer.advance()
+    assert not torch.equal(trainer.state()["model/position"], before)
+
+
+def test_harmonics_know_residues() -> None:
+    """1[i - j = 0 mod n] - 1/n is a bilinear form of the rows: its projection on such forms is itself."""
+    F = harmonics(30, 5)
+    assert F.square().sum(dim=1).tolist() == pytest.approx([9.0] * 30)
+    i = torch.arange(30)
+    inverse = torch.linalg.pinv(F)
+    for n in (2, 3, 4, 5):
+        wanted = ((i[:, None] - i) % n == 0).double() - 1 / n
+        assert (F @ (inverse @ wanted @ inverse.T) @ F.T - wanted).abs().max() < 1e-9
+    wanted = ((i[:, None] - i) % 7 == 0).double()
+    assert (F @ (inverse @ wanted @ inverse.T) @ F.T - wanted).abs().max() > 0.1
+
+
+def test_while_frozen_each_layer_keeps_to_its_part() -> None:
+    config = small(init="harmonic", max_period=4, heads=(1, 2, 1), frozen_steps=3, dim=12)  # 5 + 3 + 4 coordinates
+    trainer = Trainer(config)
+    begin = trainer.state()
+    assert begin["model/token"][:, :8].abs().max() == 0
+    assert begin["model/position"][:, 5:].abs().max() == 0
+    assert begin["model/position"].norm(dim=1).tolist() == pytest.approx([math.sqrt(12)] * 12, rel=1e-5)
+    for _ in range(3):
+        trainer.advance()
+    frozen = trainer.state()
+    assert frozen["model/token"][:, :8].abs().max() == 0
+    for outside in (slice(5), slice(8, 12)):
+        assert frozen["model/readout"][:, outside].abs().max() == 0
+    for name in ("Q", "K"):
+        assert frozen[f"model/layers.0.{name}"][:, :5].abs().max() == 0
+        assert (frozen[f"model/layers.0.{name}"] != begin[f"model/layers.0.{name}"]).any()
+    assert frozen["model/layers.0.V"][:, 5:].abs().max() == 0
+    for name in ("Q", "K", "V"):
+        assert torch.equal(frozen[f"model/layers.1.{name}"], begin[f"model/layers.1.{name}"])
+        assert not torch.equal(frozen[f"model/layers.2.{name}"], begin[f"model/layers.2.{name}"])
+    trainer.advance()
+    free = trainer.state()
+    assert free["model/layers.0.V"][:, 5:].abs().max() > 0
+    assert not torch.equal(free["model/layers.1.Q"], begin["model/layers.1.Q"])

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sih.models.standard.transformer import TransformerShape
+from sih.training.optimiser import Adam
+from sih.training.presets import PRESETS, preset
+from sih.training.recipes.recipe import StagedRecipe
+
+
+def test_the_defaults_are_the_papers() -> None:
+    config = preset("paper")
+    assert (config.task.length, config.task.states) == (128, 5)
+    assert config.optimiser == Adam(10_000, 256, 1e-3, "constant", 0, (0.9, 0.999))
+    assert config.model == TransformerShape(heads=(1, 3, 1), dim=64, qk_dim=32)
+    assert preset("paper-disentangled").model.build(5, 128).config.temperature == math.sqrt(32)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_takes_what_it_is_given(name: str) -> None:
+    config = preset(name, lags=(1, 3), steps=17, seed=5)
+    assert (config.task.lags, config.optimiser.steps, config.seed) == ((1, 3), 17, 5)
+
+
+def test_an_unknown_preset_is_answered_with_the_names() -> None:
+    with pytest.raises(ValueError, match="preset must be one of paper, paper-disentangled, harmonic; got 'papr'"):
+        preset("papr")
+
+
+def test_the_harmonic_recipe_fits_either_model() -> None:
+    for model in ("standard", "disentangled"):
+        config = preset("harmonic", model=model)
+        recipe = config.recipe
+        assert isinstance(recipe, StagedRecipe)
+        assert (config.model.kind, recipe.name, config.task.length) == (model, "harmonic", 128)
+        (first, short), (second, longer) = recipe.length_schedule or ()
+        assert (short, longer) == (32, 64)
+        assert 0 < (recipe.frozen_steps or 0) < first < second < config.optimiser.steps
+        assert preset("harmonic", model=model, length=32, steps=3).recipe.length_schedule == ()
+
+
+def test_a_preset_without_its_recipe_keeps_the_rest() -> None:
+    config = preset("harmonic", init="uniform")
+    assert config.recipe.name == "uniform"
+    assert config.recipe.length_schedule == preset("harmonic").recipe.length_schedule
+    assert config.optimiser == preset("harmonic").optimiser
