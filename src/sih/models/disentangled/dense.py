@@ -111,6 +111,27 @@ class DisentangledTransformer(Model):
                 with torch.no_grad():
                     weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
 
+    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+        batch, time = tokens.shape
+        token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[tokens]
+        position = torch.eye(time, self.config.length, dtype=token.dtype, device=tokens.device)
+        h = torch.cat([site("token", token), site("position", position.expand(batch, -1, -1))], dim=-1)
+        h = site("0/stream", h)
+        for layer, A in enumerate(self.A, 1):
+            outputs = [self._head(f"{layer}.{head}", A[head - 1], h, site) for head in range(1, len(A) + 1)]
+            h = site(f"{layer}/stream", torch.cat([h, *outputs], dim=-1))
+        return site("output", h @ self.readout.T)
+
+    def _head(
+        self, name: str, A: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], site: Site
+    ) -> Float[Tensor, "batch time dim"]:
+        scores = site(f"{name}/scores", mask_later(h @ A @ h.mT))
+        attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
+        output = site(f"{name}/output", attention @ h)
+        layer, _ = parse_head(name, self.config.heads)
+        stream = self.stream(layer)
+        return site.parts(f"{name}/output", output, {f"{name}/{block}": stream[block] for block in stream.names})
+
     def stream(self, layer: int) -> ResidualStream:
         """Name the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
         return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
@@ -167,24 +188,3 @@ class DisentangledTransformer(Model):
 
     def _structured(self, tokens: Int[Tensor, "batch time"]) -> tuple[Tensor, list[list[structured.HeadAttention]]]:
         return structured.forward(tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature)
-
-    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
-        batch, time = tokens.shape
-        token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[tokens]
-        position = torch.eye(time, self.config.length, dtype=token.dtype, device=tokens.device)
-        h = torch.cat([site("token", token), site("position", position.expand(batch, -1, -1))], dim=-1)
-        h = site("0/stream", h)
-        for layer, A in enumerate(self.A, 1):
-            outputs = [self._head(f"{layer}.{head}", A[head - 1], h, site) for head in range(1, len(A) + 1)]
-            h = site(f"{layer}/stream", torch.cat([h, *outputs], dim=-1))
-        return site("output", h @ self.readout.T)
-
-    def _head(
-        self, name: str, A: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], site: Site
-    ) -> Float[Tensor, "batch time dim"]:
-        scores = site(f"{name}/scores", mask_later(h @ A @ h.mT))
-        attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
-        output = site(f"{name}/output", attention @ h)
-        layer, _ = parse_head(name, self.config.heads)
-        stream = self.stream(layer)
-        return site.parts(f"{name}/output", output, {f"{name}/{block}": stream[block] for block in stream.names})

@@ -137,17 +137,6 @@ class Transformer(Model):
                 draw.uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=rng)
             weight.copy_(draw)
 
-    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
-        layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
-        return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation)
-
-    def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
-        written = (name for name in trace.names if name.endswith(("/output", "/mlp")))
-        return {name: trace[name] @ self.readout.T for name in ("token", "position", *written)}
-
-    def each_layer(self) -> list[Layer]:
-        return [layer for layer in self.layers if isinstance(layer, Layer)]
-
     def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
         position = self.position[:time].expand(batch, -1, -1)
@@ -164,6 +153,17 @@ class Transformer(Model):
                 h = h + site(f"{number}/mlp", layer.mlp(h, self.config.activation))
             h = site(f"{number}/stream", h)
         return site("output", h @ self.readout.T)
+
+    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+        layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
+        return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation)
+
+    def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
+        written = (name for name in trace.names if name.endswith(("/output", "/mlp")))
+        return {name: trace[name] @ self.readout.T for name in ("token", "position", *written)}
+
+    def each_layer(self) -> list[Layer]:
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
 
 
 def _check_widths(dim: int, qk_dim: int, mlp_dim: int | None) -> None:
