@@ -24,12 +24,14 @@ class FieldError(ValueError):
 
 
 def check_sizes(**sizes: int) -> None:
+    """Raise a FieldError unless every size, by its name, is a whole number of at least 1."""
     for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise FieldError(name, f"{name} must be a whole number, at least 1; got {value!r}")
 
 
 def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
+    """Give the numbers of heads of each layer as a tuple, or raise a FieldError."""
     wanted = "heads is the number of heads of each layer, e.g. (1, 3, 1)"
     try:
         given = tuple(heads)
@@ -41,6 +43,7 @@ def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_temperature(temperature: float) -> float:
+    """Give the temperature as a float if it is positive and finite, or raise a FieldError."""
     if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
         raise FieldError(
             "temperature", f"temperature divides the scores and must be positive and finite; got {temperature!r}"
@@ -49,11 +52,13 @@ def check_temperature(temperature: float) -> float:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise a FieldError for the field `name` unless the value is one of the choices."""
     if value not in choices:
         raise FieldError(name, f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
 def dtype_name(dtype: torch.dtype) -> str:
+    """Give the name of a type of numbers that models may have, or raise a FieldError."""
     for name, known in DTYPES.items():
         if known == dtype:
             return name
@@ -61,6 +66,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
+    """Raise a FieldError unless the tokens are what a model of these sizes takes."""
     if tokens.ndim != 2 or tokens.dtype != torch.int64 or not 1 <= tokens.shape[1] <= length:
         raise FieldError(
             "tokens",

@@ -201,7 +201,7 @@ def random_near_periodic(
 
 
 class RandomMatrix(Protocol):
-    """A function that draws a transition matrix."""
+    """Draws a transition matrix."""
 
     __name__: str
 

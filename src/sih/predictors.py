@@ -153,7 +153,7 @@ def _leaders(score: Float[Tensor, "batch time hypothesis"]) -> Bool[Tensor, "bat
 
 
 def _context_ids(tokens: Int[Tensor, "batch time"], order: int) -> Int[Tensor, "batch position"]:
-    """Number the runs of `order` tokens, equal ones of the same sequence alike; no number overflows."""
+    """Number the runs of `order` tokens, equal ones of the same sequence alike, without overflow."""
     ids = torch.arange(tokens.shape[0], device=tokens.device)[:, None].expand_as(tokens)
     base = int(tokens.max()) + 1
     for back in range(order - 1, -1, -1):

@@ -32,7 +32,7 @@ class Estimate(Generic[V]):
         return float(self.mean), float(self.error)
 
     def interval(self, errors: float = 2.0) -> tuple[V, V]:
-        """Give both ends of the interval that reaches so many standard errors either way."""
+        """Give both ends of the interval that reaches `errors` standard errors either way."""
         return self.mean - errors * self.error, self.mean + errors * self.error
 
 
@@ -49,7 +49,7 @@ def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
 
 
 def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
-    """Average the differences to a reference on the same repetitions; the longer list is cut to the shorter.
+    """Average the differences to a reference on the same repetitions, the first that both have.
 
     >>> paired([1.0, 2.0, 3.0], [0.5, 1.5, 2.5, 9.0]).pair()
     (0.5, 0.0)

@@ -45,4 +45,4 @@ def test_the_figure_and_table_need_only_the_data(curves: predictors.PredictorCur
     )
     figure = draw_predictors(four)
     assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1,2,3}", "lags {1,3}"]
-    assert len(predictors.table(four)) == 1 + len(predictors.PREDICTORS)
+    assert len(predictors.table(four)) == 1 + len(four.mean[0])

@@ -48,10 +48,6 @@ def reference_model(
     return construct(task, heads=heads, third="position", dtype=dtype)
 
 
-def same_chains(a: Task, b: Task) -> bool:
-    return a.lags == b.lags and torch.equal(a.P, b.P) and torch.equal(a.lag_prior, b.lag_prior)
-
-
 def sequence_of_lag(task: Task, lag: int, *, rng: torch.Generator) -> Int[Tensor, "1 time"]:
     """The first sequence drawn that this lag has made. (Its first max_lag tokens are stationary, as in all of them.)"""
     if lag not in task.lags:

@@ -5,7 +5,6 @@ Every model on fresh sequences of its own task; what is measured is in `sih.anal
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from sih.experiments.cells import with_error
 from sih.experiments.compared import FRESH_SEED
 from sih.experiments.experiment import Experiment
 from sih.runs.run_store import RunStore
-from sih.task import sample
+from sih.task import Task, sample
 
 CAPTION = (
     "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
@@ -66,11 +65,11 @@ def compute(config: AgreementConfig, store: RunStore) -> Agreements:
     runs = list(found_runs.values())
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")
-    references: dict[str, Reference] = {}
+    references: dict[tuple[Task, int | None], Reference] = {}
     found = {}
     for run in runs:
         heads = run.config.heads[1] if len(run.config.heads) == 3 else None
-        same = json.dumps([run.task.to_dict(), heads])
+        same = (run.task, heads)
         if same not in references:
             batch = sample(run.task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
             references[same] = run_reference(run.task, batch, heads)

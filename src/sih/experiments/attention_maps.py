@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.analysis.head_matching import match_heads, total_variation
-from sih.analysis.reference_circuit import reference_model, same_chains, sequence_of_lag
+from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.experiments.compared import FRESH_SEED
 from sih.experiments.experiment import Experiment
 from sih.models.offsets import attention_at
@@ -106,7 +106,7 @@ def _shared_task(runs: list[Run]) -> Task:
 
 def _reason_against(run: Run, task: Task) -> str:
     """Why a model cannot be compared on the task; empty if it can."""
-    if not same_chains(run.task, task):
+    if not run.task.same_chains(task):
         return "trained on another task"
     layers = len(run.config.heads)
     return f"has {layers} layers, the construction 3" if layers != 3 else ""

@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.reference_circuit import same_chains
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
 from sih.metrics import kl_to_truth
@@ -83,7 +82,3 @@ def grouped(runs: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, lis
     for run in runs:
         groups.setdefault(name_of(run), []).append(run)
     return groups
-
-
-def same_task(a: Task, b: Task) -> bool:
-    return same_chains(a, b) and a.length == b.length

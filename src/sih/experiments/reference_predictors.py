@@ -5,7 +5,6 @@ Sets the scene for the paper's Fig. 4: the same axes and lag sets, without the t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +15,7 @@ from sih.experiments.curves import error_of, mean_of
 from sih.experiments.experiment import Experiment
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
-from sih.predictors import bma, maximum_likelihood, ngram, selective, stationary_law
+from sih.predictors import PREDICTORS
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
@@ -25,15 +24,6 @@ CAPTION = (
     "matrix and the lags (all but the n-gram), 5 states. Means over matrices with Dirichlet(1) rows, bands one "
     "standard error over matrices. No models are trained."
 )
-
-PREDICTORS: dict[str, Callable[[Tensor, Task], Tensor]] = {
-    "BMA": bma,
-    "selective, sum (β=3)": lambda tokens, task: selective(tokens, task, beta=3.0, evidence="sum"),
-    "selective, mean (β=100)": lambda tokens, task: selective(tokens, task, beta=100.0),
-    "ML": maximum_likelihood,
-    "n-gram in context": ngram,
-    "stationary law": stationary_law,
-}
 
 
 @dataclass(frozen=True)
@@ -62,15 +52,15 @@ def compute(config: PredictorsConfig, store: RunStore) -> PredictorCurves:
     kl, kl_error, mean, mean_error = [], [], [], []
     for lags in config.lag_sets:
         rng = torch.Generator().manual_seed(config.seed)
-        curves: dict[str, list[Tensor]] = {name: [] for name in PREDICTORS}
-        means: dict[str, list[Tensor]] = {name: [] for name in PREDICTORS}
+        curves: dict[str, list[Tensor]] = {one.label: [] for one in PREDICTORS.values()}
+        means: dict[str, list[Tensor]] = {one.label: [] for one in PREDICTORS.values()}
         for _ in range(config.matrices):
             task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
             batch = sample(task, config.sequences, rng=rng)
-            for name, predictor in PREDICTORS.items():
-                found = kl_to_truth(predictor(batch.tokens, task), batch, task)
-                curves[name].append(found.mean(dim=0))
-                means[name].append(mean_kl(found, task).mean())
+            for one in PREDICTORS.values():
+                found = kl_to_truth(one.law(batch.tokens, task), batch, task)
+                curves[one.label].append(found.mean(dim=0))
+                means[one.label].append(mean_kl(found, task).mean())
         kl.append({name: mean_of(c).tolist() for name, c in curves.items()})
         kl_error.append({name: error_of(c).tolist() for name, c in curves.items()})
         mean.append({name: mean_of(m).item() for name, m in means.items()})
@@ -81,7 +71,7 @@ def compute(config: PredictorsConfig, store: RunStore) -> PredictorCurves:
 def table(curves: PredictorCurves) -> list[list[str]]:
     """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
     rows = [["predictor", *(braces(lags) for lags in curves.config.lag_sets)]]
-    for name in PREDICTORS:
+    for name in curves.kl[0]:
         cells = zip(curves.mean, curves.mean_error, strict=True)
         rows.append([name, *(with_error(mean[name], error[name]) for mean, error in cells)])
     return rows

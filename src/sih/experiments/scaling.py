@@ -12,7 +12,7 @@ import torch
 
 from sih.construction import construct, least_heads
 from sih.experiments.cells import braces
-from sih.experiments.compared import FRESH_SEED, circuit_law, grouped, same_task, scored, trained_law, with_seeds
+from sih.experiments.compared import FRESH_SEED, circuit_law, grouped, scored, trained_law, with_seeds
 from sih.experiments.curves import Panel, panel
 from sih.experiments.experiment import Experiment
 from sih.predictors import bma, maximum_likelihood
@@ -102,7 +102,7 @@ def _panel(
     runs = [run for group in groups.values() for run in group]
     task = runs[0].task if runs else TrainConfig(lags=lags).task.build()
     for run in runs:
-        if run.task.lags != lags or not same_task(run.task, task):
+        if run.task.lags != lags or run.task != task:
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
     laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}

@@ -18,7 +18,6 @@ from sih.experiments.compared import (
     circuit_law,
     circuits_for,
     grouped,
-    same_task,
     scored,
     trained_law,
     with_seeds,
@@ -99,12 +98,8 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
     data = TrainedCurves(config, [], [], [], [], [], missing)
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.task.lags == lags]
-        tasks: list[Task] = []
-        for task in [run.task for run in trained] or [TrainConfig(lags=lags).task.build()]:
-            if not any(same_task(task, other) for other in tasks):
-                tasks.append(task)
-        for task in tasks:
-            _add_panel(data, task, [run for run in trained if same_task(run.task, task)])
+        for task in dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.build()]):
+            _add_panel(data, task, [run for run in trained if run.task == task])
     return data
 
 

@@ -54,7 +54,8 @@ _TRAINED: dict[str, Look] = {
 
 def draw_predictors(curves: PredictorCurves) -> Figure:
     sets = curves.config.lag_sets
-    return draw_panels(sets, [f"lags {braces(lags)}" for lags in sets], curves.kl, curves.kl_error, _PREDICTORS)
+    looks = {name: _PREDICTORS.get(name, (style.SKY, ":", 1.2)) for name in curves.kl[0]}
+    return draw_panels(sets, [f"lags {braces(lags)}" for lags in sets], curves.kl, curves.kl_error, looks)
 
 
 def draw_constructions(curves: ConstructionCurves) -> Figure:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile
 
-WRONG_CONTENT: tuple[type[Exception], ...] = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    RecursionError,
-    zipfile.BadZipFile,
-)
+WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RecursionError, BadZipFile)
 
 
 class FileError(ValueError):
@@ -47,7 +38,7 @@ def reading(path: str | Path, otherwise: str, *errors: type[Exception], missing:
         yield
     except FileNotFoundError:
         raise MissingFileError(missing or f"there is no file {path}") from None
-    except WRONG_CONTENT + errors as error:
+    except WRONG + errors as error:
         reason = error.reason if isinstance(error, FileError) else next(iter(str(error).splitlines()), "")
         reason = reason or type(error).__name__
         raise FileError(f"{path} {otherwise}: {reason}", reason) from error

@@ -73,7 +73,7 @@ class Task:
         return self.lag_prior
 
     def parents(self, time: int) -> Int[Tensor, "lag time"]:
-        """Give the position that each lag copies to each of the first `time` tokens; the first max_lag have none (-1).
+        """Give the position that each lag copies to each of the first `time` tokens, -1 to the first max_lag.
 
         >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 3), length=8).parents(6)
         tensor([[-1, -1, -1,  2,  3,  4],

@@ -18,25 +18,23 @@ from torch import Tensor
 
 @runtime_checkable
 class CausalTask(Protocol):
-    """Says which token each token follows, under each of several hypotheses."""
+    """Says which token each token follows, under each of several hypotheses.
+
+    `length` is the number of tokens of a sequence, `prior` the probability of each hypothesis. `hypotheses` are their
+    labels, as in `Batch.lags`: the lags, or 0, 1, ...
+    """
 
     @property
-    def length(self) -> int:
-        """Tokens in a sequence."""
-        ...
+    def length(self) -> int: ...
 
     @property
-    def hypotheses(self) -> tuple[int, ...]:
-        """The hypotheses' labels, as in `Batch.lags`: the lags, or 0, 1, ..."""
-        ...
+    def hypotheses(self) -> tuple[int, ...]: ...
 
     @property
-    def prior(self) -> Float[Tensor, " hypothesis"]:
-        """The probability of each hypothesis."""
-        ...
+    def prior(self) -> Float[Tensor, " hypothesis"]: ...
 
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
-        """Give the parent's position, before their own, of the first `time` tokens, and -1 for those without one.
+        """Give the positions of the first `time` tokens' parents, each before its own, and -1 for a token without one.
 
         Predicting the token after a whole sequence needs `time` = `length` + 1.
         """
@@ -45,17 +43,13 @@ class CausalTask(Protocol):
 
 @runtime_checkable
 class MatrixTask(CausalTask, Protocol):
-    """A causal task whose tokens all follow one transition matrix."""
+    """Has one transition matrix that all tokens follow, from their parents or from its stationary law."""
 
     @property
-    def P(self) -> Float[Tensor, "state state"]:  # noqa: N802 (the paper's name)
-        """The transition matrix."""
-        ...
+    def P(self) -> Float[Tensor, "state state"]: ...  # noqa: N802 (the paper's name)
 
     @property
-    def stationary(self) -> Float[Tensor, " state"]:
-        """The law of a token without a parent."""
-        ...
+    def stationary(self) -> Float[Tensor, " state"]: ...
 
 
 @dataclass(frozen=True, eq=False)

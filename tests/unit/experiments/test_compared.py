@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 from hypothesis import assume, given, settings
 from support.strategies import tasks_with_tokens
 
 import sih
 from sih.construction.verification import rounding
-from sih.experiments.compared import circuit_law, circuits_for, same_task, scored, trained_law, with_seeds
+from sih.experiments.compared import circuit_law, circuits_for, scored, trained_law, with_seeds
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
@@ -76,11 +75,3 @@ def test_a_trained_law_is_the_models(tmp_path: Path, rng: torch.Generator) -> No
     tokens = sih.sample(run.task, 130, rng=rng).tokens  # more than are predicted at once
     with torch.no_grad():
         torch.testing.assert_close(trained_law(run, tokens), run.model.predict(tokens), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("change", ["P", "lags", "length"])
-def test_tasks_are_told_apart(change: str, task: sih.Task, rng: torch.Generator) -> None:
-    parts = {"P": task.P, "lags": task.lags, "length": task.length}
-    assert same_task(task, sih.Task(**parts))  # type: ignore[arg-type]
-    others = {"P": sih.random_transition_matrix(5, rng=rng), "lags": (1, 3), "length": 33}
-    assert not same_task(task, sih.Task(**{**parts, change: others[change]}))  # type: ignore[arg-type]
