@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> Callable[[], int | None]:
-    """The command with its arguments filled in; tyro's boxed complaints become a ValueError of one line."""
+    """Fill in the command's arguments, and turn tyro's boxed complaints into a ValueError of one line."""
     import tyro
 
     from sih.cli.matrix_flag import REGISTRY
@@ -102,7 +102,7 @@ def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
 
 
 def _unbox(box: str) -> str:
-    """The paragraphs of a box drawn on a terminal, one after the other in one line."""
+    """Put the paragraphs of a box drawn on a terminal one after the other in one line."""
     body = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]
     paragraphs = " ".join("; " if line.startswith("──") else line for line in body).split("; ")
     said = [re.sub("^Error parsing [a-z]+: ", "", _one_line(paragraph)) for paragraph in paragraphs]

@@ -147,7 +147,7 @@ def search(
 
 
 def _console() -> Console:
-    """As wide as the terminal; wide enough for the tables where there is none."""
+    """Make a console as wide as the terminal, or wide enough for the tables where there is none."""
     return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
@@ -164,7 +164,7 @@ def _margin_table(table: ClaimTable) -> Table:
 
 
 def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
-    """What claim.json holds of the exact values; one matrix's are written out in full."""
+    """Say what claim.json holds of the exact values, all of them if there is one matrix."""
     margins = table.margins
     where, lag = divmod(int(margins.argmin()), len(table.lags))
     rival = int(table.gaps[where, lag].argmin())
@@ -183,7 +183,7 @@ def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
 
 
 def _rational_margins(P: torch.Tensor, table: ClaimTable, console: Console) -> list[str]:
-    """The margin of every true lag as a fraction, and how far the floating-point one is from it."""
+    """Compute the margin of every true lag as a fraction, and say how far the floating-point one is from it."""
     found = []
     for j, k in enumerate(table.lags):
         exact = rational_expectations(P, table.lags, k)

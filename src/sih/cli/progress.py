@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, a plain line now and then elsewhere. Always on standard error."""
+"""Shows progress on standard error: a bar on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS_A_LINE = 10.0
 
 
 def track(items: Iterable[Item], total: int, what: str, done: int = 0) -> Iterator[Item]:
-    """The items, counted from `done` up to `total` as they pass."""
+    """Pass the items on, and count them from `done` up to `total`."""
     if sys.stderr.isatty():
         yield from _bar(items, total, what, done)
     else:

@@ -21,7 +21,7 @@ else:
 
 
 def seeded(seed: int) -> torch.Generator:
-    """The one generator of a command."""
+    """Make the one generator of a command from its --seed."""
     if not 0 <= seed < 2**63:
         raise ValueError(f"--seed is a whole number from 0 to 2**63 - 1; got {seed}")
     return torch.Generator().manual_seed(seed)
@@ -30,7 +30,7 @@ def seeded(seed: int) -> torch.Generator:
 def choose_matrix(
     rng: torch.Generator, states: int | None, matrix: Path | None, kind: Kind, concentration: float
 ) -> torch.Tensor:
-    """The matrix of a file, or a random one."""
+    """Read the matrix of a file, or draw one."""
     if matrix is None:
         return RANDOM[kind](5 if states is None else states, rng=rng, concentration=concentration)
     P = load_transition_matrix(matrix)
