@@ -31,9 +31,10 @@ RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 @dataclass(frozen=True)
 class Kept(Generic[D]):
-    """Holds an experiment's data as it is on disk; `models` says where each trained model came from.
+    """Holds an experiment's data as it is on disk.
 
-    Without any of the models that it needs nothing is computed: `data` is None and `missing` says what it needs.
+    `models` says where each trained model came from, `left_out` which of those it asks for were not there. Without any
+    of them nothing is computed: `data` is None and `missing` says what it needs.
     `computed` says whether it was just now; `files` are the data and, if there is one, its table.
     """
 
@@ -44,6 +45,7 @@ class Kept(Generic[D]):
     computed: bool = False
     missing: str = ""
     files: tuple[Path, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
@@ -55,7 +57,8 @@ def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
     if rows:
         files.append(out / "data" / f"{experiment.name}.csv")
         write_rows(files[-1], rows)
-    return dataclasses.replace(kept, files=tuple(files))
+    absent = tuple(name for name in experiment.reads(experiment.config, store) if name not in kept.models)
+    return dataclasses.replace(kept, files=tuple(files), left_out=absent)
 
 
 def find(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D] | None:

@@ -13,7 +13,7 @@ from sih.experiments.experiment import Rows
 from sih.experiments.table import EXPERIMENTS, experiment_named
 from sih.figures.drawn import Drawn, make
 from sih.report.page import number, span
-from sih.report.rules import Statement
+from sih.report.rules import Finding
 from sih.report.statements import resting_on
 from sih.runs.run_store import RunStore
 
@@ -52,7 +52,7 @@ def figure(
 
 
 def show(drawn: Drawn, console: Console) -> None:
-    """Its table, the models it read, the statements that rest on it, the files."""
+    """Print its table, the models it read, the statements that rest on it, and the files."""
     kept = drawn.kept
     rows = kept.experiment.table(kept.data)
     if rows:
@@ -65,6 +65,7 @@ def show(drawn: Drawn, console: Console) -> None:
 
 
 def table_of(rows: Rows) -> Table:
+    """Lay out a header and rows, numbers to the right."""
     table = Table()
     for index, column in enumerate(rows[0]):
         table.add_column(column, justify="left" if index == 0 else "right")
@@ -73,8 +74,9 @@ def table_of(rows: Rows) -> Table:
     return table
 
 
-def say(statements: list[Statement], console: Console) -> None:
-    """A line a statement: what was measured, and the verdict."""
-    for found in statements:
-        measured = "" if found.measured is None else f" {number(found.measured)}{span(found.interval)} {found.unit}"
-        console.print(f"{found.id} ({found.section}):{measured} -> {found.verdict}", style=None)
+def say(findings: list[Finding], console: Console) -> None:
+    """Print one line for each statement: what was measured, and the verdict."""
+    for one in findings:
+        asked, found = one.statement, one.measured
+        measured = "" if found is None else f" {number(found.value)}{span(found.interval)} {asked.unit}"
+        console.print(f"{asked.id} ({asked.section}):{measured} -> {one.verdict}", style=None)

@@ -12,7 +12,7 @@ from sih.cli.missing import missing_models, train_missing
 from sih.cli.progress import track
 from sih.experiments.table import EXPERIMENTS
 from sih.figures.drawn import make_all
-from sih.report.page import write_report
+from sih.report.page import Figure, write_report
 from sih.report.rules import VERDICTS
 from sih.report.statements import judge_all
 from sih.runs.run_store import RunStore
@@ -52,14 +52,15 @@ def reproduce(
         train_missing(absent, folder, console)
     try:
         made = track(make_all(experiments, out, store, jobs), len(experiments), "figures")
-        found = {drawn.kept.experiment.name: drawn for drawn in made}
+        drawn = {one.kept.experiment.name: one for one in made}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
-    kept = {one.name: found[one.name].kept for one in experiments}
-    statements = judge_all(kept)
-    paths = write_report(out, kept, statements, {name: drawn.figures for name, drawn in found.items()})
-    say(statements, console)
-    counts = Counter(statement.verdict for statement in statements)
+    kept = {one.name: drawn[one.name].kept for one in experiments}
+    findings = judge_all(kept)
+    figures = [Figure(one, drawn[name].png) for name, one in kept.items()]
+    paths = write_report(out, figures, findings)
+    say(findings, console)
+    counts = Counter(one.verdict for one in findings)
     console.print("; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if counts[verdict]))
     new = [one for one in kept.values() if one.computed]
     missing = [f"{name} ({one.missing})" for name, one in kept.items() if one.missing]

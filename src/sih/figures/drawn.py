@@ -32,6 +32,10 @@ class Drawn:
     figures: tuple[Path, ...] = ()
     new: bool = False
 
+    @property
+    def png(self) -> Path | None:
+        return next((path for path in self.figures if path.suffix == ".png"), None)
+
 
 def make(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> Drawn:
     """The experiment's data and figure under `out`, taken from there where they are still right."""

@@ -5,36 +5,37 @@ from __future__ import annotations
 import re
 
 from sih.analysis.distances import Agreement, summary
+from sih.experiments import agreement
 from sih.experiments.agreement import Agreements
-from sih.report.rules import Judge, Measured, Rule, judged, some
+from sih.report.rules import Measured, Rule, Statement, median_and_range, require
+from sih.stats import Estimate
 
 ALIKE = Rule("at most", 0.1, 0.3)
 """Total variation of two rows of attention: at most a tenth of the mass is elsewhere."""
 
 
-def _attention(
-    id: str, section: str, statement: str, unit: str, quantity: str, rule: Rule, remark: str, key: str
-) -> Judge:
-    """A number of `agreement` over the models with the construction's heads."""
-    quantity += "; the median model, and the range over models"
+def _of_models(
+    id: str, section: str, text: str, unit: str, quantity: str, rule: Rule, remark: str, key: str
+) -> Statement[Agreements]:
+    """Make a statement about a number of `agreement` over the models with the construction's heads."""
 
-    @judged(id, section, statement, figure="agreement", rule=rule, unit=unit, quantity=quantity, remark=remark)
     def measure(data: Agreements) -> Measured:
         found = []
         for name, entry in data.models.items():
             if re.fullmatch(r"(standard|disentangled)-[\d.]+(-seed\d+)?", name) and entry.heads == _usual(entry):
-                mean, error = summary(entry)[key]
-                found.append(Measured(mean, (mean - 2 * error, mean + 2 * error), name, models=(name,)))
-        return rule.typical(some(found, "no trained model is there"))
+                number = Estimate(*summary(entry)[key])
+                found.append(Measured(number.mean, number.interval(), name, models=(name,)))
+        return median_and_range(require(found, "no trained model is there"))
 
-    return measure
+    quantity += "; the median model, and the range over models"
+    return Statement(id, section, text, agreement.EXPERIMENT, measure, rule, unit, quantity, remark)
 
 
 def _usual(entry: Agreement) -> tuple[int, ...]:
     return (1, 1, 1) if len(entry.lags) == 2 else entry.reference_heads
 
 
-layer_1_scores = _attention(
+LAYER_1_SCORES = _of_models(
     "layer-1-scores", "Sec. 6, attention maps",
     "The scores of the trained first layer are proportional to log P.",
     "correlation",
@@ -45,7 +46,7 @@ layer_1_scores = _attention(
     "which tells the next layers as much.",
     "correlation, lags",
 )  # fmt: skip
-layer_1_maps = _attention(
+LAYER_1_MAPS = _of_models(
     "layer-1-maps", "Sec. 6, attention maps; Fig. 5",
     "The first layer's attention is nearly the same, trained and constructed.",
     "total variation",
@@ -53,7 +54,7 @@ layer_1_maps = _attention(
     ALIKE, "The trained head does its part in another way, or looks at further positions too.",
     "variation, layer 1",
 )  # fmt: skip
-layer_2_diagonals = _attention(
+LAYER_2_DIAGONALS = _of_models(
     "layer-2-diagonals", "Sec. 6, attention maps; Fig. 5",
     "The second layer's attention has a clear diagonal pattern, if not the construction's own.",
     "share",
@@ -63,7 +64,7 @@ layer_2_diagonals = _attention(
     "The trained second layers compare positions, but by more than their offset: aggregation has many solutions.",
     "layer 2, by offset",
 )  # fmt: skip
-layer_3_maps = _attention(
+LAYER_3_MAPS = _of_models(
     "layer-3-maps", "Sec. 6, attention maps; Fig. 5",
     "The third layer's attention is nearly the same, trained and constructed.",
     "total variation",
@@ -73,7 +74,7 @@ layer_3_maps = _attention(
     "no attention at all, since the residual stream holds that token.",
     "variation, layer 3",
 )  # fmt: skip
-layer_3_selects = _attention(
+LAYER_3_SELECTS = _of_models(
     "layer-3-selects", "Sec. 5.2 and Sec. 6; Fig. 5, App. C",
     "The third layer's attention concentrates on the token that the true lag copies.",
     "share",
@@ -82,5 +83,3 @@ layer_3_selects = _attention(
     "Lag 1 copies the query's own token, which the residual stream holds: some models do not attend to it.",
     "selected",
 )  # fmt: skip
-
-PAPER: tuple[Judge, ...] = (layer_1_scores, layer_1_maps, layer_2_diagonals, layer_3_maps, layer_3_selects)

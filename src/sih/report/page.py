@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else, and the same statements as JSON.
+"""Writes the report as one HTML file that needs nothing else, and the same statements as JSON.
 
 No script, no address is loaded (the page forbids it to itself), figures are inside; it prints on A4.
 """
@@ -6,42 +6,50 @@ No script, no address is loaded (the page forbids it to itself), figures are ins
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
 from sih.artifacts.keep import Kept
-from sih.files import atomic_write
+from sih.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import VERDICTS, Interval, Statement, Verdict
+from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Measured, Verdict
 
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = {"holds": "✓", "holds with a remark": "≈", "does not hold": "✗", "not measured": "–"}
-BEYOND = "beyond the paper"
-FULL = 1350
+UNKNOWN = Measured(float("nan"))
+FULL_WIDTH = 1350
 """Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
 
-def write_report(
-    out: Path, made: Mapping[str, Kept[Any]], statements: list[Statement], drawn: Mapping[str, tuple[Path, ...]]
-) -> list[Path]:
-    """OUT/report.html and OUT/report.json, each whole or not at all."""
-    listed = json.dumps([one.to_dict() for one in statements], indent=1, ensure_ascii=False, allow_nan=False)
-    contents = {out / HTML: page(made, statements, drawn), out / JSON: listed + "\n"}
-    for path, content in contents.items():
-        with atomic_write(path) as file:
-            file.write(content.encode())
-    return list(contents)
+@dataclass(frozen=True)
+class Figure:
+    """Holds an experiment's data and the picture drawn of it, None where there is no data."""
+
+    kept: Kept[Any]
+    png: Path | None
+
+    @property
+    def name(self) -> str:
+        return self.kept.experiment.name
 
 
-def page(made: Mapping[str, Kept[Any]], statements: list[Statement], drawn: Mapping[str, tuple[Path, ...]]) -> str:
-    """The whole HTML document; `drawn` are the files of each figure."""
-    papers = [one for one in statements if one.section != BEYOND]
-    ours = [one for one in statements if one.section == BEYOND]
+def write_report(out: Path, figures: list[Figure], findings: list[Finding]) -> list[Path]:
+    """Write OUT/report.html and OUT/report.json, each whole or not at all."""
+    with atomic_write(out / HTML) as file:
+        file.write(page(figures, findings).encode())
+    write_json(out / JSON, [one.to_dict() for one in findings], indent=1, allow_nan=False)
+    return [out / HTML, out / JSON]
+
+
+def page(figures: list[Figure], findings: list[Finding]) -> str:
+    """Make the whole HTML document."""
+    papers = [one for one in findings if one.statement.section != BEYOND]
+    ours = [one for one in findings if one.statement.section == BEYOND]
     style = resources.files("sih.report").joinpath("page.css").read_text()
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
@@ -52,12 +60,12 @@ def page(made: Mapping[str, Kept[Any]], statements: list[Statement], drawn: Mapp
         "number without one is exact, or of one draw.</p>",
         f"<p>{_versions()} Verdicts on the paper's statements: {_counts(papers)}.</p></header>",
         _contents(),
-        _section("summary", "Summary", _summary(statements)),
-        _section("statements", "Statements of the paper", "".join(map(_statement, papers))),
-        _section("added", "What is added", ADDED + "".join(map(_statement, ours))),
-        _section("figures", "Figures", "".join(_figure(one, drawn.get(name, ())) for name, one in made.items())),
+        _section("summary", "Summary", _summary(findings)),
+        _section("statements", "Statements of the paper", "".join(map(_finding, papers))),
+        _section("added", "What is added", ADDED + "".join(map(_finding, ours))),
+        _section("figures", "Figures", "".join(map(_figure, figures))),
         _section("errata", "Errata", _errata()),
-        _section("models", "Trained models", _models(made)),
+        _section("models", "Trained models", _models(figures)),
         _section("again", "Making it again", AGAIN),
     ]
     head = (
@@ -86,7 +94,8 @@ AGAIN = (
 
 
 def number(value: float) -> str:
-    """
+    """Write a number with as many digits as a reader needs.
+
     >>> number(1234), number(0.031042), number(3.3e-13)
     ('1,234', '0.031', '3.3e-13')
     """
@@ -96,7 +105,8 @@ def number(value: float) -> str:
 
 
 def span(interval: Interval | None) -> str:
-    """
+    """Write an interval by its ends, or as a number of either way where it is narrow.
+
     >>> span((0.9, 1.2)), span((1.0, 1.0 + 1e-9))
     (' [0.900, 1.200]', ' ± 5e-10')
     """
@@ -125,69 +135,67 @@ def _versions() -> str:
     return f"Made by sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}."
 
 
-def _counts(statements: list[Statement]) -> str:
-    counts = Counter(one.verdict for one in statements)
+def _counts(findings: list[Finding]) -> str:
+    counts = Counter(one.verdict for one in findings)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
 
 
-def _summary(statements: list[Statement]) -> str:
+def _summary(findings: list[Finding]) -> str:
     rows = [
         [
-            escape(one.section),
-            f'<a href="#{one.id}">{escape(one.statement)}</a>',
-            _measured(one) + (f"<br><small>{escape(one.unit)}</small>" if one.measured is not None else ""),
+            escape(one.statement.section),
+            f'<a href="#{one.statement.id}">{escape(one.statement.text)}</a>',
+            _measured(one) + (f"<br><small>{escape(one.statement.unit)}</small>" if one.measured else ""),
             _badge(one.verdict),
         ]
-        for one in statements
+        for one in findings
     ]
     return _table(["Where", "Statement", "Measured", "Verdict"], rows, "summary")
 
 
-def _statement(one: Statement) -> str:
-    parts = ""
-    if one.parts:
-        rows = [[escape(part.label), number(part.value) + span(part.interval)] for part in one.parts]
+def _finding(one: Finding) -> str:
+    asked, found, parts = one.statement, one.measured or UNKNOWN, ""
+    if found.parts:
+        rows = [[escape(part.label), number(part.value) + span(part.interval)] for part in found.parts]
         parts = _table(["of", "measured"], rows, "parts")
+    figure = escape(asked.experiment.name)
+    label = f" ({escape(found.label)})" if found.label else ""
     lines = {
-        "Measured": f"{_measured(one)}: {escape(one.quantity)}" + (f" ({escape(one.where)})" if one.where else ""),
-        "Rule": escape(one.rule),
+        "Measured": f"{_measured(one)}: {escape(asked.quantity)}{label}",
+        "Rule": escape(str(asked.rule)),
         "Remark": escape(one.remark),
-        "Models": escape(", ".join(one.models)),
-        "Command": f"<code>{escape(one.command)}</code>",
-        "Figure": f'<a href="#figure-{escape(one.figure)}">{escape(one.figure)}</a>',
+        "Models": escape(", ".join(found.models)),
+        "Command": f"<code>{escape(asked.command)}</code>",
+        "Figure": f'<a href="#figure-{figure}">{figure}</a>',
     }
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines.items() if text)
     return (
-        f'<article class="statement" id="{one.id}">'
-        f"<h3>{escape(one.section)}: {escape(one.id)} {_badge(one.verdict)}</h3>"
-        f"<p>{escape(one.statement)}</p><dl>{listed}</dl>{parts}</article>"
+        f'<article class="statement" id="{asked.id}">'
+        f"<h3>{escape(asked.section)}: {escape(asked.id)} {_badge(one.verdict)}</h3>"
+        f"<p>{escape(asked.text)}</p><dl>{listed}</dl>{parts}</article>"
     )
 
 
-def _measured(one: Statement) -> str:
-    return "–" if one.measured is None else f"{number(one.measured)}{span(one.interval)}"
+def _measured(one: Finding) -> str:
+    return "–" if one.measured is None else f"{number(one.measured.value)}{span(one.measured.interval)}"
 
 
 def _badge(verdict: Verdict) -> str:
     return f'<span class="verdict {verdict.replace(" ", "-")}">{MARKS[verdict]} {verdict}</span>'
 
 
-def _figure(made: Kept[Any], files: tuple[Path, ...]) -> str:
-    name = made.experiment.name
-    if made.missing:
-        words = f"<b>{escape(name)}</b>: not made, it {escape(made.missing)}."
+def _figure(figure: Figure) -> str:
+    name, kept, caption = figure.name, figure.kept, figure.kept.experiment.caption
+    if figure.png is None:
+        words = f"<b>{escape(name)}</b>: not made, it {escape(kept.missing)}."
         return f'<figure id="figure-{escape(name)}"><figcaption>{words}</figcaption></figure>'
-    png = next(path for path in files if path.suffix == ".png")
-    caption = made.experiment.caption
     alt = f"{name}: {caption.split('. ')[0].rstrip('.')}."
-    content = png.read_bytes()
+    content = figure.png.read_bytes()
     picture = base64.b64encode(content).decode()
-    part = min(1.0, int.from_bytes(content[16:20]) / FULL)  # a PNG's width is there
-    read = (
-        f" Models: {', '.join(f'{model} ({source})' for model, source in made.models.items())}." if made.models else ""
-    )
-    absent = getattr(made.data, "missing", [])
-    lacking = f" Left out: {'; '.join(absent)}." if absent else ""
+    part = min(1.0, int.from_bytes(content[16:20]) / FULL_WIDTH)  # a PNG's width is there
+    models = ", ".join(f"{model} ({source})" for model, source in kept.models.items())
+    read = f" Models: {models}." if models else ""
+    lacking = f" Left out: {'; '.join(kept.left_out)}." if kept.left_out else ""
     return (
         f'<figure id="figure-{escape(name)}"><img style="width:{part:.0%}" '
         f'src="data:image/png;base64,{picture}" alt="{escape(alt)}">'
@@ -208,17 +216,17 @@ def _errata() -> str:
     return intro + _table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")
 
 
-def _models(made: Mapping[str, Kept[Any]]) -> str:
-    """Every model that a figure read, and from where."""
-    used = {model: source for one in made.values() for model, source in one.models.items()}
+def _models(figures: list[Figure]) -> str:
+    """List every model that a figure read, and from where."""
+    used = {model: source for one in figures for model, source in one.kept.models.items()}
     if not used:
         return "<p>No figure read a trained model.</p>"
-    figures = {model: [name for name, one in made.items() if model in one.models] for model in used}
+    readers = {model: [one.name for one in figures if model in one.kept.models] for model in used}
     rows = [
         [
             escape(model),
             escape(used[model]),
-            escape(", ".join(figures[model])),
+            escape(", ".join(readers[model])),
             f"<code>sih runs show {escape(model)}</code>",
         ]
         for model in sorted(used)

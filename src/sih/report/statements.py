@@ -1,4 +1,4 @@
-"""All statements, judged from the data of the figures that were made."""
+"""All statements, in the order of the paper, judged from the data of their experiments."""
 
 from __future__ import annotations
 
@@ -7,34 +7,63 @@ from typing import Any
 
 from sih.artifacts.keep import Kept
 from sih.report import attention_statements as attention
-from sih.report import theory_statements as theory
+from sih.report import circuit_statements as circuit
+from sih.report import claim_statements as claim
 from sih.report import training_statements as training
-from sih.report.rules import Judge, Statement
+from sih.report.rules import Finding, Statement
+
+PAPER: tuple[Statement[Any], ...] = (
+    circuit.PROPOSITION,
+    attention.LAYER_3_SELECTS,
+    claim.CLAIM,
+    claim.LARGE_BETA,
+    claim.ASYMPTOTICS,
+    claim.ONE_HEAD_RATE,
+    circuit.ONE_HEAD_KL,
+    circuit.ANY_LAGS,
+    circuit.HEAD_RANGE,
+    circuit.TWO_LAGS,
+    circuit.TWO_LAGS_OPTIMAL,
+    circuit.CONSTRUCTION_ML,
+    training.STANDARD_TRAINED,
+    training.DISENTANGLED_TRAINED,
+    training.ONE_HEAD_TRAINED,
+    training.TWO_LAGS_TRAINED,
+    training.TWO_LAGS_SHORT,
+    training.WIDTH_64,
+    training.PAPER_TRAINING,
+    attention.LAYER_1_SCORES,
+    attention.LAYER_1_MAPS,
+    attention.LAYER_2_DIAGONALS,
+    attention.LAYER_3_MAPS,
+    training.TWO_LAYERS,
+    training.MORE_LAYERS,
+    training.MORE_HEADS,
+    training.ENOUGH_HEADS,
+    claim.CLAIM_25,
+    claim.CUMULATIVE,
+    claim.CUMULATIVE_25,
+)
+OURS: tuple[Statement[Any], ...] = (circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS)
 
 
-def _place(judge: Judge) -> tuple[bool, str]:
-    """Sections before appendices, each in its order."""
-    first = judge.section.split(",")[0].split(";")[0]
-    return first.startswith("App"), first.replace("Secs", "Sec")
+def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]] = PAPER + OURS) -> list[Finding]:
+    """Judge the statements on the data of their experiments, by name.
+
+    An experiment without data leaves its statements unmeasured, and they say why.
+    """
+    return [_judge(one, kept.get(one.experiment.name)) for one in statements]
 
 
-PAPER: tuple[Judge, ...] = tuple(sorted(theory.PAPER + training.PAPER + attention.PAPER, key=_place))
-OURS: tuple[Judge, ...] = theory.OURS
+def resting_on(kept: Kept[Any]) -> list[Finding]:
+    """Judge the statements whose numbers come from this experiment."""
+    name = kept.experiment.name
+    return judge_all({name: kept}, [one for one in PAPER + OURS if one.experiment.name == name])
 
 
-def judge_all(made: Mapping[str, Kept[Any]], judges: Iterable[Judge] = PAPER + OURS) -> list[Statement]:
-    """In the order given; a figure that was not made leaves its statements unmeasured, and they say why."""
-    return [judge.judge(_data(made, judge.figure)) for judge in judges]
-
-
-def resting_on(made: Kept[Any]) -> list[Statement]:
-    """The statements whose numbers come from this figure."""
-    return judge_all(
-        {made.experiment.name: made}, [judge for judge in PAPER + OURS if judge.figure == made.experiment.name]
-    )
-
-
-def _data(made: Mapping[str, Kept[Any]], name: str) -> object:
-    if name not in made:
-        return f"figure {name} was not made"
-    return made[name].missing or made[name].data
+def _judge(statement: Statement[Any], kept: Kept[Any] | None) -> Finding:
+    if kept is None:
+        return Finding(statement, "not measured", None, f"figure {statement.experiment.name} was not made")
+    if kept.data is None:
+        return Finding(statement, "not measured", None, kept.missing)
+    return statement.judge(kept.data)

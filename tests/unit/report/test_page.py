@@ -7,16 +7,15 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sih.artifacts.keep import Kept
 from sih.experiments import claim_histogram, head_counts, trained
 from sih.figures.drawn import make
-from sih.report.page import MARKS, number, page, span, write_report
+from sih.report.page import MARKS, Figure, number, page, span, write_report
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import VERDICTS
+from sih.report.rules import VERDICTS, Finding
 from sih.report.statements import judge_all
 from sih.runs.run_store import RunStore
 
@@ -25,20 +24,19 @@ EXPERIMENTS = (
     dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
     dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
 )
-Files = dict[str, tuple[Path, ...]]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kept[Any]]:
+def figures(tmp_path_factory: pytest.TempPathFactory) -> list[Figure]:
     out = tmp_path_factory.mktemp("out")
-    found = {experiment.name: make(experiment, out, RunStore()).kept for experiment in EXPERIMENTS}
-    return found | {"trained": Kept(trained.EXPERIMENT, None, {}, missing="needs standard-8.9, not trained yet")}
+    made = [make(experiment, out, RunStore()) for experiment in EXPERIMENTS]
+    nothing = Kept(trained.EXPERIMENT, None, {}, missing="needs standard-8.9, not trained yet")
+    return [*(Figure(one.kept, one.png) for one in made), Figure(nothing, None)]
 
 
 @pytest.fixture
-def drawn(made: dict[str, Kept[Any]]) -> Files:
-    out = made["heads"].files[0].parent.parent
-    return {name: tuple((out / "figures").glob(f"{name}.*")) for name in made}
+def findings(figures: list[Figure]) -> list[Finding]:
+    return judge_all({one.name: one.kept for one in figures})
 
 
 class Tags(HTMLParser):
@@ -63,8 +61,8 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def test_it_needs_nothing_else(made: dict[str, Kept[Any]], drawn: Files) -> None:
-    text = page(made, judge_all(made), drawn)
+def test_it_needs_nothing_else(figures: list[Figure], findings: list[Finding]) -> None:
+    text = page(figures, findings)
     found = Tags(text)
     assert not re.search(r"https?://|url\(|@import|srcset", text)
     assert not found.named("script") + found.named("link") + found.named("iframe")
@@ -72,8 +70,8 @@ def test_it_needs_nothing_else(made: dict[str, Kept[Any]], drawn: Files) -> None
     assert all((link["href"] or "").startswith("#") for link in found.named("a"))
 
 
-def test_it_can_be_read_by_everyone(made: dict[str, Kept[Any]], drawn: Files) -> None:
-    found = Tags(page(made, judge_all(made), drawn))
+def test_it_can_be_read_by_everyone(figures: list[Figure], findings: list[Finding]) -> None:
+    found = Tags(page(figures, findings))
     assert found.named("html")[0]["lang"] == "en"
     assert len(found.named("img")) == 2
     assert all(len(image["alt"] or "") > 20 for image in found.named("img"))
@@ -82,16 +80,15 @@ def test_it_can_be_read_by_everyone(made: dict[str, Kept[Any]], drawn: Files) ->
     ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {(link["href"] or "")[1:] for link in found.named("a")} - set(ids) <= {
-        f"figure-{statement.figure}" for statement in judge_all(made)
+        f"figure-{one.statement.experiment.name}" for one in findings
     }
 
 
-def test_every_statement_is_there_with_rule_and_command(made: dict[str, Kept[Any]], drawn: Files) -> None:
-    statements = judge_all(made)
-    text = page(made, statements, drawn)
-    for one in statements:
-        article = text.split(f'id="{one.id}"')[1].split("</article>")[0]
-        assert one.command in article
+def test_every_statement_is_there_with_rule_and_command(figures: list[Figure], findings: list[Finding]) -> None:
+    text = page(figures, findings)
+    for one in findings:
+        article = text.split(f'id="{one.statement.id}"')[1].split("</article>")[0]
+        assert one.statement.command in article
         assert "otherwise it does not hold" in article
         assert f"{MARKS[one.verdict]} {one.verdict}" in article
     assert set(MARKS) == set(VERDICTS)
@@ -100,19 +97,18 @@ def test_every_statement_is_there_with_rule_and_command(made: dict[str, Kept[Any
         assert erratum.test in text
 
 
-def test_files_are_whole_and_the_json_is_plain(made: dict[str, Kept[Any]], drawn: Files, tmp_path: Path) -> None:
-    statements = judge_all(made)
-    paths = write_report(tmp_path, made, statements, drawn)
+def test_files_are_whole_and_the_json_is_plain(figures: list[Figure], findings: list[Finding], tmp_path: Path) -> None:
+    paths = write_report(tmp_path, figures, findings)
     assert [path.name for path in paths] == ["report.html", "report.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]  # nothing half-written
     listed = json.loads((tmp_path / "report.json").read_text(), parse_constant=lambda word: pytest.fail(word))
-    assert len(listed) == len(statements)
+    assert len(listed) == len(findings)
     for one in listed:
         assert {"id", "section", "statement", "measured", "interval", "verdict", "command"} <= one.keys()
         assert one["verdict"] in VERDICTS
         assert one["interval"] is None or one["interval"][0] <= one["measured"] <= one["interval"][1]
     first = (tmp_path / "report.html").read_bytes()
-    write_report(tmp_path, made, statements, drawn)
+    write_report(tmp_path, figures, findings)
     assert (tmp_path / "report.html").read_bytes() == first
 
 
@@ -144,9 +140,3 @@ def test_numbers() -> None:
     assert span((1.0, 2.5)) == " [1, 2.500]"
     assert span((0.5, 0.5 + 2e-9)) == " ± 1e-09"
     assert span(None) == ""
-
-
-def test_the_errata_are_those_of_the_documentation() -> None:
-    documented = (Path(__file__).parents[3] / "docs" / "errata.md").read_text()
-    rows = [line for line in documented.splitlines() if re.match(r"\| \d+ \|", line)]
-    assert rows == [f"| {e.number} | {e.where} | {e.printed} | {e.corrected} | `{e.test}` |" for e in ERRATA]

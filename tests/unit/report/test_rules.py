@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sih.report.rules import VERDICTS, Measured, NotMeasuredError, Rule, judged, ratio, some
+from sih.experiments.experiment import Experiment
+from sih.report.rules import (
+    MATCH,
+    VERDICTS,
+    Measured,
+    NotMeasuredError,
+    Rule,
+    Statement,
+    median_and_range,
+    ratio,
+    require,
+)
 
-MATCH = Rule("at most", 1.1, 1.25)
 ABOVE = Rule("at least", 0.9, 0.5)
 
 
@@ -58,7 +68,7 @@ def test_the_worst_of_several_speaks() -> None:
 
 def test_several_models_are_a_median_and_a_range() -> None:
     found = [Measured(value, None, name, models=(name,)) for name, value in (("a", 1.0), ("b", 3.0), ("c", 1.2))]
-    several = MATCH.typical(found)
+    several = median_and_range(found)
     assert (several.value, several.interval) == (1.2, (1.0, 3.0))
     assert [part.label for part in several.parts] == ["a", "c", "b"]
     assert MATCH.verdict(several.value, several.interval) == "holds with a remark"
@@ -70,23 +80,30 @@ def test_ratio_of_a_paired_difference() -> None:
     assert found.interval == pytest.approx((1.05, 1.15))
 
 
-@judged("id", "Sec. 1", "it is so", unit="× ML", quantity="q", figure="heads", rule=MATCH, remark="but")
-def so(data: float) -> Measured:
+def _itself(data: float) -> Measured:
+    if data != data:
+        raise NotMeasuredError("the model is not there")
     return Measured(data, None)
 
 
+NUMBER = Experiment("number", "a number", None, float, lambda config, store: 1.0)
+SO = Statement("id", "Sec. 1", "it is so", NUMBER, _itself, MATCH, "× ML", "q", "but")
+
+
 def test_a_statement_has_the_keys_that_scripts_rely_on() -> None:
-    good, bad = so.judge(1.0), so.judge(9.0)
+    good, bad = SO.judge(1.0), SO.judge(9.0)
     assert (good.verdict, good.remark) == ("holds", "")
     assert (bad.verdict, bad.remark) == ("does not hold", "but")
     entries = json.loads(json.dumps(good.to_dict()))
     assert list(entries)[:7] == ["id", "section", "statement", "measured", "interval", "verdict", "command"]
-    assert entries["command"] == "sih figure heads --out out"
-    assert (entries["measured"], entries["interval"]) == (1.0, None)
+    assert entries["command"] == "sih figure number --out out"
+    assert (entries["measured"], entries["interval"], entries["parts"]) == (1.0, None, [])
+    assert SO.judge(0.0).to_dict()["measured"] == 0.0
 
 
 def test_what_could_not_be_measured_says_why() -> None:
-    found = so.judge("the model is not there")
+    found = SO.judge(float("nan"))
     assert (found.verdict, found.measured, found.remark) == ("not measured", None, "the model is not there")
+    assert found.to_dict()["measured"] is None
     with pytest.raises(NotMeasuredError, match="none"):
-        some([], "none")
+        require([], "none")

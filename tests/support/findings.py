@@ -1,0 +1,11 @@
+"""The number behind a finding."""
+
+from __future__ import annotations
+
+from sih.report.rules import Finding, Measured
+
+
+def number_of(found: Finding) -> Measured:
+    """What was measured, where something was."""
+    assert found.measured is not None, found.remark
+    return found.measured

@@ -1,0 +1,104 @@
+"""Each statement measures what it says: made-up data whose answer is known, on both sides of every rule."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from support.findings import number_of
+
+from sih.experiments import scaling, trained, training_courses
+from sih.experiments.curves import Line, Panel
+from sih.report import training_statements as training
+
+
+def _line(mean: float, error: float = 1e-6, window: float | None = None) -> Line:
+    return Line(9, [], [], {"4-8": (mean if window is None else window, error)}, mean, error)
+
+
+def _panel(lags: tuple[int, ...], kl: dict[str, float], references: tuple[str, ...]) -> Panel:
+    levels = kl | {"midway": (kl["BMA"] + kl["ML"]) / 2}
+    over = {other: {name: _line(value - levels[other]) for name, value in kl.items()} for other in references}
+    return Panel(lags, {name: _line(value) for name, value in kl.items()}, over)
+
+
+def _trained(kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3)) -> trained.TrainedCurves:
+    panel = _panel(lags, {"BMA": 0.01, "ML": 0.02, **kl}, ("BMA", "ML", "construction", "midway"))
+    runs = {name: [f"model of {name}"] for name in kl if name.startswith("trained")}
+    return trained.TrainedCurves(trained.TrainedConfig(), [panel], [{}], [runs], [{}], [{}], [])
+
+
+@pytest.mark.parametrize(("kl", "verdict"), [(0.02, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")])
+def test_trained_against_the_construction(kl: float, verdict: str) -> None:
+    data = _trained({"construction": 0.02, "trained standard": kl, "trained disentangled": kl})
+    for judge in (training.STANDARD_TRAINED, training.DISENTANGLED_TRAINED):
+        found = judge.judge(data)
+        assert number_of(found).value == pytest.approx(kl / 0.02)
+        assert found.verdict == verdict
+        assert len(number_of(found).models) == 1
+    assert training.STANDARD_TRAINED.judge(_trained({"construction": 0.02})).verdict == "not measured"
+
+
+@pytest.mark.parametrize(("kl", "verdict"), [(0.03, "holds"), (0.05, "does not hold")])
+def test_one_head_trained(kl: float, verdict: str) -> None:
+    data = _trained({"construction": 0.02, "construction, 1 head": 0.04, "trained standard, 1 head": kl})
+    found = training.ONE_HEAD_TRAINED.judge(data)
+    assert number_of(found).value == pytest.approx(kl / 0.04)
+    assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(("kl", "place"), [(0.01, 0.0), (0.013, 0.3), (0.018, 0.8), (0.02, 1.0)])
+def test_between_bma_and_ml(kl: float, place: float) -> None:
+    data = _trained({"construction": 0.02, "trained standard": kl}, lags=(1, 3))
+    found = training.TWO_LAGS_SHORT.judge(data)
+    assert number_of(found).value == pytest.approx(place)
+    assert found.verdict == ("holds" if place < 0.5 else "does not hold")
+    assert training.TWO_LAGS_TRAINED.judge(data).verdict == "holds"
+    assert (
+        training.TWO_LAGS_SHORT.judge(_trained({"construction": 0.02, "trained standard": kl})).verdict
+        == "not measured"
+    )
+
+
+def _scaling(layers: dict[str, float], by_heads: dict[str, float]) -> scaling.ScalingCurves:
+    base = {"BMA": 0.01, "ML": 0.02}
+    deep = _panel((1, 2, 3), {**base, **layers}, ("BMA", "ML", *layers))
+    wide = _panel((1, 2, 3, 4, 5), {**base, **by_heads}, ("BMA", "ML", *by_heads))
+    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, {"{1,2,3} [1,3,1]": ["standard-1.2.3"]}, [])
+
+
+def test_depth_and_width() -> None:
+    good = _scaling({"[1,1]": 0.2, "[3,3]": 0.1, "[1,3,1]": 0.02, "[1,3,1,1]": 0.021}, {})
+    assert number_of(training.TWO_LAYERS.judge(good)).value == pytest.approx(5)
+    assert number_of(training.MORE_LAYERS.judge(good)).value == pytest.approx(1.05)
+    assert number_of(training.WIDTH_64.judge(good)).models == ("standard-1.2.3",)
+    for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.WIDTH_64):
+        assert judge.judge(good).verdict == "holds"
+    bad = _scaling({"[1,1]": 0.2, "[3,3]": 0.021, "[1,3,1]": 0.04, "[1,3,1,1]": 0.02}, {})
+    for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.WIDTH_64):
+        assert judge.judge(bad).verdict == "does not hold"
+
+
+def test_heads_of_the_second_layer() -> None:
+    falling = {"[1,1,1]": 0.08, "[1,3,1]": 0.04, "[1,5,1]": 0.02, "[1,7,1]": 0.02, "construction, 1": 0.09}
+    good = training.MORE_HEADS.judge(_scaling({}, falling))
+    assert number_of(good).value == pytest.approx(0.5)
+    assert [part.label for part in number_of(good).parts] == ["[1,3,1] to [1,1,1]", "[1,5,1] to [1,3,1]"]
+    assert good.verdict == training.ENOUGH_HEADS.judge(_scaling({}, falling)).verdict == "holds"
+    bad = _scaling({}, falling | {"[1,3,1]": 0.1, "[1,7,1]": 0.01})
+    assert training.MORE_HEADS.judge(bad).verdict == "does not hold"
+    assert training.ENOUGH_HEADS.judge(bad).verdict == "does not hold"
+    few = _scaling({}, {"[1,3,1]": 0.1, "[1,7,1]": 0.01})
+    assert training.ENOUGH_HEADS.judge(few).verdict == "not measured"
+
+
+def test_the_papers_own_training_is_read_from_runs_of_that_name() -> None:
+    course = training_courses.Course("paper-1.2.3", "g", "l", [0, 10], [0.5, 0.03], 0.02, 0.01)
+    found = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([course], []))
+    assert number_of(found).value == pytest.approx(1.5)
+    assert found.verdict == "does not hold"
+    none = training.PAPER_TRAINING.judge(
+        training_courses.TrainingCourses([dataclasses.replace(course, name="standard-1.2.3")], [])
+    )
+    assert none.verdict == "not measured"
+    assert "sih train" in none.remark
