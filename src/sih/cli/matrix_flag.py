@@ -13,15 +13,11 @@ REGISTRY = ConstructorRegistry()
 
 @REGISTRY.primitive_rule
 def _from_file(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    if info.type != Matrix:
-        return None
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="FILE",
-        instance_from_str=lambda words: read_matrix(words[0]),
-        is_instance=lambda value: isinstance(value, tuple),
-        str_from_instance=lambda _: ["P.csv"],
-    )
+    def is_matrix(value: Any) -> bool:
+        return isinstance(value, tuple)
+
+    rule = PrimitiveConstructorSpec(1, "FILE", lambda words: read_matrix(words[0]), is_matrix, lambda _: ["P.csv"])
+    return rule if info.type == Matrix else None
 
 
 def read_matrix(path: str) -> Matrix:

@@ -23,13 +23,13 @@ from sih.training.trainer import DivergedError, Trainer
 
 
 def missing_models(experiments: Iterable[Experiment[Any, Any]], store: RunStore) -> list[str]:
-    """In the order in which the figures ask for them, each once."""
+    """List the models that are not there, in the order in which the figures ask for them."""
     wanted = dict.fromkeys(name for one in experiments for name in one.reads(one.config, store))
     return [name for name in wanted if store.find(name) is None]
 
 
 def train_missing(names: list[str], folder: Path, console: Console) -> None:
-    """One after the other, each resumable; how long it will take is said first, from a few timed steps of each."""
+    """Train one after the other, each resumable, having said how long it will take, by a few timed steps of each."""
     configs = {name: _config(name, folder) for name in names}
     left = {name: seconds_left(config, folder / name) for name, config in configs.items()}
     for name, seconds in left.items():
@@ -44,7 +44,7 @@ def train_missing(names: list[str], folder: Path, console: Console) -> None:
 
 
 def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
-    """Each length of sequence is timed for a few steps, on a copy that is thrown away."""
+    """Estimate how long a run will take, by a few timed steps with each length of sequence, on a copy."""
     run = Run(folder)
     done = run.metrics[-1]["step"] if run.metrics else 0
     total = 0.0
@@ -64,13 +64,13 @@ def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
 
 
 def _stages(config: TrainConfig) -> list[tuple[int, int]]:
-    """First and last step of every length."""
+    """List the first and the last step of every length."""
     edges = [0, *(until for until, _ in config.recipe.length_schedule or ()), config.optimiser.steps]
     return [(first, last) for first, last in itertools.pairwise(edges) if first < last]
 
 
 def _config(name: str, folder: Path) -> TrainConfig:
-    """The recipe of the name; a run begun under it goes on as it was begun."""
+    """Return what the name asks for; a run begun under it goes on as it was begun."""
     return Run(folder / name).config if (folder / name / CONFIG).exists() else named(name)
 
 

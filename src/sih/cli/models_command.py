@@ -14,7 +14,7 @@ def models(plain: bool = False, seed: int = 0) -> None:
     `sih.load(NAME)` gives the model, `sih.open_run(NAME)` its run: task, configuration and metrics too.
 
     Args:
-        plain: only the names, one a line.
+        plain: only the names, one on each line.
         seed: unused; a list is not random.
     """
     store = RunStore()

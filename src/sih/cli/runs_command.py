@@ -35,13 +35,13 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int
 
 
 def wide_console() -> Console:
-    """A terminal is as wide as it is; a file has room for a whole row."""
+    """Return a console as wide as the terminal, or, where a file is written, wide enough for a whole row."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(width=160, highlight=False)
 
 
 def table_of(found: list[Run], title: str) -> Table:
-    """A row a run."""
+    """Make a table with one row for each run."""
     table = Table(title=title)
     for column in ("run", "model", "lags", "heads", "steps", "seconds", "loss", "KL", "ML", "BMA", "KL / ML"):
         table.add_column(column, justify="left" if column in ("run", "model") else "right", overflow="fold")

@@ -24,7 +24,7 @@ from sih.runs.run import Run
 from sih.runs.run_names import run_name
 from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
 from sih.runs.tensorboard import EventWriter
-from sih.training.config import RENAMED, WORDS, EvaluationConfig, TrainConfig, classes_of, names_of, parts_of
+from sih.training.config import RENAMED, TOP, WORDS, EvaluationConfig, TrainConfig, classes_of, names_of, parts_of
 from sih.training.config_file import NOT_IN_ALL
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.presets import PRESETS, preset_fields
@@ -132,7 +132,7 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
     preset = _said(words, "preset") or "paper"
     fields = preset_fields(preset, **{word: said for word in WORDS if (said := _said(words, word)) is not None})
     fields |= _states_of_matrix(words)
-    top = {name: fields.pop(name) for name in ("seed", "stored") if name in fields}
+    top = {name: fields.pop(name) for name in TOP if name in fields}
     parts = parts_of(fields)
     for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():
         if _said(words, flag := name.replace("_", "-")) is not None:
@@ -208,7 +208,7 @@ def _summary(run: Run, console: Console) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[list[int]]:
-    """A list that fills when Ctrl-C (or a polite kill) asks to stop: a step is never left half done.
+    """Give a list that fills when Ctrl-C (or a polite kill) asks to stop: a step is never left half done.
 
     Asked a second time, the process stops at once; the last checkpoint is then what remains.
     """
@@ -236,7 +236,7 @@ class _Progress(Protocol):
 
 
 class _Bar:
-    """On a terminal: loss, KL relative to maximum likelihood, rate, time left."""
+    """Shows on a terminal: loss, KL relative to maximum likelihood, rate, time left."""
 
     def __init__(self, config: TrainConfig, console: Console) -> None:
         columns = (BarColumn(), MofNCompleteColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
@@ -246,7 +246,7 @@ class _Bar:
 
     def show(self, step: Step) -> None:
         if step.evaluation:
-            self.kl = f"KL {step.evaluation.mean_kl / step.evaluation.ml_kl:.2f} x ML"
+            self.kl = f"KL {step.evaluation.kl_over_ml:.2f} x ML"
         if step.loss is not None:
             self.loss = step.loss if math.isnan(self.loss) else 0.9 * self.loss + 0.1 * step.loss
         words = f"loss {self.loss:.4f}  {self.kl}  {step.tokens_per_second:,.0f} tokens/s"
@@ -261,7 +261,7 @@ class _Bar:
 
 
 class _Lines:
-    """Elsewhere, a file say: a line at every evaluation."""
+    """Prints elsewhere, into a file say: a line at every evaluation."""
 
     def __init__(self, config: TrainConfig, console: Console) -> None:
         self.config, self.console = config, console
@@ -272,7 +272,7 @@ class _Lines:
             loss = "" if step.loss is None else f"  loss {step.loss:.4f}  {step.tokens_per_second:,.0f} tokens/s"
             self.console.print(
                 f"step {step.step:,}/{self.config.optimiser.steps:,}  KL {found.mean_kl:.4f} = "
-                f"{found.mean_kl / found.ml_kl:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){loss}"
+                f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){loss}"
             )
 
     def __enter__(self) -> _Lines:

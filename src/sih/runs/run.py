@@ -60,7 +60,7 @@ class Run:
 
     @cached_property
     def model(self) -> Model:
-        """The trained model; of an unfinished run, as it was at the last checkpoint."""
+        """The trained model, or the model at the last checkpoint if the run is unfinished."""
         model = self.config.model.build(self.task.num_states, self.task.length)
         if self.finished:
             load_weights(model, self.folder / WEIGHTS)
@@ -71,7 +71,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`; a last one that is not whole, of a run that was killed, is left out."""
+        """The lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed."""
         try:
             lines = (self.folder / METRICS).read_text().split("\n")[:-1]
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class Run:
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
-        """The lines with a mean KL; the first, of step 0, also has maximum likelihood's and the Bayes average's."""
+        """The lines with a mean KL. The first, of step 0, also has maximum likelihood's and the Bayes average's."""
         return [line for line in self.metrics if "kl" in line]
 
     @cached_property

@@ -20,22 +20,22 @@ class RunStore:
     folder: Path | None = None
 
     def names(self) -> list[str]:
-        """The names of all finished runs that can be found, in alphabetical order."""
+        """List the finished runs that can be found, in alphabetical order."""
         return sorted({path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")})
 
     def find(self, name: str) -> Path | None:
-        """The folder of the finished run of this name, or None if there is none."""
+        """Find the folder of the finished run of this name, or None if there is none."""
         known = (folder / name for folder in self._folders if name in self.names())
         return next((path for path in known if (path / WEIGHTS).exists()), None)
 
     def run(self, name: str | Path) -> Run:
-        """The run in a folder, finished or not, or the finished one of that name."""
+        """Open the run in a folder, finished or not, or the finished one of that name."""
         run = Run(self._folder_of(name, "run"))
         _ = run.config
         return run
 
     def finished(self, names: Iterable[str]) -> tuple[dict[str, Run], list[str]]:
-        """The finished runs among `names` (or folders) by name, and those of `names` for which there is none yet."""
+        """Open the finished runs among `names` (or folders), and list those of `names` for which there is none yet."""
         names, known = list(names), set(self.names())
         found = (self.run(name) for name in names if name in known or Path(name).is_dir())
         runs = {run.name: run for run in found if run.finished}
@@ -56,10 +56,10 @@ class RunStore:
 
 
 def open_run(name: str | Path) -> Run:
-    """The run in a folder, or that of a shipped model by its name (`sih models` lists them)."""
+    """Open the run in a folder, or that of a shipped model by its name (`sih models` lists them)."""
     return RunStore().run(name)
 
 
 def load(path: str | Path) -> Model:
-    """The model in the folder `path`, saved or trained there, or the shipped model of that name; on the CPU."""
+    """Load the model in the folder `path`, saved or trained there, or the shipped model of that name, on the CPU."""
     return storage.load(RunStore()._folder_of(path, "model"))

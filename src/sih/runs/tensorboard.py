@@ -28,7 +28,7 @@ class EventWriter:
             self._open.add_scalar("learning rate", step.learning_rate, step.step)
         if step.evaluation:
             self._open.add_scalar("KL", step.evaluation.mean_kl, step.step)
-            self._open.add_scalar("KL over ML", step.evaluation.mean_kl / step.evaluation.ml_kl, step.step)
+            self._open.add_scalar("KL over ML", step.evaluation.kl_over_ml, step.step)
 
     def __enter__(self) -> EventWriter:
         return self

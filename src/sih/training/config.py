@@ -108,7 +108,7 @@ class TrainConfig:
         return TrainConfig(**{**{name: value for name, value in flat.items() if name not in lost}, **changes})
 
     def held_out_batch(self, task: Task) -> Batch:
-        """Draw the sequences that the model is measured on; the same for all runs on one task."""
+        """Draw the sequences that the model is measured on, the same for all runs on one task."""
         seed = HELD_OUT_SEED + self.task.matrix_seed
         return sample(task, self.evaluation.held_out, rng=torch.Generator().manual_seed(seed))
 

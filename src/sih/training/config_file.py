@@ -59,7 +59,7 @@ def to_version_1(config: TrainConfig) -> dict[str, Any]:
 
 
 def digest(config: TrainConfig) -> str:
-    """Return eight letters and digits that stand for the configuration's content, the same as ever for version 1."""
+    """Return eight letters and digits that stand for the configuration's content, whatever version it was read from."""
     return hashlib.sha256(json.dumps(to_version_1(config), sort_keys=True).encode()).hexdigest()[:8]
 
 

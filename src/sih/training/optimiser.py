@@ -1,4 +1,4 @@
-"""The part of a training configuration that says how weights are moved; `OPTIMISERS` is the table of ways."""
+"""The part of a training configuration that says how weights are moved, and the table of ways, `OPTIMISERS`."""
 
 from __future__ import annotations
 

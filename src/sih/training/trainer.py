@@ -41,6 +41,11 @@ class Evaluation:
         return self.model[self.max_lag :].mean().item()
 
     @property
+    def kl_over_ml(self) -> float:
+        """The model's mean KL divided by maximum likelihood's."""
+        return self.mean_kl / self.ml_kl
+
+    @property
     def ml_kl(self) -> float:
         return self.ml[self.max_lag :].mean().item()
 

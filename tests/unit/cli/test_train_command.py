@@ -100,7 +100,7 @@ def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.C
         (["--steps", "0"], "steps must be a whole number, at least 1; got 0"),
         (["--steps", "x"], "x"),
         (["--model", "mamba"], "model must be one of standard, disentangled; got 'mamba'"),
-        (["--init", "magic"], "init must be one of harmonic, normal, uniform; got 'magic'"),
+        (["--init", "magic"], "init must be one of harmonic, uniform, normal; got 'magic'"),
         (["--preset", "papr"], "preset must be one of paper, paper-disentangled, harmonic; got 'papr'"),
         (["--lags", "3", "1"], "lags must be distinct, positive and increasing"),
         (["--heads", "0"], "heads is the number of heads of each layer"),

@@ -21,9 +21,8 @@ learned on the others.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -33,17 +32,17 @@ from sih.checks import FieldError
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
 from sih.task import Task
-from sih.training.recipes.recipe import Recipe, StagedRecipe, Start
+from sih.training.recipes.recipe import Fields, Recipe, StagedRecipe, Start
 
 
 @dataclass(frozen=True)
 class HarmonicPositions(StagedRecipe):
     """Starts positions as harmonics, and lets layers keep to their parts at first."""
 
-    name: ClassVar[str] = "harmonic"
-    kinds: ClassVar[tuple[str, ...]] = ("standard",)
-    settings: ClassVar[Mapping[str, Any]] = {**StagedRecipe.settings, "steps": 3600, "learning_rate": 5e-3}
-    most_frozen: ClassVar[int] = 400
+    name = "harmonic"
+    kinds = ("standard",)
+    settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3600, "learning_rate": 5e-3}
+    most_frozen = 400
 
     def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)

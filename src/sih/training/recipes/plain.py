@@ -1,9 +1,12 @@
-"""Training as in the paper: weights drawn at random, all of them moved from the first step."""
+"""Training as in the paper: weights drawn at random, all of them moved from the first step.
+
+Embeddings are standard normal, other weights uniform up to one over the root of their inputs; or all normal, with
+variance one over their inputs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
@@ -14,9 +17,17 @@ from sih.training.recipes.recipe import Recipe, Start
 
 @dataclass(frozen=True)
 class Plain(Recipe):
-    """Draws every weight uniformly, up to one over the root of its inputs."""
+    """Draws weights uniformly."""
 
-    name: ClassVar[str] = "uniform"
+    name = "uniform"
 
     def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
         return Start(shape.build(task.num_states, task.length, init=self.name, rng=rng).to(device))
+
+
+@dataclass(frozen=True)
+class Normal(Plain):
+    """Draws weights from normal distributions."""
+
+    name = "normal"
+    kinds = ("standard",)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +14,8 @@ from torch import nn
 from sih.checks import FieldError, check_sizes
 from sih.models import Model, ModelShape
 from sih.task import Task
+
+Fields = dict[str, Any]
 
 
 class Start:
@@ -45,7 +46,7 @@ class Recipe(ABC):
     """The word for it, in flags and in configurations on disk."""
     kinds: ClassVar[tuple[str, ...]] = ()
     """The kinds of model that it fits, () for any."""
-    settings: ClassVar[Mapping[str, Any]] = {}
+    settings: ClassVar[Fields] = {}
     """Fields of a configuration that go well with it, by flat name: what the preset of its name sets."""
     stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((1, 6, 32), (5, 12, 64))
     """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
@@ -84,7 +85,7 @@ class Recipe(ABC):
 class StagedRecipe(Recipe):
     """Says how to train where layers have parts to keep to for a while, and positions have periods in common."""
 
-    settings: ClassVar[Mapping[str, Any]] = {
+    settings: ClassVar[Fields] = {
         "batch": 64,
         "betas": (0.9, 0.99),
         "schedule": "cosine",

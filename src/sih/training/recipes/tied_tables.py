@@ -17,9 +17,8 @@ applied to the gradient in A, and training moves C. Model and loss are unchanged
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -28,7 +27,7 @@ from torch import Tensor, nn
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.task import Task
-from sih.training.recipes.recipe import StagedRecipe, Start
+from sih.training.recipes.recipe import Fields, StagedRecipe, Start
 
 SCALE = 0.05
 """The standard deviation of the tables' first entries."""
@@ -39,16 +38,11 @@ COORDINATES = ("token", "position")
 class TiedTables(StagedRecipe):
     """Moves tables that positions share instead of the weights, and only some of the tables at first."""
 
-    name: ClassVar[str] = "harmonic"
-    kinds: ClassVar[tuple[str, ...]] = ("disentangled",)
-    settings: ClassVar[Mapping[str, Any]] = {
-        **StagedRecipe.settings,
-        "steps": 3000,
-        "learning_rate": 5e-2,
-        "stored": "float16",
-    }
-    stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((2, 5, 32), (11, 15, 64))
-    most_frozen: ClassVar[int] = 200
+    name = "harmonic"
+    kinds = ("disentangled",)
+    settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3000, "learning_rate": 5e-2, "stored": "float16"}
+    stages = ((2, 5, 32), (11, 15, 64))
+    most_frozen = 200
 
     def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> TiedStart:
         model = shape.build(task.num_states, task.length).to(device)
