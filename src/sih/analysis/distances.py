@@ -16,7 +16,6 @@ residual stream holds anyway: a model need not attend to it, and some do not.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +28,7 @@ from sih.analysis.head_matching import match_heads, total_variation, uniform_att
 from sih.analysis.reference_circuit import Reference
 from sih.evidence import lag_posterior
 from sih.models.offsets import attention_at
+from sih.stats import estimate
 
 Measured = tuple[float, float]
 """A mean and its standard error."""
@@ -102,7 +102,7 @@ def compare(
     parents = attention_at(attention[0][:, first], task.lags).sum(dim=-1)
     shares = _shares(attention[-1][:, last], built)
     selected = shares["selected"][:, rows].mean(dim=-1)
-    shown = slice(task.max_lag - 1, rows.stop)
+    by_position = {what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()}
     return Agreement(
         task.lags,
         heads,
@@ -115,8 +115,8 @@ def compare(
         measured(parents[:, rows].mean(dim=-1)),
         {what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
         {str(k): measured(selected[batch.lags == k]) for k in task.lags if (batch.lags == k).sum() > 1},
-        {what: values[:, shown].mean(dim=0).tolist() for what, values in shares.items()},
-        {what: (values[:, shown].std(dim=0) / math.sqrt(len(values))).tolist() for what, values in shares.items()},
+        {what: found.mean.tolist() for what, found in by_position.items()},
+        {what: found.error.tolist() for what, found in by_position.items()},
     )
 
 
@@ -133,8 +133,8 @@ def summary(found: Agreement) -> dict[str, Measured]:
 
 
 def measured(values: Float[Tensor, " batch"]) -> Measured:
-    """Mean and standard error over sequences."""
-    return values.mean().item(), (values.std() / math.sqrt(len(values))).item()
+    """Average over sequences, with the standard error."""
+    return estimate(values).pair()
 
 
 def _second_layer(scores: Float[Tensor, "batch head query key"], built: Reference) -> dict[str, Measured]:
