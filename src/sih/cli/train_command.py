@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -105,18 +105,18 @@ def train(
 def run_to_the_end(writer: RunWriter, console: Console, again: str, shown: Sequence[EventWriter] = ()) -> None:
     """Train, showing how it goes, in `shown` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
     _say_how_it_begins(writer, console)
-    bar: _Progress = _Bar(writer.config, console) if console.is_terminal else _Lines(writer.config, console)
-    with _interruptible() as stopped, bar, ExitStack() as writing:
+    show, total = _bar if console.is_terminal else _lines, writer.config.optimiser.steps
+    with _interruptible() as stopped, ExitStack() as writing:
         for events in shown:
             writing.enter_context(events)
-        for step in writer:
-            for view in (bar, *shown):
-                view.show(step)
+        for step in show(writer, total, console):
+            for events in shown:
+                events.show(step)
             if stopped:
                 writer.save()
                 break
     if stopped and not writer.finished:
-        progress = f"step {writer.trainer.step} of {writer.config.optimiser.steps}"
+        progress = f"step {writer.trainer.step} of {total}"
         raise KeyboardInterrupt(f"{writer.folder} is saved at {progress}; go on with: {again}")
     _summary(Run(writer.folder), console)
 
@@ -227,56 +227,30 @@ def _interruptible() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-class _Progress(Protocol):
-    def show(self, step: Step) -> None: ...
-
-    def __enter__(self) -> Any: ...
-
-    def __exit__(self, *exception: object) -> None: ...
-
-
-class _Bar:
-    """Shows on a terminal: loss, KL relative to maximum likelihood, rate, time left."""
-
-    def __init__(self, config: TrainConfig, console: Console) -> None:
-        columns = (BarColumn(), MofNCompleteColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-        self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
-        self.task = self.progress.add_task("", total=config.optimiser.steps)
-        self.kl, self.loss = "", math.nan
-
-    def show(self, step: Step) -> None:
-        if step.evaluation:
-            self.kl = f"KL {step.evaluation.kl_over_ml:.2f} x ML"
-        if step.loss is not None:
-            self.loss = step.loss if math.isnan(self.loss) else 0.9 * self.loss + 0.1 * step.loss
-        words = f"loss {self.loss:.4f}  {self.kl}  {step.tokens_per_second:,.0f} tokens/s"
-        self.progress.update(self.task, completed=step.step, description=words)
-
-    def __enter__(self) -> _Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.progress.stop()
+def _bar(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:
+    """Pass steps on, and show on a terminal loss, KL relative to maximum likelihood, rate and time left."""
+    columns = (BarColumn(), MofNCompleteColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+    kl, loss = "", math.nan
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task("", total=total)
+        for step in steps:
+            if step.evaluation:
+                kl = f"KL {step.evaluation.kl_over_ml:.2f} x ML"
+            if step.loss is not None:
+                loss = step.loss if math.isnan(loss) else 0.9 * loss + 0.1 * step.loss
+            words = f"loss {loss:.4f}  {kl}  {step.tokens_per_second:,.0f} tokens/s"
+            progress.update(task, completed=step.step, description=words)
+            yield step
 
 
-class _Lines:
-    """Prints elsewhere, into a file say: a line at every evaluation."""
-
-    def __init__(self, config: TrainConfig, console: Console) -> None:
-        self.config, self.console = config, console
-
-    def show(self, step: Step) -> None:
+def _lines(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:
+    """Pass steps on, and print a line at every evaluation."""
+    for step in steps:
         if step.evaluation:
             found = step.evaluation
             loss = "" if step.loss is None else f"  loss {step.loss:.4f}  {step.tokens_per_second:,.0f} tokens/s"
-            self.console.print(
-                f"step {step.step:,}/{self.config.optimiser.steps:,}  KL {found.mean_kl:.4f} = "
+            console.print(
+                f"step {step.step:,}/{total:,}  KL {found.mean_kl:.4f} = "
                 f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){loss}"
             )
-
-    def __enter__(self) -> _Lines:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
+        yield step

@@ -6,14 +6,17 @@ import re
 from typing import Any
 
 from sih.construction import heads_needed
+from sih.models import KINDS
 from sih.runs.run import CONFIG, Run
 from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
 from sih.training.config_file import digest
 from sih.training.presets import preset
 
+PAPER = "paper"
+"""The kind of a run that is trained as in the paper: a standard model, by the preset of this name."""
 _NAME = re.compile(
-    r"(?P<kind>standard|disentangled|paper)-(?P<lags>[\d.]+)(?:-(?P<heads>[\d.]+))?"
+    r"(?P<kind>[a-z]+)-(?P<lags>\d+(?:\.\d+)*)(?:-(?P<heads>\d+(?:\.\d+)*))?"
     r"(?:-dim(?P<dim>\d+))?(?:-length(?P<length>\d+))?(?:-seed(?P<seed>\d+))?"
 )
 
@@ -34,17 +37,14 @@ def named(name: str) -> TrainConfig:
     if name and (shipped / CONFIG).is_file():
         return Run(shipped).config
     found = _NAME.fullmatch(name)
-    try:
-        assert found
-        kind, lags, heads = found["kind"], _numbers(found["lags"]), _numbers(found["heads"]) if found["heads"] else None
-    except (AssertionError, ValueError):
-        raise ValueError(
-            f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}"
-        ) from None
-    changes: dict[str, Any] = {"lags": lags, "heads": heads or (1, heads_needed(lags), 1)}
+    if found is None or found["kind"] not in (PAPER, *KINDS):
+        raise ValueError(f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}")
+    kind, lags = found["kind"], _numbers(found["lags"])
+    heads = _numbers(found["heads"]) if found["heads"] else (1, heads_needed(lags), 1)
+    changes: dict[str, Any] = {"lags": lags, "heads": heads}
     changes |= {name: int(found[name]) for name in ("dim", "length", "seed") if found[name]}
-    if kind == "paper":
-        return preset("paper", **changes)
+    if kind == PAPER:
+        return preset(PAPER, **changes)
     return preset("harmonic", **changes, model=kind, evaluate_every=100)
 
 
