@@ -5,16 +5,19 @@ Every model on fresh sequences of its own task; what is measured is in `sih.anal
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from sih.analysis.distances import KEYS, LAYERS, Agreement, Measured, compare, measured, summary
+from sih.analysis.distances import KEYS, Agreement, Measured, compare, measured, summary
 from sih.analysis.reference_circuit import Reference, run_reference
 from sih.experiments.cells import with_error
-from sih.experiments.compared import FRESH_SEED
-from sih.experiments.experiment import Experiment
+from sih.experiments.compared import FRESH_SEED, by_seeds, usual_heads
+from sih.experiments.curves import Compared
+from sih.experiments.experiment import Experiment, Rows
+from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
@@ -43,79 +46,87 @@ class AgreementConfig:
     seed: int = 0
 
 
+UNSIGNED = tuple(f"correlation, {keys}" for keys in KEYS)
+"""Of these seeds are averaged without the sign: a first layer may follow log P or its negative, and says as much."""
+
+
 @dataclass(frozen=True)
 class Agreements:
-    """By the model's name; `seeds` has means over the seeds of one configuration and their standard errors, of a
-    correlation without its sign (a first layer may follow log P or its negative, and says as much either way)."""
+    """Holds what was measured of each model, by its name, and what each is.
+
+    `seeds` has means over the seeds of one configuration, by the name of the first, and their standard errors.
+    """
 
     config: AgreementConfig
+    compared: dict[str, Compared]
     models: dict[str, Agreement]
     seeds: dict[str, dict[str, Measured]]
     missing: list[str]
 
+    def with_usual_heads(self) -> dict[str, Agreement]:
+        """The models of the usual width with as many heads as the circuit needs."""
+        usual = {
+            name: of.dim is None and of.heads == usual_heads(self.models[name].lags)
+            for name, of in self.compared.items()
+        }
+        return {name: found for name, found in self.models.items() if usual[name]}
+
 
 def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
+    """The models of the configuration."""
     return config.models
 
 
 @torch.no_grad()
 def compute(config: AgreementConfig, store: RunStore) -> Agreements:
-    """Models of the same task see the same sequences, and the construction runs on them once."""
-    found_runs, missing = store.finished(config.models)
-    runs = list(found_runs.values())
+    """Compare each model with the construction, which runs once on the sequences that models of one task share."""
+    runs, missing = store.finished(config.models)
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")
     references: dict[tuple[Task, int | None], Reference] = {}
     found = {}
-    for run in runs:
+    for run in runs.values():
         heads = run.config.heads[1] if len(run.config.heads) == 3 else None
-        same = (run.task, heads)
-        if same not in references:
+        if (run.task, heads) not in references:
             batch = sample(run.task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-            references[same] = run_reference(run.task, batch, heads)
-        trace = run.model.trace(references[same].batch.tokens)
-        found[run.name] = compare(trace.attention, trace.scores, references[same])
-    return Agreements(config, found, _over_seeds(found), missing)
+            references[run.task, heads] = run_reference(run.task, batch, heads)
+        built = references[run.task, heads]
+        trace = run.model.trace(built.batch.tokens)
+        found[run.name] = compare(trace.attention, trace.scores, built)
+    compared = {name: one for name, run in runs.items() for one in by_seeds([run])}
+    return Agreements(config, compared, found, _over_seeds(list(runs.values()), found), missing)
 
 
-def _over_seeds(found: dict[str, Agreement]) -> dict[str, dict[str, Measured]]:
-    groups: dict[str, list[Agreement]] = {}
-    for name, entry in found.items():
-        groups.setdefault(re.sub(r"-seed\d+$", "", name), []).append(entry)
-    return {
-        base: {
-            key: measured(torch.tensor([_unsigned(key, summary(entry)[key][0]) for entry in entries]))
-            for key in summary(entries[0])
-        }
-        for base, entries in groups.items()
-        if len(entries) > 1
-    }
+def _over_seeds(runs: list[Run], found: dict[str, Agreement]) -> dict[str, dict[str, Measured]]:
+    means = {}
+    for task in dict.fromkeys(run.task for run in runs):
+        for group in by_seeds(run for run in runs if run.task == task).values():
+            if len(group) > 1:
+                each = [summary(found[run.name]) for run in group]
+                means[group[0].name] = {key: measured(_values(key, each)) for key in each[0]}
+    return means
 
 
-def _unsigned(key: str, value: float) -> float:
-    return abs(value) if key.startswith("correlation") else value
+def _values(key: str, each: list[dict[str, Measured]]) -> Float[Tensor, " seed"]:
+    values = torch.tensor([numbers[key][0] for numbers in each])
+    return values.abs() if key in UNSIGNED else values
 
 
-def table(data: Agreements) -> list[list[str]]:
-    """A row a model, then a row for every configuration with several seeds (errors over seeds there)."""
-    keys = [f"correlation, {keys}" for keys in KEYS] + [f"variation, layer {layer}" for layer in LAYERS]
-    keys += ["layer 2, by offset", "layer 2, by positions", "parents", "selected", "candidates"]
+def table(data: Agreements) -> Rows:
+    """One row for each model, then one for every configuration with several seeds (errors over seeds there)."""
+    each = {name: summary(found) for name, found in data.models.items()}
+    keys = list(dict.fromkeys(key for numbers in each.values() for key in numbers))
     rows = [["model", *keys, "posterior", "uniform, layers 1 2 3"]]
-    for name, entry in data.models.items():
-        numbers = summary(entry)
-        flat = " ".join(
-            f"{entry.uniform[layer][0]:.2f}".replace("0.", ".") for layer in LAYERS if layer in entry.uniform
-        )
-        cells = [_cell(numbers[key]) if key in numbers else "" for key in keys]
-        rows.append([name, *cells, _cell(entry.shares["posterior"]), flat])
-    for base, numbers in data.seeds.items():
-        cells = [_cell(numbers[key]) if key in numbers else "" for key in keys]
-        rows.append([f"{base}, over seeds", *cells, "", ""])
+    for name, found in data.models.items():
+        flat = [f"{value:.2f}".replace("0.", ".") for value, _ in found.uniform.values()]
+        rows.append([name, *_cells(keys, each[name]), with_error(*found.shares["posterior"]), " ".join(flat)])
+    for name, numbers in data.seeds.items():
+        rows.append([f"{name}, over seeds", *_cells(keys, numbers), "", ""])
     return rows
 
 
-def _cell(value: Measured) -> str:
-    return with_error(*value)
+def _cells(keys: list[str], numbers: dict[str, Measured]) -> list[str]:
+    return [with_error(*numbers[key]) if key in numbers else "" for key in keys]
 
 
 EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, reads, table)

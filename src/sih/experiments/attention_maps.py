@@ -1,7 +1,7 @@
 """Attention maps of trained and constructed transformers on one sequence: the paper's Fig. 5, App. B's and App. C's.
 
-A row a model, a column a head. The heads of a layer come in the order of the construction's that they are nearest to,
-in total variation; each map says how near, over the rows where the construction equals its closed form.
+One row for each model, one column for each head. The heads of a layer come in the order of the construction's that they
+are nearest to, in total variation; each map says how near, over the rows where the construction equals its closed form.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from sih.analysis.head_matching import match_heads, total_variation
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.experiments.compared import FRESH_SEED
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Rows
 from sih.models.offsets import attention_at
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -47,9 +47,11 @@ class MapsConfig:
 
 @dataclass(frozen=True)
 class MapRow:
-    """A model's maps, `maps[layer][head]` in the order of the construction's heads (None where it has no such head)."""
+    """Holds a model's maps, `maps[layer][head]` in the order of the construction's heads (None: no such head)."""
 
-    label: str
+    name: str
+    kind: str
+    """Of model; of the construction's row, no kind."""
     maps: list[list[Map | None]]
     numbers: list[list[int | None]]
     """Which head of the model, counted from 1, each map is."""
@@ -61,7 +63,7 @@ class MapRow:
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """The last row is the construction. Models of `config` that were not to be had, and why, are `missing`."""
+    """Holds a row for each model, the construction's last; `missing` are models that cannot be shown, and why."""
 
     config: MapsConfig
     lags: tuple[int, ...]
@@ -71,22 +73,19 @@ class AttentionMaps:
 
 
 def reads(config: MapsConfig, store: RunStore) -> tuple[str, ...]:
+    """The models of the configuration."""
     return config.models
 
 
 def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
-    """One sequence, the same for every row. Without any of the models there is nothing to compare: a ValueError."""
-    found_runs, absent = store.finished(config.models)
-    runs = list(found_runs.values())
-    missing = [f"{name}: not shipped" for name in absent]
-    if not runs:
+    """Run every model on one sequence. Without any of the models there is nothing to compare: a ValueError."""
+    found, absent = store.finished(config.models)
+    if not found:
         raise ValueError(f"none of the models of this figure is there: {', '.join(config.models)}")
-    task = _shared_task(runs)
-    for run in list(runs):
-        reason = _reason_against(run, task)
-        if reason:
-            missing.append(f"{run.name}: {reason}")
-            runs.remove(run)
+    task = _shared_task(list(found.values()))
+    reasons = dict.fromkeys(absent, "not shipped") | {name: _reason_against(run, task) for name, run in found.items()}
+    missing = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+    runs = [run for name, run in found.items() if not reasons[name]]
     tokens = sequence_of_lag(task, config.true_lag, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
     built = reference_model(task, max((run.config.heads[1] for run in runs), default=None))
     first = built.circuit.first_exact_position
@@ -94,9 +93,10 @@ def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
     rows = []
     with torch.no_grad():
         for run in runs:
-            found = [layer.double() for layer in run.model.trace(tokens).attention]
-            rows.append(_row(run.name, found, wanted, first, config))
-    return AttentionMaps(config, task.lags, first, [*rows, _row("constructed", wanted, wanted, first, config)], missing)
+            attention = [layer.double() for layer in run.model.trace(tokens).attention]
+            rows.append(_row(run.name, run.config.model.kind, attention, wanted, first, config))
+    rows.append(_row("constructed", "", wanted, wanted, first, config))
+    return AttentionMaps(config, task.lags, first, rows, missing)
 
 
 def _shared_task(runs: list[Run]) -> Task:
@@ -113,7 +113,8 @@ def _reason_against(run: Run, task: Task) -> str:
 
 
 def _row(
-    label: str,
+    name: str,
+    kind: str,
     found: list[Float[Tensor, "1 _ query key"]],
     wanted: list[Float[Tensor, "1 _ query key"]],
     first: int,
@@ -133,22 +134,22 @@ def _row(
         variation.append(far)
     last = next(number for number in numbers[-1] if number is not None)  # the construction has one head there
     selected = attention_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
-    return MapRow(label, maps, numbers, variation, selected)
+    return MapRow(name, kind, maps, numbers, variation, selected)
 
 
 def _rounded(attention: Float[Tensor, "query key"]) -> Map:
-    """Five decimals: more than a picture can show."""
+    """The map to five decimals, more than a picture can show."""
     return [[round(value, 5) for value in row] for row in attention.tolist()]
 
 
-def table(data: AttentionMaps) -> list[list[str]]:
-    """A row a model: total variation to the construction by head, and the share on the true lag."""
+def table(data: AttentionMaps) -> Rows:
+    """One row for each model: total variation to the construction by head, and the share on the true lag."""
     built = data.rows[-1].variation
     heads = [f"{layer}.{head + 1}" for layer, found in enumerate(built, 1) for head in range(len(found))]
     rows = [["model", *(f"TV {name}" for name in heads), f"on lag {data.config.true_lag}"]]
     for row in data.rows:
         cells = ["" if far is None else f"{far:.3f}" for layer in row.variation for far in layer]
-        rows.append([row.label, *cells, f"{row.selected:.3f}"])
+        rows.append([row.name, *cells, f"{row.selected:.3f}"])
     return rows
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Rows
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.predictors import Evidence, bma, maximum_likelihood, selective
 from sih.runs.run_store import RunStore
-from sih.task import Task, sample
+from sih.stats import estimate, paired
+from sih.task import Batch, Task, sample
 
 CAPTION = (
     "KL divergence from the true next-token law (nats) after T tokens against the inverse temperature of the "
@@ -43,10 +43,10 @@ class BetaConfig:
 
 @dataclass(frozen=True)
 class BetaCurves:
-    """KL at the last position of each length, averaged over sequences and matrices, with standard errors over matrices.
+    """Holds mean KL at the last position of each length over sequences and matrices, with errors over matrices.
 
     `selective[evidence][length][beta]`; `limit[length]` is beta = infinity, the largest evidence taken outright;
-    `over_ml[length]` is the KL of that limit minus that of ML, matrix by matrix.
+    `minus_ml[length]` is the KL of that limit minus that of ML, matrix by matrix.
     """
 
     config: BetaConfig
@@ -55,12 +55,12 @@ class BetaCurves:
     limit: list[float]
     bma: list[float]
     ml: list[float]
-    over_ml: list[float]
-    over_ml_error: list[float]
+    minus_ml: list[float]
+    minus_ml_error: list[float]
 
 
 def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
-    """Every predictor sees the same sequences; a sequence of the greatest length is cut to the shorter ones."""
+    """Show every predictor the same sequences: those of the greatest length, cut to the shorter ones."""
     rng = torch.Generator().manual_seed(config.seed)
     last = torch.tensor(config.lengths) - 1
     found: dict[str, list[Tensor]] = {name: [] for name in ("mean", "sum", "limit", "bma", "ml")}
@@ -68,7 +68,7 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
         task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, max(config.lengths))
         batch = sample(task, config.sequences, rng=rng)
 
-        def at_lengths(prediction: Tensor, batch: Any = batch, task: Task = task) -> Tensor:
+        def at_lengths(prediction: Tensor, batch: Batch = batch, task: Task = task) -> Tensor:
             return kl_to_truth(prediction, batch, task)[:, last].mean(dim=0)
 
         for kind in EVIDENCES:
@@ -77,23 +77,22 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
         found["limit"].append(at_lengths(selective(batch.tokens, task, beta=math.inf)))
         found["bma"].append(at_lengths(bma(batch.tokens, task)))
         found["ml"].append(at_lengths(maximum_likelihood(batch.tokens, task)))
-    found["over_ml"] = [a - b for a, b in zip(found["limit"], found["ml"], strict=True)]
-    mean = {name: torch.stack(values).mean(dim=0) for name, values in found.items()}
-    error = {name: torch.stack(values).std(dim=0) / math.sqrt(len(values)) for name, values in found.items()}
+    means = {name: estimate(values) for name, values in found.items()}
+    minus_ml = paired(found["limit"], found["ml"])
     return BetaCurves(
         config,
-        {kind: mean[kind].tolist() for kind in EVIDENCES},
-        {kind: error[kind].tolist() for kind in EVIDENCES},
-        mean["limit"].tolist(),
-        mean["bma"].tolist(),
-        mean["ml"].tolist(),
-        mean["over_ml"].tolist(),
-        error["over_ml"].tolist(),
+        {kind: means[kind].mean.tolist() for kind in EVIDENCES},
+        {kind: means[kind].error.tolist() for kind in EVIDENCES},
+        means["limit"].mean.tolist(),
+        means["bma"].mean.tolist(),
+        means["ml"].mean.tolist(),
+        minus_ml.mean.tolist(),
+        minus_ml.error.tolist(),
     )
 
 
-def table(curves: BetaCurves) -> list[list[str]]:
-    """A row a length: BMA, ML, the limit of large beta, and the best beta of each evidence with its KL."""
+def table(curves: BetaCurves) -> Rows:
+    """One row for each length: BMA, ML, the limit of large beta, and the best beta of each evidence with its KL."""
     rows = [["T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
     for j, length in enumerate(curves.config.lengths):
         best = []

@@ -15,7 +15,7 @@ import torch
 
 from sih.construction import construct, verify
 from sih.experiments.cells import braces
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Rows
 from sih.markov import random_transition_matrix
 from sih.runs.run_store import RunStore
 from sih.task import Task
@@ -27,13 +27,8 @@ CAPTION = (
     "difference of an attention weight from the exact posterior of the lag. No models are trained."
 )
 
-CIRCUITS: dict[str, dict[str, Any]] = {
-    "Prop. 1, third layer by masks": {"third": "mask"},
-    "third layer by positions": {"third": "position"},
-    "two lags, 1 head": {"target": "two-lags"},
-    "Bayes-optimal": {"target": "bayes"},
-}
-POSTERIOR = "Bayes-optimal, from the posterior"
+MASKS, POSITIONS, TWO_LAGS = "Prop. 1, third layer by masks", "third layer by positions", "two lags, 1 head"
+BAYES, POSTERIOR = "Bayes-optimal", "Bayes-optimal, from the posterior"
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class CertificatesConfig:
 
 @dataclass(frozen=True)
 class CertificateErrors:
-    """`error[lag set][circuit]`, the largest over matrices; a circuit that the lags do not allow is not there."""
+    """Holds `error[lag set][circuit]`, the largest over matrices, of the circuits that the lags allow."""
 
     config: CertificatesConfig
     heads: list[int]
@@ -61,40 +56,47 @@ class CertificateErrors:
 
 
 def compute(config: CertificatesConfig, store: RunStore) -> CertificateErrors:
-    heads, errors = [], []
-    for lags in config.lag_sets:
-        rng = torch.Generator().manual_seed(config.seed)
-        worst: dict[str, float] = {}
-        for _ in range(config.matrices):
-            task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
-            contiguous = lags[-1] - lags[0] + 1 == len(lags)
-            for name, options in CIRCUITS.items():
-                if ("mask" in options.values() and not contiguous) or (
-                    "two-lags" in options.values() and len(lags) != 2
-                ):
-                    continue
-                lam, beta = (None, None) if "bayes" in options.values() else (config.lam, config.beta)
-                model = construct(task, lam=lam, beta=beta, **options)
-                found = verify(model, task, size=config.sequences, rng=rng)
-                worst[name] = max(worst.get(name, 0.0), found.max_error)
-                if found.posterior_error is not None:
-                    worst[POSTERIOR] = max(worst.get(POSTERIOR, 0.0), found.posterior_error)
-                if name == "third layer by positions":
-                    least = model.circuit.heads
-        heads.append(least)
-        errors.append(worst)
-    return CertificateErrors(config, heads, errors)
+    """Build each circuit for some matrices, and verify it on sequences of the task and adversarial ones."""
+    found = [_worst(config, lags) for lags in config.lag_sets]
+    return CertificateErrors(config, [heads for heads, _ in found], [worst for _, worst in found])
 
 
-def table(data: CertificateErrors) -> list[list[str]]:
+def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict[str, float]]:
+    """The least heads of a lag set, and the largest error of each circuit."""
+    rng = torch.Generator().manual_seed(config.seed)
+    heads, errors = 0, []
+    for _ in range(config.matrices):
+        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+        for name, options in _circuits(config, lags).items():
+            model = construct(task, **options)
+            found = verify(model, task, size=config.sequences, rng=rng)
+            errors.append((name, found.max_error))
+            if found.posterior_error is not None:
+                errors.append((POSTERIOR, found.posterior_error))
+            if name == POSITIONS:
+                heads = model.circuit.heads
+    names = dict.fromkeys(name for name, _ in errors)
+    return heads, {name: max(error for other, error in errors if other == name) for name in names}
+
+
+def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, dict[str, Any]]:
+    """Options of `construct`, of the circuits that the lags allow; the Bayes-optimal one sets its own strengths."""
+    strengths = {"lam": config.lam, "beta": config.beta}
+    masks = {MASKS: {"third": "mask", **strengths}} if lags[-1] - lags[0] + 1 == len(lags) else {}
+    two = {TWO_LAGS: {"target": "two-lags", **strengths}} if len(lags) == 2 else {}
+    return {**masks, POSITIONS: {"third": "position", **strengths}, **two, BAYES: {"target": "bayes"}}
+
+
+def table(data: CertificateErrors) -> Rows:
+    """One row for each circuit: its largest error for each lag set."""
     rows = [["circuit", *(braces(lags) for lags in data.config.lag_sets)]]
-    for name in (*CIRCUITS, POSTERIOR):
+    for name in (MASKS, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
         rows.append([name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)])
     return rows
 
 
 def largest(data: CertificateErrors, circuit: str) -> tuple[float, list[tuple[tuple[int, ...], float]]]:
-    """Over the lag sets that allow the circuit, and for each of them."""
+    """The largest error of a circuit over the lag sets that allow it, and that of each of them."""
     found = [(lags, e[circuit]) for lags, e in zip(data.config.lag_sets, data.error, strict=True) if circuit in e]
     return max((error for _, error in found), default=math.nan), found
 

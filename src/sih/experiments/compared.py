@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction import circuit_weights, construct
+from sih.construction import circuit_weights, construct, heads_needed
 from sih.evidence import mixture
+from sih.experiments.curves import Compared
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.predictors import PREDICTORS
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task
+from sih.training.config import TrainConfig
 
-CIRCUITS: dict[str, dict[str, Any]] = {
-    "construction": {},
-    "construction, 1 head": {"heads": 1, "third": "position"},
-    "two lags, 1 head": {"target": "two-lags"},
-    "Bayes-optimal construction": {"target": "bayes"},
-}
-"""Options of `construct`, by the name in figures."""
 FRESH_SEED = 2**31
 """Added to a configuration's seed: far from the seeds of training and of its held-out sequences. (On a CPU torch takes
 a seed modulo 2^32: a larger number would be no other seed than a small one.)"""
@@ -31,14 +27,21 @@ CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
 
 
+def yardsticks(tokens: Int[Tensor, "batch time"], task: Task) -> dict[str, Float[Tensor, "batch time state"]]:
+    """What the predictors say that every model is compared with, by their labels: BMA and ML."""
+    return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
+
+
 def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict[str, DisentangledTransformer]:
-    """Every circuit of `CIRCUITS` that the lags allow, at the paper's strengths; the Bayes-optimal one sets its own."""
-    strengths = {"lam": lam, "beta": beta}
-    return {
-        name: construct(task, **(options if options.get("target") == "bayes" else strengths | options))
-        for name, options in CIRCUITS.items()
-        if options.get("target") != "two-lags" or len(task.lags) == 2
+    """Every circuit that the lags allow, at the paper's strengths; the Bayes-optimal one sets its own."""
+    strengths: dict[str, Any] = {"lam": lam, "beta": beta}
+    found = {
+        "construction": construct(task, **strengths),
+        "construction, 1 head": construct(task, heads=1, third="position", **strengths),
     }
+    if len(task.lags) == 2:
+        found["two lags, 1 head"] = construct(task, target="two-lags", **strengths)
+    return {**found, "Bayes-optimal construction": construct(task, target="bayes")}
 
 
 def circuit_law(
@@ -63,22 +66,56 @@ def trained_law(run: Run, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "b
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
-def scored(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, "batch scored"]:
-    """KL to the truth at every position but the last: it has no next token in the sequence, so that no model is
-    trained there (a learned position of its own is what it began with), and none is judged there."""
+def kl_but_last(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, "batch scored"]:
+    """KL to the truth at every position but the last.
+
+    The last has no next token in the sequence, so that no model is trained there (a learned position of its own is what
+    it began with), and none is judged there.
+    """
     return kl_to_truth(law, batch, task)[:, :-1]
 
 
 def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
-    """The names, each followed by those of further seeds of it that are in the store: NAME-seed1 and so on."""
-    known = store.names()
-    found = [[name, *(other for other in known if other.startswith(f"{name}-seed"))] for name in names]
-    return tuple(dict.fromkeys(name for group in found for name in group))
+    """The names, each followed by those of the runs in the store that differ from it by their seed alone."""
+    known = {name: store.run(name).config for name in store.names()}
+
+    def others(name: str) -> list[str]:
+        return [
+            other for other in known if name in known and known[other].replace(seed=known[name].seed) == known[name]
+        ]
+
+    return tuple(dict.fromkeys(found for name in names for found in (name, *others(name))))
 
 
-def grouped(runs: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, list[Run]]:
-    """Runs that share a name, the seeds of one curve, in the order in which they come."""
-    groups: dict[str, list[Run]] = {}
+def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
+    """Runs of one kind of model, heads and width, which are the seeds of one curve, in the order in which they come."""
+    groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
-        groups.setdefault(name_of(run), []).append(run)
-    return groups
+        groups.setdefault((run.config.model.kind, run.config.heads, width(run.config)), []).append(run)
+    return {_compared(group): group for group in groups.values()}
+
+
+def _compared(group: list[Run]) -> Compared:
+    config = group[0].config
+    names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
+    return Compared(config.model.kind, config.heads, width(config), names, seeds)
+
+
+def width(config: TrainConfig) -> int | None:
+    """The model's width where it is not the usual one of its kind."""
+    dim: int | None = config.unusual().get("dim")
+    return dim
+
+
+def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
+    """The heads of each layer in the paper's notation, and the width where it is not the usual one.
+
+    >>> heads_label((1, 3, 1), 128)
+    '[1,3,1], d=128'
+    """
+    return f"[{','.join(map(str, heads))}]" + (f", d={dim}" if dim else "")
+
+
+def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
+    """The heads of a three-layer model with as many in the second layer as the circuit needs, one for two lags."""
+    return 1, heads_needed(lags), 1

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sih.experiments.cells import braces, with_error
-from sih.experiments.compared import CIRCUITS, circuits_for
-from sih.experiments.curves import error_of, mean_of
-from sih.experiments.experiment import Experiment
+from sih.experiments.compared import circuits_for, yardsticks
+from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, mean_kl_table, panel
+from sih.experiments.experiment import Experiment, Rows
 from sih.markov import random_transition_matrix
-from sih.metrics import kl_to_truth, mean_kl
-from sih.predictors import bma, maximum_likelihood
+from sih.metrics import kl_to_truth
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
@@ -45,77 +43,36 @@ class ConstructionsConfig:
 
 @dataclass(frozen=True)
 class ConstructionCurves:
-    """Means over matrices with their standard errors, `kl[lag set][name]` along positions 0 .. length - 1; of the
-    difference to ML likewise (the same sequences, so its error is smaller); and of the mean past max_lag, with
-    `mean_over[lag set][reference][name]` its difference to a reference and the standard error of that."""
+    """Holds a panel for each lag set, with differences to `REFERENCES`. Repetitions are matrices."""
 
     config: ConstructionsConfig
-    heads: list[dict[str, int]]
-    kl: list[dict[str, list[float]]]
-    kl_error: list[dict[str, list[float]]]
-    over_ml: list[dict[str, list[float]]]
-    over_ml_error: list[dict[str, list[float]]]
-    mean: list[dict[str, float]]
-    mean_error: list[dict[str, float]]
-    mean_over: list[dict[str, dict[str, tuple[float, float]]]]
+    panels: list[Panel]
 
 
 def compute(config: ConstructionsConfig, store: RunStore) -> ConstructionCurves:
-    """Every circuit is built for every matrix and run as a transformer; all on the same sequences."""
-    curves = ConstructionCurves(config, [], [], [], [], [], [], [], [])
-    for lags in config.lag_sets:
-        rng = torch.Generator().manual_seed(config.seed)
-        found: dict[str, list[Tensor]] = {}
-        means: dict[str, list[Tensor]] = {}
-        heads: dict[str, int] = {}
-        for _ in range(config.matrices):
-            task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
-            batch = sample(task, config.sequences, rng=rng)
-            laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-            for name, model in circuits_for(task, lam=config.lam, beta=config.beta).items():
-                heads[name] = model.circuit.heads
-                laws[name] = model.predict(batch.tokens)
-            for name, law in laws.items():
-                kl = kl_to_truth(law, batch, task)
-                found.setdefault(name, []).append(kl.mean(dim=0))
-                means.setdefault(name, []).append(mean_kl(kl, task).mean())
-        over = {name: [a - b for a, b in zip(rows, found["ML"], strict=True)] for name, rows in found.items()}
-        curves.heads.append(heads)
-        curves.kl.append({name: mean_of(rows).tolist() for name, rows in found.items()})
-        curves.kl_error.append({name: error_of(rows).tolist() for name, rows in found.items()})
-        curves.over_ml.append({name: mean_of(rows).tolist() for name, rows in over.items()})
-        curves.over_ml_error.append({name: error_of(rows).tolist() for name, rows in over.items()})
-        curves.mean.append({name: mean_of(rows).item() for name, rows in means.items()})
-        curves.mean_error.append({name: error_of(rows).item() for name, rows in means.items()})
-        curves.mean_over.append({other: _paired(means, other) for other in REFERENCES})
-    return curves
+    """Build every circuit for every matrix and run it as a transformer, all on the same sequences."""
+    return ConstructionCurves(config, [_panel(config, lags) for lags in config.lag_sets])
 
 
-def _paired(means: dict[str, list[Tensor]], reference: str) -> dict[str, tuple[float, float]]:
-    over = {name: [a - b for a, b in zip(rows, means[reference], strict=True)] for name, rows in means.items()}
-    return {name: (mean_of(rows).item(), error_of(rows).item()) for name, rows in over.items()}
+def _panel(config: ConstructionsConfig, lags: tuple[int, ...]) -> Panel:
+    rng = torch.Generator().manual_seed(config.seed)
+    found: dict[str, list[Tensor]] = {}
+    compared: dict[str, Compared] = {}
+    for _ in range(config.matrices):
+        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+        batch = sample(task, config.sequences, rng=rng)
+        laws, circuits = yardsticks(batch.tokens, task), circuits_for(task, lam=config.lam, beta=config.beta)
+        compared |= dict.fromkeys(laws, Compared(PREDICTOR))
+        compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
+        laws |= {label: model.predict(batch.tokens) for label, model in circuits.items()}
+        for label, law in laws.items():
+            found.setdefault(label, []).append(kl_to_truth(law, batch, task).mean(dim=0))
+    return panel(lags, compared, {label: torch.stack(rows) for label, rows in found.items()}, REFERENCES)
 
 
-def table(curves: ConstructionCurves) -> list[list[str]]:
-    """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
-    rows = [["", *(braces(lags) for lags in curves.config.lag_sets)]]
-    for name in ("BMA", "ML", *CIRCUITS):
-        cells = [
-            with_error(mean[name], error[name]) if name in mean else ""
-            for mean, error in zip(curves.mean, curves.mean_error, strict=True)
-        ]
-        rows.append([name, *cells])
-    return rows
-
-
-def against_ml(curves: ConstructionCurves, positions: tuple[int, ...] = (8, 16, 32, 64)) -> list[list[str]]:
-    """Header and rows: KL of the paper's construction minus that of ML after so many tokens, on the same sequences."""
-    shown = [i for i in positions if i <= curves.config.length]
-    rows = [["lags", *map(str, shown)]]
-    for lags, over, error in zip(curves.config.lag_sets, curves.over_ml, curves.over_ml_error, strict=True):
-        name = braces(lags)
-        rows.append([name, *(with_error(over["construction"][i - 1], error["construction"][i - 1]) for i in shown)])
-    return rows
+def table(data: ConstructionCurves) -> Rows:
+    """Mean KL past the first max_lag positions, with its standard error over matrices."""
+    return mean_kl_table(data.panels)
 
 
 EXPERIMENT = Experiment("constructions", CAPTION, ConstructionsConfig(), ConstructionCurves, compute, table=table)

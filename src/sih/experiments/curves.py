@@ -1,32 +1,57 @@
-r"""Means with standard errors along the sequence, of rivals that predict the same sequences.
+r"""Means by position, with standard errors, of all that predict the same sequences.
 
-A `Line` is the mean of something over repetitions (sequences, or matrices) at every position, in windows of positions,
-and over all positions past the first max_lag. Differences are taken repetition by repetition before they are
-averaged: what rivals share, above all how hard a sequence is, drops out of the error.
+A `Curve` is the mean of something over repetitions (sequences, or matrices) at every position, in windows of positions,
+and over all positions past the first max_lag. A `Panel` has the curves of one task, and those of paired differences.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.experiments.cells import with_error
+from sih.experiments.cells import braces, with_error
+from sih.experiments.experiment import Rows
+from sih.stats import estimate
+
+PREDICTOR, CIRCUIT = "predictor", "circuit"
+"""What is compared besides trained models."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """Mean and standard error over `count` repetitions. `along[i]` is at position i, when i + 1 tokens are seen;
-    `windows["9-16"]`, a mean and its error, is over the positions at which 9 to 16 tokens are seen."""
+class Compared:
+    """Says what a curve is of: a reference predictor, a circuit written by hand, or trained models of several seeds."""
+
+    kind: str
+    """`PREDICTOR`, `CIRCUIT`, or the kind of the trained models."""
+    heads: tuple[int, ...] = ()
+    """Of each layer."""
+    dim: int | None = None
+    """The width of trained models, where it is not the usual one."""
+    models: tuple[str, ...] = ()
+    """The names of the trained models, one for each seed."""
+    seeds: tuple[int, ...] = ()
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is a trained model."""
+        return self.kind not in (PREDICTOR, CIRCUIT)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Holds a mean and its standard error over `count` repetitions.
+
+    `by_position[i]` is at position i, when i + 1 tokens are seen. `windows["9-16"]`, a mean and its error, is over the
+    positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag.
+    """
 
     count: int
-    along: list[float]
-    along_error: list[float]
+    by_position: list[float]
+    by_position_error: list[float]
     windows: dict[str, tuple[float, float]]
     mean: float
     mean_error: float
@@ -37,51 +62,74 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """KL to the truth on the sequences of one task. `over[reference][name]` is the KL of one minus that of the other,
-    sequence by sequence; the reference "midway" is the mean of BMA and ML, so below it a law is nearer BMA."""
+    """Holds KL to the truth on the sequences of one task, by the label of what is compared.
+
+    `minus[reference][label]` is the KL of one minus that of the other, repetition by repetition. The reference "midway"
+    is the mean of BMA and ML: below it a prediction is nearer BMA.
+    """
 
     lags: tuple[int, ...]
-    kl: dict[str, Line]
-    over: dict[str, dict[str, Line]]
+    compared: dict[str, Compared]
+    kl: dict[str, Curve]
+    minus: dict[str, dict[str, Curve]]
 
 
-def line(rows: Float[Tensor, "repetition time"], max_lag: int) -> Line:
-    """The mean row, and how well it is known."""
+def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17) -> Curve:
+    """Average rows of one repetition each. Values by position and in windows have so many significant digits."""
     if len(rows) < 2 or rows.shape[1] <= max_lag:
         raise ValueError(
             f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}; got {len(rows)}, of "
             f"{rows.shape[1]} positions"
         )
-    along, along_error = _mean_and_error(rows)
+    positions = estimate(rows)
     parts = {f"{first}-{last}": rows[:, first - 1 : last] for first, last in windows(max_lag, rows.shape[1])}
-    found = {name: _mean_and_error(part.mean(dim=1)) for name, part in parts.items()}
-    mean, error = _mean_and_error(rows[:, max_lag:].mean(dim=1))
-    return Line(
+    means = {name: estimate(part.mean(dim=1)).pair() for name, part in parts.items()}
+    mean, error = estimate(rows[:, max_lag:].mean(dim=1)).pair()
+    return Curve(
         len(rows),
-        _rounded(along),
-        _rounded(along_error),
-        {name: (_rounded(m)[0], _rounded(e)[0]) for name, (m, e) in found.items()},
-        mean.item(),
-        error.item(),
+        _rounded(positions.mean.tolist(), digits),
+        _rounded(positions.error.tolist(), digits),
+        {name: (_rounded(pair, digits)[0], _rounded(pair, digits)[1]) for name, pair in means.items()},
+        mean,
+        error,
     )
 
 
 def panel(
-    kl: Mapping[str, Float[Tensor, "_ time"]], lags: Sequence[int], references: Sequence[str] = ("BMA", "ML")
+    lags: Sequence[int],
+    compared: Mapping[str, Compared],
+    kl: Mapping[str, Float[Tensor, "_ time"]],
+    references: Iterable[str] = (),
+    digits: int = 17,
 ) -> Panel:
-    """The lines of each rival. Rows are sequences; one measured on fewer is compared on those, the first."""
+    """Average the KL of all that is compared, and its differences to the references among them.
+
+    Rows are repetitions. One that was measured on fewer is compared on those, which are the first.
+    """
     against = {name: kl[name] for name in references if name in kl}
     if {"BMA", "ML"} <= against.keys():
         against["midway"] = (kl["BMA"] + kl["ML"]) / 2
 
-    def differences(reference: Tensor) -> Iterator[tuple[str, Line]]:
+    def differences(reference: Tensor) -> Iterator[tuple[str, Curve]]:
         for name, rows in kl.items():
             if rows is not reference:
                 both = min(len(rows), len(reference))
-                yield name, line(rows[:both] - reference[:both], lags[-1])
+                yield name, curve(rows[:both] - reference[:both], lags[-1], digits)
 
-    lines = {name: line(rows, lags[-1]) for name, rows in kl.items()}
-    return Panel(tuple(lags), lines, {name: dict(differences(rows)) for name, rows in against.items()})
+    return Panel(
+        tuple(lags),
+        {name: compared[name] for name in kl},
+        {name: curve(rows, lags[-1], digits) for name, rows in kl.items()},
+        {name: dict(differences(rows)) for name, rows in against.items()},
+    )
+
+
+def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
+    """Mean KL past the first max_lag positions with its standard error: a row for each label, a column for a panel."""
+    rows = [[corner, *(braces(one.lags) for one in panels)]]
+    for label in dict.fromkeys(label for one in panels for label in one.kl):
+        rows.append([label, *(str(one.kl[label]) if label in one.kl else "" for one in panels)])
+    return rows
 
 
 def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
@@ -94,18 +142,5 @@ def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
     return [(a + 1, b) for a, b in itertools.pairwise(edges)]
 
 
-def mean_of(values: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(values)).mean(dim=0)
-
-
-def error_of(values: Sequence[Tensor]) -> Tensor:
-    return torch.stack(list(values)).std(dim=0) / math.sqrt(len(values))
-
-
-def _mean_and_error(rows: Float[Tensor, "repetition ..."]) -> tuple[Tensor, Tensor]:
-    return rows.mean(dim=0), rows.std(dim=0) / math.sqrt(len(rows))
-
-
-def _rounded(values: Tensor) -> list[float]:
-    """To 6 significant digits, far finer than the errors, so that files stay small."""
-    return [float(f"{value:.6g}") for value in values.reshape(-1).tolist()]
+def _rounded(values: Iterable[float], digits: int) -> list[float]:
+    return [float(f"{value:.{digits}g}") for value in values]

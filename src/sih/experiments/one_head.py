@@ -14,8 +14,7 @@ circuit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,8 +24,12 @@ from torch import Tensor
 from sih.construction import circuit_weights, construct
 from sih.construction.circuit import Circuit, normalised
 from sih.evidence import lag_posterior, mixture
+from sih.experiments.cells import braces
+from sih.experiments.experiment import Rows
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
+from sih.runs.run_store import RunStore
+from sih.stats import estimate
 from sih.task import Batch, Task, sample
 
 
@@ -45,46 +48,46 @@ class OneHeadConfig:
 
 @dataclass(frozen=True)
 class OneHeadTable:
-    """Mean KL past the first max_lag positions, `mean[lag set][name]`, over matrices, with its standard error."""
+    """Holds mean KL past the first max_lag positions, `mean[lag set][name]`, and its standard error over matrices."""
 
     config: OneHeadConfig
     mean: list[dict[str, float]]
     error: list[dict[str, float]]
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+
+def compute(config: OneHeadConfig, store: RunStore) -> OneHeadTable:
+    """Try every way of reading one head on the same sequences, each lag set on the same matrices."""
+    found = [{name: estimate(values) for name, values in _by_matrix(config, lags).items()} for lags in config.lag_sets]
+    means = [{name: value.mean.item() for name, value in values.items()} for values in found]
+    errors = [{name: value.error.item() for name, value in values.items()} for values in found]
+    return OneHeadTable(config, means, errors)
 
 
-def compute(config: OneHeadConfig, report: Callable[[str], None] = lambda line: None) -> OneHeadTable:
-    """Each lag set on the same matrices; every way of reading one head on the same sequences."""
-    table = OneHeadTable(config, [], [])
-    for lags in config.lag_sets:
-        found: dict[str, list[float]] = {}
-        for repetition in range(config.matrices):
-            rng = torch.Generator().manual_seed(config.seed + repetition)
-            task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
-            batch = sample(task, config.sequences, rng=rng)
-            circuits: dict[str, dict[str, Any]] = {
-                "all heads, Bayes": {"target": "bayes"},
-                "1 head, the paper's": {"heads": 1, "third": "position"},
-                "1 head, Bayes on what it keeps": {"heads": 1, "target": "bayes"},
-            }
-            if len(lags) == 2:
-                circuits["1 head, the paper's for two lags"] = {"target": "two-lags"}
-            for name, options in circuits.items():
-                circuit: Circuit = construct(task, **options).circuit
-                found.setdefault(name, []).append(_kl(circuit_weights(batch.tokens, task, circuit), batch, task))
-            for name, start in (("random weights", False), ("the circuit", True)):
-                head = MixingHead(task, rng)
-                if start:
-                    head.start_at_the_circuit()
-                weights = descend(head, task, config, rng)(batch.tokens).detach()
-                found.setdefault(f"1 head, descent from {name}", []).append(_kl(weights, batch, task))
-            found.setdefault("BMA", []).append(_kl(lag_posterior(batch.tokens, task), batch, task))
-            report(f"lags {lags}, matrix {repetition + 1} of {config.matrices}")
-        table.mean.append({name: sum(values) / len(values) for name, values in found.items()})
-        table.error.append({name: _error(values) for name, values in found.items()})
-    return table
+def _by_matrix(config: OneHeadConfig, lags: tuple[int, ...]) -> dict[str, list[float]]:
+    """Mean KL of each way, one number for each matrix."""
+    found: dict[str, list[float]] = {}
+    for repetition in range(config.matrices):
+        rng = torch.Generator().manual_seed(config.seed + repetition)
+        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+        batch = sample(task, config.sequences, rng=rng)
+        circuits: dict[str, dict[str, Any]] = {
+            "all heads, Bayes": {"target": "bayes"},
+            "1 head, the paper's": {"heads": 1, "third": "position"},
+            "1 head, Bayes on what it keeps": {"heads": 1, "target": "bayes"},
+        }
+        if len(lags) == 2:
+            circuits["1 head, the paper's for two lags"] = {"target": "two-lags"}
+        for name, options in circuits.items():
+            circuit: Circuit = construct(task, **options).circuit
+            found.setdefault(name, []).append(_kl(circuit_weights(batch.tokens, task, circuit), batch, task))
+        for name, start in (("random weights", False), ("the circuit", True)):
+            head = MixingHead(task, rng)
+            if start:
+                head.start_at_the_circuit()
+            weights = descend(head, task, config, rng)(batch.tokens).detach()
+            found.setdefault(f"1 head, descent from {name}", []).append(_kl(weights, batch, task))
+        found.setdefault("BMA", []).append(_kl(lag_posterior(batch.tokens, task), batch, task))
+    return found
 
 
 class MixingHead(torch.nn.Module):
@@ -137,7 +140,7 @@ def descend(head: MixingHead, task: Task, config: OneHeadConfig, rng: torch.Gene
     first = task.max_lag
     for _ in range(config.steps):
         tokens = sample(task, config.batch, rng=rng).tokens
-        law = mixture_of(head(tokens), tokens, task)[:, first - 1 : -1]
+        law = mixture(head(tokens), tokens, task)[:, first - 1 : -1]
         loss = -law.gather(-1, tokens[:, first:, None]).log().mean()
         optimiser.zero_grad()
         loss.backward()
@@ -146,25 +149,14 @@ def descend(head: MixingHead, task: Task, config: OneHeadConfig, rng: torch.Gene
     return head
 
 
-def mixture_of(
-    weights: Float[Tensor, "batch time lag"], tokens: Int[Tensor, "batch time"], task: Task
-) -> Float[Tensor, "batch time state"]:
-    """`sih.mixture`, where gradients can pass."""
-    rows = [
-        weights[..., j, None] * task.P[torch.nn.functional.pad(tokens, (lag - 1, 0))[:, : tokens.shape[1]]]
-        for j, lag in enumerate(task.lags)
-    ]
-    return torch.stack(rows).sum(dim=0)
-
-
-def rows(table: OneHeadTable) -> list[list[str]]:
-    names = list(dict.fromkeys(name for mean in table.mean for name in mean))
-    header = ["", *("{" + ",".join(map(str, lags)) + "}" for lags in table.config.lag_sets)]
-    cells = [
-        [f"{m[name]:.4f}±{e[name]:.4f}" if name in m else "" for m, e in zip(table.mean, table.error, strict=True)]
-        for name in names
-    ]
-    return [header, *([name, *row] for name, row in zip(names, cells, strict=True))]
+def table(data: OneHeadTable) -> Rows:
+    """One row for each way, one column for each lag set."""
+    names = list(dict.fromkeys(name for mean in data.mean for name in mean))
+    rows = [["", *(braces(lags) for lags in data.config.lag_sets)]]
+    for name in names:
+        each = zip(data.mean, data.error, strict=True)
+        rows.append([name, *(f"{m[name]:.4f}±{e[name]:.4f}" if name in m else "" for m, e in each)])
+    return rows
 
 
 def _kl(weights: Float[Tensor, "batch time lag"], batch: Batch, task: Task) -> float:
@@ -172,10 +164,6 @@ def _kl(weights: Float[Tensor, "batch time lag"], batch: Batch, task: Task) -> f
     return mean_kl(kl_to_truth(law, batch, task), task).mean().item()
 
 
-def _error(values: list[float]) -> float:
-    return torch.tensor(values, dtype=torch.float64).std().item() / math.sqrt(len(values)) if len(values) > 1 else 0.0
-
-
 if __name__ == "__main__":
-    for line in rows(compute(OneHeadConfig(), report=print)):
+    for line in table(compute(OneHeadConfig(), RunStore())):
         print(" | ".join(f"{cell:>32}" for cell in line))

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sih.experiments.cells import braces, with_error
-from sih.experiments.curves import error_of, mean_of
-from sih.experiments.experiment import Experiment
+from sih.experiments.curves import PREDICTOR, Compared, Panel, mean_kl_table, panel
+from sih.experiments.experiment import Experiment, Rows
 from sih.markov import random_transition_matrix
-from sih.metrics import kl_to_truth, mean_kl
+from sih.metrics import kl_to_truth
 from sih.predictors import PREDICTORS
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -38,43 +37,33 @@ class PredictorsConfig:
 
 @dataclass(frozen=True)
 class PredictorCurves:
-    """Means over matrices, with their standard errors: `kl[lag set][predictor]` along positions 0 .. length - 1."""
+    """Holds a panel for each lag set. Repetitions are matrices."""
 
     config: PredictorsConfig
-    kl: list[dict[str, list[float]]]
-    kl_error: list[dict[str, list[float]]]
-    mean: list[dict[str, float]]
-    mean_error: list[dict[str, float]]
+    panels: list[Panel]
 
 
 def compute(config: PredictorsConfig, store: RunStore) -> PredictorCurves:
-    """A fresh matrix with Dirichlet(1) rows for each repetition, the same sequences for every predictor."""
-    kl, kl_error, mean, mean_error = [], [], [], []
-    for lags in config.lag_sets:
-        rng = torch.Generator().manual_seed(config.seed)
-        curves: dict[str, list[Tensor]] = {one.label: [] for one in PREDICTORS.values()}
-        means: dict[str, list[Tensor]] = {one.label: [] for one in PREDICTORS.values()}
-        for _ in range(config.matrices):
-            task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
-            batch = sample(task, config.sequences, rng=rng)
-            for one in PREDICTORS.values():
-                found = kl_to_truth(one.law(batch.tokens, task), batch, task)
-                curves[one.label].append(found.mean(dim=0))
-                means[one.label].append(mean_kl(found, task).mean())
-        kl.append({name: mean_of(c).tolist() for name, c in curves.items()})
-        kl_error.append({name: error_of(c).tolist() for name, c in curves.items()})
-        mean.append({name: mean_of(m).item() for name, m in means.items()})
-        mean_error.append({name: error_of(m).item() for name, m in means.items()})
-    return PredictorCurves(config, kl, kl_error, mean, mean_error)
+    """Draw a fresh matrix with Dirichlet(1) rows for each repetition, and the same sequences for every predictor."""
+    return PredictorCurves(config, [_panel(config, lags) for lags in config.lag_sets])
 
 
-def table(curves: PredictorCurves) -> list[list[str]]:
-    """Header and rows: mean KL past the first max_lag positions, with its standard error over matrices."""
-    rows = [["predictor", *(braces(lags) for lags in curves.config.lag_sets)]]
-    for name in curves.kl[0]:
-        cells = zip(curves.mean, curves.mean_error, strict=True)
-        rows.append([name, *(with_error(mean[name], error[name]) for mean, error in cells)])
-    return rows
+def _panel(config: PredictorsConfig, lags: tuple[int, ...]) -> Panel:
+    rng = torch.Generator().manual_seed(config.seed)
+    found: dict[str, list[Tensor]] = {predictor.label: [] for predictor in PREDICTORS.values()}
+    for _ in range(config.matrices):
+        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+        batch = sample(task, config.sequences, rng=rng)
+        for predictor in PREDICTORS.values():
+            kl = kl_to_truth(predictor.law(batch.tokens, task), batch, task)
+            found[predictor.label].append(kl.mean(dim=0))
+    kl_by_matrix = {label: torch.stack(rows) for label, rows in found.items()}
+    return panel(lags, dict.fromkeys(found, Compared(PREDICTOR)), kl_by_matrix)
+
+
+def table(data: PredictorCurves) -> Rows:
+    """Mean KL past the first max_lag positions, with its standard error over matrices."""
+    return mean_kl_table(data.panels, "predictor")
 
 
 EXPERIMENT = Experiment("predictors", CAPTION, PredictorsConfig(), PredictorCurves, compute, table=table)

@@ -12,10 +12,18 @@ import torch
 
 from sih.construction import construct, least_heads
 from sih.experiments.cells import braces
-from sih.experiments.compared import FRESH_SEED, circuit_law, grouped, scored, trained_law, with_seeds
-from sih.experiments.curves import Panel, panel
-from sih.experiments.experiment import Experiment
-from sih.predictors import bma, maximum_likelihood
+from sih.experiments.compared import (
+    FRESH_SEED,
+    by_seeds,
+    circuit_law,
+    heads_label,
+    kl_but_last,
+    trained_law,
+    with_seeds,
+    yardsticks,
+)
+from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, panel
+from sih.experiments.experiment import Experiment, Rows
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -31,7 +39,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class ScalingConfig:
-    """Models by name, or folders of runs, for each row; further seeds of a shipped one join it."""
+    """Models by name, or folders of runs, for each row; further seeds of one in the store join it."""
 
     layers: tuple[str, ...] = (
         "standard-1.2.3-1.1",
@@ -59,59 +67,53 @@ class ScalingConfig:
     seed: int = 0
 
 
+DIGITS = 6
+"""Of values by position, far finer than their errors, so that the file stays small."""
+
+
 @dataclass(frozen=True)
 class ScalingCurves:
-    """Models are named by the heads of their layers, "[1,3,1]", circuits by their second layer's, "construction, 3".
-    `runs["{1,2,3} [1,3,1]"]` are the models behind a curve, its seeds."""
+    """Holds a panel of models that differ in depth, one of models and circuits that differ in heads."""
 
     config: ScalingConfig
     layers: Panel
     heads: Panel
-    runs: dict[str, list[str]]
     missing: list[str]
 
 
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
-    """The trained models it reads, or would if they were there."""
+    """The models of both rows, with their further seeds."""
     return with_seeds([*config.layers, *config.heads], store)
 
 
 def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
+    """Run the models of each row on the same fresh sequences."""
     deep, no_deep = store.finished(with_seeds(config.layers, store))
     wide, no_wide = store.finished(with_seeds(config.heads, store))
-    layers = _panel(config, config.layers_lags, grouped(deep.values(), name_of), ())
-    heads = _panel(config, config.heads_lags, grouped(wide.values(), name_of), config.constructed_heads)
-    runs = {
-        f"{braces(group[0].task.lags)} {name}": [run.name for run in group]
-        for row in (wide, deep)  # a curve of both rows has its seeds from the first
-        for name, group in grouped(row.values(), name_of).items()
-    }
-    return ScalingCurves(config, layers, heads, runs, [*no_deep, *no_wide])
+    layers = _panel(config, config.layers_lags, list(deep.values()), ())
+    heads = _panel(config, config.heads_lags, list(wide.values()), config.constructed_heads)
+    return ScalingCurves(config, layers, heads, [*no_deep, *no_wide])
 
 
-def name_of(run: Run) -> str:
-    """The heads of its layers, the paper's notation, and the width where it is not 64."""
-    dim = run.config.unusual().get("dim")
-    return f"[{','.join(map(str, run.config.heads))}]{f', d={dim}' if dim else ''}"
-
-
-def _panel(
-    config: ScalingConfig, lags: tuple[int, ...], groups: dict[str, list[Run]], circuits: tuple[int, ...]
-) -> Panel:
-    """Curves of the models, those that differ by seed only averaged, and of circuits with so many heads."""
-    runs = [run for group in groups.values() for run in group]
+def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]) -> Panel:
+    """Average the models, those that differ by seed only together, and circuits with so many second-layer heads."""
     task = runs[0].task if runs else TrainConfig(lags=lags).task.build()
     for run in runs:
         if run.task.lags != lags or run.task != task:
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    laws = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-    kl = {name: scored(law, batch, task) for name, law in laws.items()}
-    for name, group in groups.items():
-        kl[name] = torch.stack([scored(trained_law(run, batch.tokens), batch, task) for run in group]).mean(dim=0)
+    kl = {label: kl_but_last(law, batch, task) for label, law in yardsticks(batch.tokens, task).items()}
+    compared = dict.fromkeys(kl, Compared(PREDICTOR))
+    for found, group in by_seeds(runs).items():
+        label = heads_label(found.heads, found.dim)
+        each = [kl_but_last(trained_law(run, batch.tokens), batch, task) for run in group]
+        compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
+    references = tuple(kl)
     for count in circuits:
-        kl[f"construction, {count}"] = scored(_constructed(config, count, task, batch.tokens), batch, task)
-    return panel(kl, lags, ("BMA", "ML", *groups))
+        label = f"construction, {count}"
+        compared[label] = Compared(CIRCUIT, (1, count, 1))
+        kl[label] = kl_but_last(_constructed(config, count, task, batch.tokens), batch, task)
+    return panel(lags, compared, kl, references, DIGITS)
 
 
 def _constructed(config: ScalingConfig, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:
@@ -121,13 +123,13 @@ def _constructed(config: ScalingConfig, count: int, task: Task, tokens: torch.Te
     return circuit_law(model, tokens, task)
 
 
-def table(data: ScalingCurves) -> list[list[str]]:
-    """A row a model: mean KL past the first max_lag positions, and minus ML's on the same sequences."""
+def table(data: ScalingCurves) -> Rows:
+    """One row for each curve: mean KL past the first max_lag positions, and minus ML's and BMA's."""
     rows = [["lags", "heads", "mean KL", "minus ML", "minus BMA"]]
     for row in (data.layers, data.heads):
-        for name, found in row.kl.items():
-            over = [str(row.over[other][name]) if name != other else "" for other in ("ML", "BMA")]
-            rows.append([braces(row.lags), name, str(found), *over])
+        for label, found in row.kl.items():
+            minus = [str(row.minus[other][label]) if label != other else "" for other in ("ML", "BMA")]
+            rows.append([braces(row.lags), label, str(found), *minus])
     return rows
 
 

@@ -42,12 +42,15 @@ class TeaserConfig:
 
 @dataclass(frozen=True)
 class Teaser:
-    """`examples[lag]` and `tokens` are states, counted from 0; `weights[lag]` at the last token shown."""
+    """Holds sequences, as states from 0, and the construction's attention on the last of them.
+
+    `examples` has one for each lag. `weights`, at the last token shown, has one for each lag too.
+    """
 
     config: TeaserConfig
-    examples: dict[str, list[int]]
+    examples: list[list[int]]
     tokens: list[int]
-    weights: dict[str, float]
+    weights: list[float]
     maps: list[Map]
     """Of the first head of each layer."""
     heads: list[int]
@@ -59,7 +62,7 @@ def compute(config: TeaserConfig, store: RunStore) -> Teaser:
     task = Task(P, config.lags, config.length)
     if not task.max_lag <= config.shown <= config.length:
         raise ValueError(f"shown is between the largest lag and the length of {config.length}; got {config.shown}")
-    examples = {str(k): sequence_of_lag(task, k, rng=rng)[0, : config.shown].tolist() for k in config.lags}
+    examples = [sequence_of_lag(task, k, rng=rng)[0, : config.shown].tolist() for k in config.lags]
     tokens = sequence_of_lag(task, config.true_lag, rng=rng)
     model = reference_model(task, 1 if len(config.lags) == 2 else None)
     attention = model.trace(tokens).attention
@@ -68,7 +71,7 @@ def compute(config: TeaserConfig, store: RunStore) -> Teaser:
         config,
         examples,
         tokens[0].tolist(),
-        {str(k): weight for k, weight in zip(config.lags, weights.tolist(), strict=True)},
+        weights.tolist(),
         [layer[0, 0].tolist() for layer in attention],
         list(model.config.heads),
     )

@@ -11,20 +11,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.construction import heads_needed
-from sih.experiments.cells import braces
 from sih.experiments.compared import (
     FRESH_SEED,
+    by_seeds,
     circuit_law,
     circuits_for,
-    grouped,
-    scored,
+    heads_label,
+    kl_but_last,
     trained_law,
+    usual_heads,
     with_seeds,
+    yardsticks,
 )
-from sih.experiments.curves import Line, Panel, line, panel
-from sih.experiments.experiment import Experiment
-from sih.predictors import bma, maximum_likelihood
+from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Curve, Panel, curve, mean_kl_table, panel
+from sih.experiments.experiment import Experiment, Rows
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
@@ -39,16 +39,12 @@ CAPTION = (
 )
 
 
-ORDER = (
-    *("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head", "two lags, 1 head"),
-    *("trained standard", "trained standard, 1 head", "trained disentangled", "trained disentangled, 1 head"),
-)
-
-
 @dataclass(frozen=True)
 class TrainedConfig:
-    """Models by name, or folders of runs; further seeds of a shipped one join it. The disentangled ones take many
-    times as long, and predict the first `disentangled_sequences` only."""
+    """Models by name, or folders of runs; further seeds of one in the store join it.
+
+    The disentangled ones take many times as long, and predict the first `disentangled_sequences` only.
+    """
 
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
     models: tuple[str, ...] = (
@@ -70,106 +66,96 @@ class TrainedConfig:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class TrainedCurves:
-    """A panel for each lag set (for each matrix, if its models have several); the lists go along with `panels`.
+DIGITS = 6
+"""Of values by position, far finer than their errors, so that the file stays small."""
 
-    A curve of several seeds is their mean on every sequence; `seeds` has each model's own. `leaning` is the total
-    variation of a law from BMA's minus that from ML's: negative where it is nearer BMA.
+
+@dataclass(frozen=True)
+class TrainedPanel(Panel):
+    """Holds the curves of one matrix. One of several seeds is their mean on every sequence; `seeds` has each model's.
+
+    `nearer_bma` is the total variation of a prediction from BMA's minus that from ML's: negative if it is nearer BMA.
     """
 
+    seeds: dict[str, Curve]
+    nearer_bma: dict[str, Curve]
+
+
+@dataclass(frozen=True)
+class TrainedCurves:
+    """Holds a panel for each lag set, for each matrix if its models have several, and which models are missing."""
+
     config: TrainedConfig
-    panels: list[Panel]
-    heads: list[dict[str, int]]
-    runs: list[dict[str, list[str]]]
-    seeds: list[dict[str, Line]]
-    leaning: list[dict[str, Line]]
+    panels: list[TrainedPanel]
     missing: list[str]
 
 
 def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
-    """The trained models it reads, or would if they were there."""
+    """The models of the configuration, with their further seeds."""
     return with_seeds(config.models, store)
 
 
 def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
-    """Every panel's sequences are drawn once; trained models are run, circuits as `circuit_law` has it."""
+    """Draw every panel's sequences once, run trained models on them, and circuits as `circuit_law` has it."""
     runs, missing = store.finished(reads(config, store))
-    data = TrainedCurves(config, [], [], [], [], [], missing)
+    panels = []
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.task.lags == lags]
-        for task in dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.build()]):
-            _add_panel(data, task, [run for run in trained if run.task == task])
-    return data
+        tasks = dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.build()])
+        panels += [_panel(config, task, [run for run in trained if run.task == task]) for task in tasks]
+    return TrainedCurves(config, panels, missing)
 
 
-def name_of(run: Run) -> str:
-    """The curve a model belongs to: as many second-layer heads as the circuit needs (one for two lags), or one."""
-    lags, heads = run.task.lags, run.config.heads
-    enough = heads_needed(lags)
-    if heads not in ((1, enough, 1), (1, 1, 1)):
-        raise ValueError(
-            f"for the lags {lags} this figure has the heads (1, {enough}, 1) or one; {run.name} has {heads}"
-        )
-    return f"trained {run.config.model.kind}" + (", 1 head" if heads[1] < enough else "")
+def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
+    """The name of a curve of trained models, which says their heads where they are not those that the circuit needs."""
+    label = f"trained {compared.kind}"
+    if compared.heads == usual_heads(lags):
+        return label
+    return f"{label}, 1 head" if compared.heads == (1, 1, 1) else f"{label}, {heads_label(compared.heads)}"
 
 
-def _add_panel(data: TrainedCurves, task: Task, runs: list[Run]) -> None:
-    config = data.config
+def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    circuits, groups = circuits_for(task, lam=config.lam, beta=config.beta), grouped(runs, name_of)
-    likely = {"BMA": bma(batch.tokens, task), "ML": maximum_likelihood(batch.tokens, task)}
-    laws = likely | {name: circuit_law(model, batch.tokens, task) for name, model in circuits.items()}
-    kl = {name: scored(law, batch, task) for name, law in laws.items()}
-    lean = {name: leaning(law, likely["BMA"], likely["ML"]) for name, law in laws.items()}
-    seeds: dict[str, Line] = {}
-    for name, group in groups.items():
-        size = config.disentangled_sequences if group[0].config.model.kind == "disentangled" else config.sequences
+    circuits = circuits_for(task, lam=config.lam, beta=config.beta)
+    likely = yardsticks(batch.tokens, task)
+    laws = likely | {label: circuit_law(model, batch.tokens, task) for label, model in circuits.items()}
+    compared = dict.fromkeys(likely, Compared(PREDICTOR))
+    compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
+    kl = {label: kl_but_last(law, batch, task) for label, law in laws.items()}
+    nearer = {label: nearer_bma(law, likely["BMA"], likely["ML"]) for label, law in laws.items()}
+    seeds: dict[str, Curve] = {}
+    for found, group in by_seeds(runs).items():
+        label = label_of(found, task.lags)
+        if label in compared:  # the same heads, of another width
+            label += f", d={found.dim or group[0].config.flat().get('dim')}"
+        size = config.disentangled_sequences if found.kind == "disentangled" else config.sequences
         part = Batch(batch.tokens[:size], batch.lags[:size])
         predicted = [trained_law(run, part.tokens).double() for run in group]
-        each = [scored(law, part, task) for law in predicted]
-        seeds |= {run.name: line(rows, task.max_lag) for run, rows in zip(group, each, strict=True)}
-        kl[name] = torch.stack(each).mean(dim=0)
-        lean[name] = torch.stack([leaning(law, likely["BMA"][:size], likely["ML"][:size]) for law in predicted]).mean(
-            dim=0
-        )
-    data.panels.append(panel(kl, task.lags, ("BMA", "ML", "construction", "construction, 1 head")))
-    heads = {name: model.circuit.heads for name, model in circuits.items()}
-    data.heads.append(heads | {name: group[0].config.heads[1] for name, group in groups.items()})
-    data.runs.append({name: [run.name for run in group] for name, group in groups.items()})
-    data.seeds.append(seeds)
-    data.leaning.append({name: line(rows[:, :-1], task.max_lag) for name, rows in lean.items()})
+        each = [kl_but_last(law, part, task) for law in predicted]
+        seeds |= {run.name: curve(rows, task.max_lag, DIGITS) for run, rows in zip(group, each, strict=True)}
+        differences = [nearer_bma(law, likely["BMA"][:size], likely["ML"][:size]) for law in predicted]
+        compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
+        nearer[label] = torch.stack(differences).mean(dim=0)
+    shared = panel(task.lags, compared, kl, ("BMA", "ML", "construction", "construction, 1 head"), DIGITS)
+    nearer_curves = {label: curve(rows[:, :-1], task.max_lag, DIGITS) for label, rows in nearer.items()}
+    return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, seeds, nearer_curves)
 
 
-def leaning(
+def nearer_bma(
     law: Float[Tensor, "batch time state"],
     bma: Float[Tensor, "batch time state"],
     ml: Float[Tensor, "batch time state"],
 ) -> Float[Tensor, "batch time"]:
     r"""$\frac12\|q - q_{BMA}\|_1 - \frac12\|q - q_{ML}\|_1$: negative where the law q is nearer BMA's than ML's.
 
-    Paper: Sec. 6, "closer to the BMA rather than the ML for small sequence lengths" (there of KL; see `Panel.over`).
+    Paper: Sec. 6, "closer to the BMA rather than the ML for small sequence lengths" (there of KL; see `Panel.minus`).
     """
     return ((law - bma).abs().sum(dim=-1) - (law - ml).abs().sum(dim=-1)) / 2
 
 
-def table(data: TrainedCurves) -> list[list[str]]:
-    """Mean KL past the first max_lag positions with its standard error over sequences, a column a panel."""
-    rows = [["", *(braces(p.lags) for p in data.panels)]]
-    for name in ORDER:
-        if any(name in p.kl for p in data.panels):
-            rows.append([name, *(str(p.kl[name]) if name in p.kl else "" for p in data.panels)])
-    return rows
-
-
-def differences(data: TrainedCurves, reference: str) -> list[list[str]]:
-    """The same of KL minus the reference's ("ML", "BMA", "construction") on the same sequences."""
-    rows = [[f"minus {reference}", *(braces(p.lags) for p in data.panels)]]
-    for name in ORDER:
-        if any(name in p.over[reference] for p in data.panels):
-            cells = [str(p.over[reference][name]) if name in p.over[reference] else "" for p in data.panels]
-            rows.append([name, *cells])
-    return rows
+def table(data: TrainedCurves) -> Rows:
+    """Mean KL past the first max_lag positions, with its standard error over sequences."""
+    return mean_kl_table(data.panels)
 
 
 EXPERIMENT = Experiment("trained", CAPTION, TrainedConfig(), TrainedCurves, compute, reads, table)

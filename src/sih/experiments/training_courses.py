@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sih.construction import heads_needed
-from sih.experiments.cells import braces
-from sih.experiments.experiment import Experiment
+from sih.experiments.compared import by_seeds
+from sih.experiments.curves import Compared
+from sih.experiments.experiment import Experiment, Rows
+from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
 
@@ -29,60 +30,61 @@ class CoursesConfig:
 
 @dataclass(frozen=True)
 class Course:
-    """One run: `kl[n]` is the mean KL after `steps[n]`; `ml` and `bma` are those of the references."""
+    """Holds one run: what was trained and how, and `kl[n]`, the mean KL after `steps[n]`.
+
+    `ml` and `bma` are the mean KL of maximum likelihood and of the Bayesian model average on the same sequences.
+    """
 
     name: str
-    group: str
-    label: str
+    lags: tuple[int, ...]
+    compared: Compared
+    papers_own: bool
+    """Whether it was trained with the paper's own recipe and optimiser, for any number of steps."""
     steps: list[int]
     kl: list[float]
     ml: float
     bma: float
 
+    @property
+    def kl_over_ml(self) -> float:
+        """The KL at the end, divided by ML's."""
+        return self.kl[-1] / self.ml
+
 
 @dataclass(frozen=True)
 class TrainingCourses:
+    """Holds the runs that were found, and the names of those that were not."""
+
     courses: list[Course]
     missing: list[str]
 
 
 def reads(config: CoursesConfig, store: RunStore) -> tuple[str, ...]:
-    """The trained models it reads."""
+    """The models of the configuration, or all that the store has."""
     return config.models or tuple(store.names())
 
 
 def compute(config: CoursesConfig, store: RunStore) -> TrainingCourses:
+    """Read the measurements that were made during training."""
     runs, missing = store.finished(reads(config, store))
-    courses = []
-    for run in runs.values():
-        found = run.evaluations
-        steps, kl = [line["step"] for line in found], [line["kl"] for line in found]
-        group, label = place(run.config)
-        courses.append(Course(run.name, group, label, steps, kl, found[0]["ml"], found[0]["bma"]))
-    return TrainingCourses(courses, missing)
+    return TrainingCourses([_course(run) for run in runs.values()], missing)
 
 
-def place(config: TrainConfig) -> tuple[str, str]:
-    """The panel a run belongs to, and its name there."""
-    lags, heads = braces(config.task.lags), f"[{','.join(map(str, config.heads))}]"
-    seed = f", seed {config.seed}" if config.seed else ""
-    enough = (1, heads_needed(config.task.lags), 1)
-    dim = config.unusual().get("dim")
-    if config.model.kind == "disentangled":
-        return "disentangled", f"{lags} {heads}{seed}"
-    if config.heads == enough and dim is None:
-        if config.task.lags == TrainConfig().task.lags:
-            return f"lags {lags}, heads {heads}", f"seed {config.seed}"
-        return "other lags", f"{lags} {heads}{seed}"
-    return f"lags {lags}, other models", f"{heads}{f', d={dim}' if dim else ''}{seed}"
+def _course(run: Run) -> Course:
+    (compared,) = by_seeds([run])
+    found = run.evaluations
+    steps, kl = [line["step"] for line in found], [line["kl"] for line in found]
+    usual = TrainConfig(steps=run.config.optimiser.steps)  # the defaults are the paper's
+    papers_own = (run.config.recipe, run.config.optimiser) == (usual.recipe, usual.optimiser)
+    return Course(run.name, run.task.lags, compared, papers_own, steps, kl, found[0]["ml"], found[0]["bma"])
 
 
-def table(data: TrainingCourses) -> list[list[str]]:
-    """A row a run: where it ended."""
+def table(data: TrainingCourses) -> Rows:
+    """One row for each run: where it ended."""
     rows = [["model", "steps", "mean KL", "ML", "BMA", "x ML"]]
     for course in data.courses:
         numbers = [f"{value:.4f}" for value in (course.kl[-1], course.ml, course.bma)]
-        rows.append([course.name, str(course.steps[-1]), *numbers, f"{course.kl[-1] / course.ml:.2f}"])
+        rows.append([course.name, str(course.steps[-1]), *numbers, f"{course.kl_over_ml:.2f}"])
     return rows
 
 

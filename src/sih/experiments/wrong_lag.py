@@ -6,7 +6,6 @@ Claim 1 is that all three rates fall exponentially; the exponents say at what co
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -14,8 +13,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from sih.evidence import log_probabilities, normalised_probabilities
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Rows
 from sih.runs.run_store import RunStore
+from sih.stats import estimate
 from sih.task import Batch, Task, sample
 from sih.theory.monte_carlo import random_matrices
 from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability
@@ -41,7 +41,7 @@ class WrongLagConfig:
 
 @dataclass(frozen=True)
 class WrongLagRates:
-    """Positions are numbers of transitions seen; everything is keyed by the rule."""
+    """Holds rates of the wrong lag after `transitions`, by the rule that picks, measured and predicted."""
 
     config: WrongLagConfig
     transitions: list[int]
@@ -54,6 +54,7 @@ class WrongLagRates:
 
 
 def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
+    """Count wrong picks of each rule on the same sequences, and predict their rates without sampling."""
     P = random_matrices(config.num_states, 1, seed=config.seed)[0]
     task = Task(P, config.lags, config.length)
     rng = torch.Generator().manual_seed(config.seed)
@@ -68,12 +69,13 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
             errors = wrong_picks(batch, task, score).to(torch.float64).mean(dim=0)
             wrong[score].append(errors[torch.tensor(transitions) - 1])
     blocks = {score: torch.stack(found) for score, found in wrong.items()}
+    rates = {score: estimate(found) for score, found in blocks.items()}
     fits = {score: _fit(torch.tensor(transitions), found, config.sequences) for score, found in blocks.items()}
     return WrongLagRates(
         config,
         transitions,
-        {score: b.mean(dim=0).tolist() for score, b in blocks.items()},
-        {score: (b.std(dim=0) / math.sqrt(len(b))).tolist() for score, b in blocks.items()},
+        {score: rate.mean.tolist() for score, rate in rates.items()},
+        {score: rate.error.tolist() for score, rate in rates.items()},
         expected,
         exponents,
         {score: fit[0] for score, fit in fits.items()},
@@ -82,7 +84,7 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
 
 
 def wrong_picks(batch: Batch, task: Task, score: Score) -> Bool[Tensor, "batch transition"]:
-    """Whether the largest score belongs to another lag, after each transition; ties go to the smallest lag."""
+    """Whether the largest score belongs to another lag after each transition, where ties go to the smallest lag."""
     evidence = log_probabilities if score == "ML" else normalised_probabilities
     gains = evidence(batch.tokens, task)[:, task.max_lag :]
     if score == "single head":  # at every position, this transition and every K-th before it
@@ -104,7 +106,8 @@ def predicted(task: Task, score: Score, transitions: int) -> float:
     return min(1.0, chance / len(task.lags))
 
 
-def table(data: WrongLagRates) -> list[list[str]]:
+def table(data: WrongLagRates) -> Rows:
+    """One row for each rule: the exact exponent, and the one fitted to what was measured."""
     rows = [["rule", "exponent", "fitted to the measured rate"]]
     for score in SCORES:
         fitted = f"{data.fitted[score]:.4f} ± {data.fitted_error[score]:.4f}"
@@ -113,7 +116,10 @@ def table(data: WrongLagRates) -> list[list[str]]:
 
 
 def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, float]:
-    r"""$-\log(\Pr \sqrt n)$ against n has slope I in the limit: least squares over the later half that is usable."""
+    r"""Fits the exponent I, and its error over blocks, by least squares over the later half that is usable.
+
+    $-\log(\Pr \sqrt n)$ against n has slope I in the limit.
+    """
     mean = rates.mean(dim=0)
     usable = (mean * sequences >= 10).nonzero().flatten()
     late = usable[len(usable) // 2 :]
@@ -121,7 +127,7 @@ def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, flo
     centred = n - n.mean()
     slopes = -((rates[:, late].clamp_min(0.1 / sequences) * n.sqrt()).log() * centred).sum(-1) / centred.square().sum()
     whole = -((mean[late] * n.sqrt()).log() * centred).sum() / centred.square().sum()
-    return whole.item(), (slopes.std() / math.sqrt(len(slopes))).item()
+    return whole.item(), estimate(slopes).error.item()
 
 
 EXPERIMENT = Experiment("wrong_lag", CAPTION, WrongLagConfig(), WrongLagRates, compute, table=table)

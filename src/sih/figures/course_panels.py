@@ -5,18 +5,22 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sih.experiments.cells import braces
+from sih.experiments.compared import heads_label, usual_heads
 from sih.experiments.training_courses import Course, TrainingCourses
 from sih.figures import style
 from sih.figures.panels import not_shipped
+from sih.training.config import TrainConfig
 
+FLAGSHIP = TrainConfig()
+"""Whose kind and lags have a panel of their own."""
 _COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.RED, style.BLACK, style.YELLOW)
 
 
 def draw_courses(data: TrainingCourses) -> Figure:
-    """A panel a group: the flagship's seeds, other lags, other models by their lags, the disentangled ones."""
-    order = ("heads", "other lags", "other models", "disentangled")
-    found = {course.group for course in data.courses}
-    groups = [group for words in order for group in sorted(found, key=lambda g: (len(g), g)) if words in group]
+    """A panel for each group: the flagship's seeds, other lags, other models by their lags, other kinds."""
+    places = [place(course) for course in data.courses]
+    groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
     columns = min(3, max(1, len(groups)))
     rows = -(-max(1, len(groups)) // columns)
     with style.paper_style():
@@ -26,7 +30,9 @@ def draw_courses(data: TrainingCourses) -> Figure:
             if number >= len(groups):
                 ax.set_visible(False)
                 continue
-            _draw_group(ax, groups[number], [course for course in data.courses if course.group == groups[number]])
+            found = zip(data.courses, places, strict=True)
+            _draw_group(ax, [(label, course) for course, (group, label) in found if group == groups[number]])
+            ax.set_title(groups[number][1])
             if number >= len(groups) - columns:
                 ax.set_xlabel("step")
         for ax in grid[:, 0]:
@@ -40,19 +46,32 @@ def draw_courses(data: TrainingCourses) -> Figure:
     return figure
 
 
-def _draw_group(ax: Axes, group: str, courses: list[Course]) -> None:
-    bayes = [course.bma / course.ml for course in courses]
+def place(course: Course) -> tuple[tuple[int, str], str]:
+    """The panel a run belongs to, by its rank and title, and the run's label there."""
+    of, lags = course.compared, braces(course.lags)
+    heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
+    suffix = f", seed {seed}" if seed else ""
+    if of.kind != FLAGSHIP.model.kind:
+        return (3, of.kind), f"{lags} {heads}{suffix}"
+    if of.heads != usual_heads(course.lags) or of.dim:
+        return (2, f"lags {lags}, other models"), f"{heads}{suffix}"
+    if course.lags != FLAGSHIP.task.lags:
+        return (1, "other lags"), f"{lags} {heads}{suffix}"
+    return (0, f"lags {lags}, heads {heads}"), f"seed {seed}"
+
+
+def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
+    bayes = [course.bma / course.ml for _, course in courses]
     ax.axhspan(0.97 * min(bayes), 1.03 * max(bayes), color=style.BLACK, alpha=0.15, lw=0)
     ax.axhline(1, color=style.RED, linestyle=(0, (1, 1)), lw=1)
-    for number, course in enumerate(courses):
+    for number, (name, course) in enumerate(courses):
         colour, dashes = _COLOURS[number % 8], "-" if number < 8 else (0, (3, 1))
-        label = f"{course.label}: {course.kl[-1] / course.ml:.2f}"
+        label = f"{name}: {course.kl_over_ml:.2f}"
         ax.plot(course.steps, [kl / course.ml for kl in course.kl], color=colour, linestyle=dashes, lw=1, label=label)
     ax.set_yscale("log")
     ax.set_yticks(ticks := [0.5, 1, 2, 5, 10, 20, 50, 100], [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.set_ylim(0.45, 120)
-    ax.set_title(group)
     ax.grid(True, which="major", lw=0.3, alpha=0.5)
     ax.legend(
         loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.25, columnspacing=0.8,

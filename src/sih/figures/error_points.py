@@ -5,14 +5,14 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sih.experiments.cells import braces
-from sih.experiments.certificates import POSTERIOR, CertificateErrors
+from sih.experiments.certificates import BAYES, MASKS, POSITIONS, POSTERIOR, TWO_LAGS, CertificateErrors
 from sih.figures import style
 
 _LOOKS = {
-    "Prop. 1, third layer by masks": (style.BLUE, "o"),
-    "third layer by positions": (style.GREEN, "s"),
-    "two lags, 1 head": (style.PURPLE, "D"),
-    "Bayes-optimal": (style.ORANGE, "^"),
+    MASKS: (style.BLUE, "o"),
+    POSITIONS: (style.GREEN, "s"),
+    TWO_LAGS: (style.PURPLE, "D"),
+    BAYES: (style.ORANGE, "^"),
     POSTERIOR: (style.BLACK, "v"),
 }
 

@@ -65,7 +65,7 @@ def draw_attention_maps(data: AttentionMaps) -> Figure:
                     ax.set_visible(False)
                     continue
                 image = draw_map(ax, attention, _note(data, row, layer, head))
-            line[0].set_ylabel(_label(row.label), fontsize=7)
+            line[0].set_ylabel(_label(row), fontsize=7)
         for (layer, head), ax in zip(places, axes[0], strict=True):
             many = len(data.rows[-1].maps[layer]) > 1
             ax.set_title(f"layer {layer + 1}" + (f", head {head + 1}" if many else ""), fontsize=7, pad=3)
@@ -88,7 +88,6 @@ def _note(data: AttentionMaps, row: MapRow, layer: int, head: int) -> str:
     return "\n".join(lines)
 
 
-def _label(name: str) -> str:
+def _label(row: MapRow) -> str:
     """A model's name in two lines: its kind, then what tells it from others."""
-    kind, _, rest = name.partition("-")
-    return f"{kind}\n{rest}" if rest else kind
+    return f"{row.kind}\n{row.name.removeprefix(f'{row.kind}-')}" if row.kind else row.name

@@ -13,7 +13,7 @@ Look = tuple[str, Any, float]
 """Colour, dashes, line width."""
 
 
-def double(ax: Axes, first: int, last: int) -> None:
+def doubling_positions(ax: Axes, first: int, last: int) -> None:
     """A logarithmic axis of positions with a tick where their number doubles, to show short sequences too."""
     ticks = [2**n for n in range(64) if first <= 2**n <= last + 1]
     ax.set_xscale("log", base=2)
@@ -26,7 +26,7 @@ def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = 
     found: dict[Any, Any] = {}
     for ax in figure.axes:
         found.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    names = [name for name in looks if name in found]
+    names = [*(name for name in looks if name in found), *(name for name in found if name not in looks)]
     handles = [found[name] for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=columns, title=note, title_fontsize=6)
 

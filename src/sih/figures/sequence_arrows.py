@@ -22,14 +22,15 @@ _TITLES = (
 
 
 def draw_teaser(data: Teaser) -> Figure:
+    """Sequences of every lag on top, one whose lag is asked for below them, and the attention on it at the bottom."""
     lags = data.config.lags
     with style.paper_style():
         above, below = (0.42 + 0.09 * max(lags)) * (len(lags) + 1), 2.5
         figure = Figure(figsize=(style.PAGE, above + below))
         (top,), (bottom,) = figure.subfigures(2, 1, squeeze=False, height_ratios=(above, below))
         rows = top.subplots(len(lags) + 1, 1)
-        for ax, k in zip(rows, lags, strict=False):
-            _draw_sequence(ax, data, data.examples[str(k)], k)
+        for ax, k, tokens in zip(rows, lags, data.examples, strict=False):
+            _draw_sequence(ax, data, tokens, k)
             _label(ax, f"data:\nlag {k}")
         _draw_question(rows[-1], data)
         _label(rows[-1], f"task: lag\nin {braces(lags)}")
@@ -56,9 +57,9 @@ def _draw_question(ax: Axes, data: Teaser) -> None:
     ax.text(shown, 0, "?", ha="center", va="center", fontsize=10, fontweight="bold")
     for k in data.config.lags:
         _arrow(ax, shown - k, shown, _colour(data, k), (0, (2, 1)))
-    true = data.config.true_lag
-    weights = "\n".join(f"lag {k}: {data.weights[str(k)]:.2f}{' (true)' * (k == true)}" for k in data.config.lags)
-    ax.text(shown + 0.6, 0.1, weights, ha="left", va="center", fontsize=7, linespacing=1.3)
+    each, true = zip(data.config.lags, data.weights, strict=True), data.config.true_lag
+    weights = [f"lag {k}: {weight:.2f}{' (true)' * (k == true)}" for k, weight in each]
+    ax.text(shown + 0.6, 0.1, "\n".join(weights), ha="left", va="center", fontsize=7, linespacing=1.3)
 
 
 def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None) -> None:

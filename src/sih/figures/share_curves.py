@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import torch
 from matplotlib.axes import Axes
@@ -13,10 +12,7 @@ from sih.analysis.distances import Agreement
 from sih.experiments.agreement import Agreements
 from sih.experiments.cells import braces
 from sih.figures import style
-from sih.figures.panels import Look, double, legend, not_shipped
-
-_PLAIN = re.compile(r"(standard|disentangled)-[\d.]+")
-
+from sih.figures.panels import Look, doubling_positions, legend, not_shipped
 
 _LOOKS: dict[str, Look] = {
     "standard, true lag": (style.BLUE, "-", 0.9),
@@ -29,11 +25,10 @@ _LOOKS: dict[str, Look] = {
 
 
 def draw_agreement(data: Agreements) -> Figure:
-    """A panel a lag set: the models of that name and nothing more, one of each kind."""
+    """A panel for each lag set: the first model of each kind with as many heads as the circuit needs."""
     panels: dict[tuple[int, ...], dict[str, Agreement]] = {}
-    for name, entry in data.models.items():
-        if _PLAIN.fullmatch(name):
-            panels.setdefault(entry.lags, {})[name] = entry
+    for name, entry in data.with_usual_heads().items():
+        panels.setdefault(entry.lags, {}).setdefault(data.compared[name].kind, entry)
     columns = max(1, min(3, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
     with style.paper_style():
@@ -42,28 +37,27 @@ def draw_agreement(data: Agreements) -> Figure:
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         for ax, (lags, entries) in zip(axes.flat, panels.items(), strict=False):
-            for name, entry in entries.items():
-                kind = name.partition("-")[0]
+            for kind, entry in entries.items():
                 _curve(ax, entry, "selected", f"{kind}, true lag")
                 _curve(ax, entry, "candidates", f"{kind}, all lags")
             longest = max(entries.values(), key=lambda entry: len(entry.by_position["posterior"]))
             _curve(ax, longest, "constructed", "construction, true lag")
             _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
-            double(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))
+            doubling_positions(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         axes[0, 0].set_ylim(0, 1.03)
         for ax in axes[:, 0]:
             ax.set_ylabel("share of layer 3")
         for ax in axes[-1]:
             ax.set_xlabel("position $i$")
-        legend(figure, _LOOKS, 3, not_shipped([name for name in data.missing if _PLAIN.fullmatch(name)]))
+        legend(figure, _LOOKS, 3, not_shipped(data.missing))
     return figure
 
 
 def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
     mean, error = torch.tensor(entry.by_position[what]), torch.tensor(entry.by_position_error[what])
     positions = torch.arange(len(mean)) + entry.lags[-1]
-    colour, dashes, width = _LOOKS[label]
+    colour, dashes, width = _LOOKS.get(label, (style.SKY, "-", 0.9))
     ax.plot(positions, mean, color=colour, linestyle=dashes, lw=width, label=label)
     ax.fill_between(positions, mean - error, mean + error, color=colour, alpha=0.15, lw=0)

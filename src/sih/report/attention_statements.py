@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from sih.analysis.distances import Agreement, summary
+from sih.analysis.distances import summary
 from sih.experiments import agreement
 from sih.experiments.agreement import Agreements
 from sih.report.rules import Measured, Rule, Statement, median_and_range, require
@@ -20,19 +18,12 @@ def _of_models(
     """Make a statement about a number of `agreement` over the models with the construction's heads."""
 
     def measure(data: Agreements) -> Measured:
-        found = []
-        for name, entry in data.models.items():
-            if re.fullmatch(r"(standard|disentangled)-[\d.]+(-seed\d+)?", name) and entry.heads == _usual(entry):
-                number = Estimate(*summary(entry)[key])
-                found.append(Measured(number.mean, number.interval(), name, models=(name,)))
+        numbers = {name: Estimate(*summary(entry)[key]) for name, entry in data.with_usual_heads().items()}
+        found = [Measured(one.mean, one.interval(), name, models=(name,)) for name, one in numbers.items()]
         return median_and_range(require(found, "no trained model is there"))
 
     quantity += "; the median model, and the range over models"
     return Statement(id, section, text, agreement.EXPERIMENT, measure, rule, unit, quantity, remark)
-
-
-def _usual(entry: Agreement) -> tuple[int, ...]:
-    return (1, 1, 1) if len(entry.lags) == 2 else entry.reference_heads
 
 
 LAYER_1_SCORES = _of_models(

@@ -60,9 +60,12 @@ def _worst_ratio(name: str, reference: str, rule: Rule = MATCH) -> Callable[[Con
     """Compare two circuits on every lag set that has both, with an interval over matrices."""
 
     def measure(data: ConstructionCurves) -> Measured:
-        each = zip(data.config.lag_sets, data.mean, data.mean_over, strict=True)
-        found = [(lags, mean, over) for lags, mean, over in each if name in mean]
-        return rule.worst(ratio(mean[reference], over[reference][name], braces(lags)) for lags, mean, over in found)
+        found = [panel for panel in data.panels if name in panel.kl]
+        minus = [panel.minus[reference][name] for panel in found]
+        return rule.worst(
+            ratio(panel.kl[reference].mean, (one.mean, one.mean_error), braces(panel.lags))
+            for panel, one in zip(found, minus, strict=True)
+        )
 
     return measure
 

@@ -55,7 +55,7 @@ CUMULATIVE, CUMULATIVE_25 = (
 
 
 def _limit_over_ml(data: beta.BetaCurves) -> Measured:
-    each = zip(data.config.lengths, data.ml, data.over_ml, data.over_ml_error, strict=True)
+    each = zip(data.config.lengths, data.ml, data.minus_ml, data.minus_ml_error, strict=True)
     # Past 32 tokens errors are so rare that the ratio is that of two small counts; there the exponents speak.
     return MATCH.worst(ratio(ml, (over, error), f"T = {n}") for n, ml, over, error in each if n <= 32)
 

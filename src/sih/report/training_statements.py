@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,30 +24,26 @@ SAME = Rule("at least", 0.9, 0.8)
 """Not better by more than a tenth; up to a fifth with a remark."""
 
 
-def _compared(panel: Panel, name: str, reference: str, label: str, models: list[str]) -> Measured:
+def _compared(panel: Panel, name: str, reference: str, label: str) -> Measured:
     """Take the ratio of two mean KLs, with the error of the difference paired where the panel has it so."""
-    base = panel.kl[reference].mean
-    if name in panel.over.get(reference, {}):
-        over = panel.over[reference][name]
-        return ratio(base, (over.mean, over.mean_error), label, tuple(models))
+    base, models = panel.kl[reference].mean, panel.compared[name].models
+    if name in panel.minus.get(reference, {}):
+        minus = panel.minus[reference][name]
+        return ratio(base, (minus.mean, minus.mean_error), label, models)
     # Differences to ML are paired, and what is left of them is taken as independent: no smaller than it is.
-    a, b = (panel.over["ML"][one] for one in (name, reference))
-    difference = (a.mean - b.mean, math.hypot(a.mean_error, b.mean_error))
-    return ratio(base, difference, label, tuple(models))
+    a, b = (panel.minus["ML"][one] for one in (name, reference))
+    return ratio(base, (a.mean - b.mean, math.hypot(a.mean_error, b.mean_error)), label, models)
 
 
-def _over_panels(data: TrainedCurves, name: str, reference: str) -> list[Measured]:
+def _on_panels(data: TrainedCurves, name: str, reference: str) -> list[Measured]:
     """Compare on each lag set that has both."""
-    return [
-        _compared(panel, name, reference, braces(panel.lags), runs[name])
-        for panel, runs in zip(data.panels, data.runs, strict=True)
-        if name in panel.kl and reference in panel.kl
-    ]
+    both = [panel for panel in data.panels if name in panel.kl and reference in panel.kl]
+    return [_compared(panel, name, reference, braces(panel.lags)) for panel in both]
 
 
 def _matches_construction(kind: str) -> Statement[TrainedCurves]:
     def measure(data: TrainedCurves) -> Measured:
-        found = _over_panels(data, f"trained {kind}", "construction")
+        found = _on_panels(data, f"trained {kind}", "construction")
         return MATCH.worst(require(found, f"no trained {kind} model is there"))
 
     return Statement(
@@ -61,41 +56,43 @@ def _matches_construction(kind: str) -> Statement[TrainedCurves]:
 
 
 def _one_head(data: TrainedCurves) -> Measured:
-    each = [_over_panels(data, f"trained {kind}, 1 head", "construction, 1 head") for kind in KINDS]
+    each = [_on_panels(data, f"trained {kind}, 1 head", "construction, 1 head") for kind in KINDS]
     return BELOW.worst(require(list(itertools.chain(*each)), "no model with one second-layer head is there"))
 
 
-def _two_lags(data: TrainedCurves) -> Measured:
-    found = [
-        _compared(panel, name, "ML", f"{braces(panel.lags)}, {name}", models)
-        for panel, runs in zip(data.panels, data.runs, strict=True)
-        for name, models in runs.items()
-        if len(panel.lags) == 2
+def _of_two_lags(data: TrainedCurves) -> list[tuple[Panel, str]]:
+    """List the trained one-head models for two lags, by their panels and labels."""
+    found: list[tuple[Panel, str]] = [
+        (panel, name)
+        for panel in data.panels
+        for name, of in panel.compared.items()
+        if len(panel.lags) == 2 and of.trained and of.heads == (1, 1, 1)
     ]
-    return MATCH.worst(require(found, "no model for two lags is there"))
+    if not found:
+        raise NotMeasuredError("no model for two lags is there")
+    return found
+
+
+def _two_lags(data: TrainedCurves) -> Measured:
+    found = _of_two_lags(data)
+    return MATCH.worst(_compared(panel, name, "ML", f"{braces(panel.lags)}, {name}") for panel, name in found)
 
 
 def _between_bma_and_ml(data: TrainedCurves) -> Measured:
-    found = [
-        _place_between(panel, f"trained {kind}", runs[f"trained {kind}"])
-        for panel, runs in zip(data.panels, data.runs, strict=True)
-        for kind in KINDS
-        if len(panel.lags) == 2 and f"trained {kind}" in panel.kl
-    ]
-    chosen = NEARER_BMA.worst(require(found, "no model for two lags is there"))
-    return replace(chosen, parts=tuple(part for each in found for part in each.parts))
+    found = [_place_between(panel, name) for panel, name in _of_two_lags(data)]
+    return replace(NEARER_BMA.worst(found), parts=tuple(part for each in found for part in each.parts))
 
 
-def _place_between(panel: Panel, name: str, models: list[str]) -> Measured:
+def _place_between(panel: Panel, name: str) -> Measured:
     """Place a model between BMA (0) and ML (1) in the first windows, by its paired difference to their mean."""
     parts = []
     for window, (ml, _) in panel.kl["ML"].windows.items():
         width = ml - panel.kl["BMA"].windows[window][0]
-        mean, error = panel.over["midway"][name].windows[window]
+        mean, error = panel.minus["midway"][name].windows[window]
         if width > 0:
             place = Estimate(0.5 + mean / width, error / width)
             parts.append(Measured(place.mean, place.interval(), f"{name}, {window} tokens seen"))
-    return replace(parts[0], parts=tuple(parts[:3]), models=tuple(models))
+    return replace(parts[0], parts=tuple(parts[:3]), models=panel.compared[name].models)
 
 
 STANDARD_TRAINED, DISENTANGLED_TRAINED = map(_matches_construction, KINDS)
@@ -122,52 +119,49 @@ TWO_LAGS_SHORT = Statement(
 )  # fmt: skip
 
 
-def _scaled(data: ScalingCurves, panel: Panel, names: list[str], reference: str) -> list[Measured]:
-    if reference not in panel.kl:
-        return []
-    return [
-        _compared(panel, name, reference, f"{name} to {reference}", data.runs.get(f"{braces(panel.lags)} {name}", []))
-        for name in names
-        if name in panel.kl
-    ]
+def _scaled(panel: Panel, names: list[str], reference: str) -> list[Measured]:
+    """Compare models of a panel with one of its curves."""
+    there = [name for name in names if name in panel.kl and reference in panel.kl]
+    return [_compared(panel, name, reference, f"{name} to {reference}") for name in there]
 
 
 def _flagship(data: ScalingCurves) -> Measured:
-    return MATCH.worst(require(_scaled(data, data.layers, ["[1,3,1]"], "ML"), "no model [1,3,1] is there"))
+    return MATCH.worst(require(_scaled(data.layers, ["[1,3,1]"], "ML"), "no model [1,3,1] is there"))
+
+
+def _usual_width(panel: Panel) -> dict[str, tuple[int, ...]]:
+    """Give the heads of the trained models of the usual width, by their labels."""
+    return {name: of.heads for name, of in panel.compared.items() if of.trained and of.dim is None}
 
 
 def _by_depth(
     layers: Callable[[int], bool], reference: str, rule: Rule, absent: str
 ) -> Callable[[ScalingCurves], Measured]:
     def measure(data: ScalingCurves) -> Measured:
-        names = [name for name in data.layers.kl if layers(len(_heads(name)))]
-        return rule.worst(require(_scaled(data, data.layers, names, reference), absent))
+        names = [name for name, heads in _usual_width(data.layers).items() if layers(len(heads))]
+        return rule.worst(require(_scaled(data.layers, names, reference), absent))
 
     return measure
 
 
 def _more_heads(data: ScalingCurves) -> Measured:
-    names = _by_heads(data, most=len(data.heads.lags))
-    steps = [_scaled(data, data.heads, [more], fewer) for fewer, more in itertools.pairwise(names)]
+    names = [name for count, name in _by_heads(data) if count <= len(data.heads.lags)]
+    steps = [_scaled(data.heads, [more], fewer) for fewer, more in itertools.pairwise(names)]
     return BELOW.worst(require(list(itertools.chain(*steps)), "fewer than two numbers of heads are there"))
 
 
 def _enough_heads(data: ScalingCurves) -> Measured:
-    enough, every = _by_heads(data, most=len(data.heads.lags)), _by_heads(data, most=64)
-    if not enough or _heads(enough[-1])[1] != len(data.heads.lags):
+    lags = len(data.heads.lags)
+    enough = [name for count, name in _by_heads(data) if count == lags]
+    if not enough:
         raise NotMeasuredError("no model with as many heads as lags is there")
-    found = _scaled(data, data.heads, [name for name in every if name not in enough], enough[-1])
+    found = _scaled(data.heads, [name for count, name in _by_heads(data) if count > lags], enough[0])
     return SAME.worst(require(found, "no model with more heads than lags is there"))
 
 
-def _heads(name: str) -> list[int]:
-    found = re.fullmatch(r"\[([\d,]+)\]", name)
-    return [int(count) for count in found[1].split(",")] if found else []
-
-
-def _by_heads(data: ScalingCurves, most: int) -> list[str]:
-    three = [name for name in data.heads.kl if len(_heads(name)) == 3 and _heads(name)[1] <= most]
-    return sorted(three, key=lambda name: _heads(name)[1])
+def _by_heads(data: ScalingCurves) -> list[tuple[int, str]]:
+    """List the three-layer models by their number of second-layer heads."""
+    return sorted((heads[1], name) for name, heads in _usual_width(data.heads).items() if len(heads) == 3)
 
 
 WIDTH_64 = Statement(
@@ -211,9 +205,9 @@ ENOUGH_HEADS = Statement(
 
 def _papers_own_training(data: TrainingCourses) -> Measured:
     found = [
-        Measured(course.kl[-1] / course.ml, None, f"{course.name}, {course.steps[-1]:,} steps", models=(course.name,))
+        Measured(course.kl_over_ml, None, f"{course.name}, {course.steps[-1]:,} steps", models=(course.name,))
         for course in data.courses
-        if course.name.startswith("paper-")
+        if course.papers_own
     ]
     reason = (
         "no run with the paper's own optimiser ships (hours on two cores). To measure it: sih train --lags 1 2 3 "

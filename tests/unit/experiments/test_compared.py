@@ -8,10 +8,18 @@ from support.strategies import tasks_with_tokens
 
 import sih
 from sih.construction.verification import rounding
-from sih.experiments.compared import circuit_law, circuits_for, scored, trained_law, with_seeds
+from sih.experiments.compared import (
+    FRESH_SEED,
+    by_seeds,
+    circuit_law,
+    circuits_for,
+    kl_but_last,
+    trained_law,
+    with_seeds,
+)
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter
-from sih.training.config import TrainConfig
+from sih.training.config import HELD_OUT_SEED, TrainConfig
 
 SMALL = TrainConfig(
     lags=(1, 2), states=3, length=12, heads=(1, 1, 1), dim=8, qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1
@@ -52,7 +60,7 @@ def test_early_rows_are_not_the_closed_form(task: sih.Task, rng: torch.Generator
 def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generator) -> None:
     batch = sih.sample(task, 3, rng=rng)
     law = sih.bma(batch.tokens, task)
-    assert torch.equal(scored(law, batch, task), sih.kl_to_truth(law, batch, task)[:, : task.length - 1])
+    assert torch.equal(kl_but_last(law, batch, task), sih.kl_to_truth(law, batch, task)[:, : task.length - 1])
 
 
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
@@ -64,10 +72,9 @@ def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
 
 
 def test_further_seeds_join() -> None:
-    names = with_seeds(["none such", "standard-1.2.3", "standard-1.2.3-seed1"], RunStore())
-    seeds = [name for name in RunStore().names() if name.startswith("standard-1.2.3-seed")]
-    assert names == ("none such", "standard-1.2.3", *seeds)
-    assert "standard-1.2.3-seed1" in seeds
+    names = with_seeds(["none such", "standard-1.2.3-seed1", "standard-1.3.4"], RunStore())
+    seeds = ("standard-1.2.3-seed1", "standard-1.2.3", "standard-1.2.3-seed2")  # not the wider one, nor the paper's
+    assert names == ("none such", *seeds, "standard-1.3.4")
 
 
 def test_a_trained_law_is_the_models(tmp_path: Path, rng: torch.Generator) -> None:
@@ -75,3 +82,22 @@ def test_a_trained_law_is_the_models(tmp_path: Path, rng: torch.Generator) -> No
     tokens = sih.sample(run.task, 130, rng=rng).tokens  # more than are predicted at once
     with torch.no_grad():
         torch.testing.assert_close(trained_law(run, tokens), run.model.predict(tokens), rtol=0, atol=1e-6)
+
+
+def test_runs_that_differ_by_seed_are_one(tmp_path: Path) -> None:
+    configs = {"a": SMALL, "wide": SMALL.replace(dim=16), "b": SMALL.replace(seed=3)}
+    runs = [open_run(run_in(tmp_path / name, config)) for name, config in configs.items()]
+    assert {one.models: (one.kind, one.heads, one.dim, one.seeds) for one in by_seeds(runs)} == {
+        ("a", "b"): ("standard", (1, 1, 1), 8, (0, 3)),
+        ("wide",): ("standard", (1, 1, 1), 16, (0,)),
+    }
+
+
+def test_fresh_sequences_are_others_than_those_of_training(tmp_path: Path) -> None:
+    run = open_run(run_in(tmp_path / "run"))
+    fresh, trained, held_out = (
+        sih.sample(run.task, 32, rng=torch.Generator().manual_seed(seed)).tokens
+        for seed in (FRESH_SEED, run.config.seed, HELD_OUT_SEED + run.config.task.matrix_seed)
+    )
+    assert not torch.equal(fresh, trained)
+    assert not torch.equal(fresh, held_out)

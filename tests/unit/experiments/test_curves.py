@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pictures import through_file
 
-from sih.experiments.curves import line, panel, windows
+from sih.experiments.curves import Compared, curve, panel, windows
 
 
 def loops(values: list[float]) -> tuple[float, float]:
@@ -17,13 +17,13 @@ def loops(values: list[float]) -> tuple[float, float]:
     return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
 
 
-def test_a_line_against_loops(rng: torch.Generator) -> None:
+def test_a_curve_against_loops(rng: torch.Generator) -> None:
     rows = torch.rand(7, 20, generator=rng, dtype=torch.float64)
-    found = line(rows, max_lag=3)
+    found = curve(rows, max_lag=3)
     table = rows.tolist()
     for i in range(20):
         mean, error = loops([row[i] for row in table])
-        assert (found.along[i], found.along_error[i]) == pytest.approx((mean, error), rel=1e-5)
+        assert (found.by_position[i], found.by_position_error[i]) == pytest.approx((mean, error), rel=1e-12)
     assert list(found.windows) == ["4-8", "9-16", "17-20"]
     for name, (first, last) in {"4-8": (3, 8), "9-16": (8, 16), "17-20": (16, 20)}.items():
         expected = loops([sum(row[first:last]) / (last - first) for row in table])
@@ -42,21 +42,23 @@ def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> Non
     """Rivals that share all but a constant differ by it without error; one measured on fewer is compared on those."""
     hard = torch.rand(50, 12, generator=rng, dtype=torch.float64)
     kl = {"BMA": hard, "ML": hard + 0.5, "few": hard[:9] + 0.1}
-    found = panel(kl, (1, 2), ("BMA", "ML", "absent"))
-    assert set(found.over) == {"BMA", "ML", "midway"}
-    assert found.over["BMA"].keys() == {"ML", "few"}
-    few = found.over["ML"]["few"]
+    found = panel((1, 2), dict.fromkeys(kl, Compared("predictor")), kl, ("BMA", "ML", "absent"))
+    assert set(found.minus) == {"BMA", "ML", "midway"}
+    assert found.minus["BMA"].keys() == {"ML", "few"}
+    few = found.minus["ML"]["few"]
     assert few.count == 9
     assert few.mean == pytest.approx(-0.4)
     assert few.mean_error < 1e-12
-    assert found.over["BMA"]["ML"].windows["9-12"] == pytest.approx((0.5, 0), abs=1e-12)
-    assert found.over["midway"]["few"].mean == pytest.approx(-0.15)
-    assert [found.over["midway"][name].mean for name in ("BMA", "ML")] == pytest.approx([-0.25, 0.25])
+    assert found.minus["BMA"]["ML"].windows["9-12"] == pytest.approx((0.5, 0), abs=1e-12)
+    assert found.minus["midway"]["few"].mean == pytest.approx(-0.15)
+    assert [found.minus["midway"][name].mean for name in ("BMA", "ML")] == pytest.approx([-0.25, 0.25])
     assert found.kl["ML"].mean_error == pytest.approx(loops([sum(row[2:]) / 10 for row in hard.tolist()])[1])
 
 
 def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
-    found = panel({name: torch.rand(5, 30, generator=rng) for name in ("BMA", "ML", "x")}, (1, 3))
+    kl = {name: torch.rand(5, 30, generator=rng) for name in ("BMA", "ML", "x")}
+    compared = dict.fromkeys(kl, Compared("standard", (1, 3, 1), None, ("a", "b"), (0, 1)))
+    found = panel((1, 3), compared, kl, ("BMA", "ML"))
     assert through_file(found) == found
 
 
@@ -65,4 +67,11 @@ def test_what_has_no_error_is_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(
         ValueError, match=f"two sequences or more, longer than max_lag = 3; got {shape[0]}, of {shape[1]}"
     ):
-        line(torch.zeros(shape), max_lag=3)
+        curve(torch.zeros(shape), max_lag=3)
+
+
+def test_digits_are_those_asked_for() -> None:
+    rows = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
+    assert curve(rows, 1).by_position == [2 / 3, 1 / 3]
+    assert curve(rows, 1, digits=2).by_position == [0.67, 0.33]
+    assert curve(rows, 1, digits=2).mean == 1 / 3

@@ -6,6 +6,7 @@ import torch
 import sih
 from sih.construction import circuit_weights, construct
 from sih.experiments import one_head
+from sih.runs.run_store import RunStore
 from sih.task import Task
 
 
@@ -26,21 +27,14 @@ def test_the_papers_single_head_is_a_point_of_the_family(rng: torch.Generator) -
     assert (head(tokens) - circuit_weights(tokens, task, circuit)).abs().max() < 1e-10
 
 
-def test_mixture_of_is_mixture(task: Task, rng: torch.Generator) -> None:
-    tokens = sih.sample(task, 3, rng=rng).tokens
-    weights = sih.lag_posterior(tokens, task)
-    first = task.max_lag - 1
-    ours, theirs = one_head.mixture_of(weights, tokens, task), sih.mixture(weights, tokens, task)
-    assert (ours - theirs)[:, first:].abs().max() < 1e-15
-
-
 def test_descent_beats_the_papers_single_head_on_a_small_case() -> None:
     table = one_head.compute(
-        one_head.OneHeadConfig(lag_sets=((1, 2, 3),), length=48, matrices=1, sequences=128, steps=400, batch=48)
+        one_head.OneHeadConfig(lag_sets=((1, 2, 3),), length=48, matrices=1, sequences=128, steps=400, batch=48),
+        RunStore(),
     )
     (mean,) = table.mean
     assert mean["BMA"] == pytest.approx(mean["all heads, Bayes"], abs=1e-6)
     assert mean["BMA"] < mean["1 head, descent from random weights"] < mean["1 head, the paper's"]
     assert mean["1 head, Bayes on what it keeps"] < mean["1 head, the paper's"]
     assert mean["BMA"] < mean["1 head, descent from the circuit"] < mean["1 head, the paper's"]
-    assert len(one_head.rows(table)) == 1 + len(mean)
+    assert len(one_head.table(table)) == 1 + len(mean)

@@ -51,9 +51,11 @@ def test_curves_and_their_models(data: scaling.ScalingCurves) -> None:
     assert list(data.layers.kl) == ["BMA", "ML", "[1,2]", "[1,3,1]", "[1,3,1], d=128", "[1,1,1,1]"]
     written = ["construction, 1", "construction, 2", "construction, 3", "construction, 7"]
     assert list(data.heads.kl) == ["BMA", "ML", "[1,2,1]", "[1,3,1]", *written]
-    assert data.runs["{1,2,3} [1,3,1]"] == ["three", "again"]
-    assert data.runs["{1,2,3} [1,2,1]"] == ["heads"]
-    assert data.layers.over["[1,3,1]"]["[1,1,1,1]"].count == 30  # paired with every model
+    assert data.layers.compared["[1,3,1]"].models == ("three", "again")
+    assert data.layers.compared["[1,3,1], d=128"].dim == 128
+    assert data.heads.compared["[1,2,1]"].models == ("heads",)
+    assert data.heads.compared["construction, 2"].heads == (1, 2, 1)
+    assert data.layers.minus["[1,3,1]"]["[1,1,1,1]"].count == 30  # paired with every model
     assert data.missing == ["none such"]
     assert data.heads.kl["construction, 7"] == data.heads.kl["construction, 3"]
     assert data.heads.kl["construction, 1"] != data.heads.kl["construction, 3"]

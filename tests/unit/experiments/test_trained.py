@@ -33,6 +33,7 @@ RUNS = {
     "a": BASE,
     "b": BASE.replace(seed=1),
     "lone": BASE.replace(heads=(1, 1, 1)),
+    "two": BASE.replace(heads=(1, 2, 1)),
     "apart": BASE.replace(model="disentangled"),
     "pair": BASE.replace(lags=(1, 3), heads=(1, 1, 1)),
     "elsewhere": BASE.replace(matrix_seed=5),
@@ -50,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(folder: Path) -> trained.TrainedCurves:
-    names = [str(folder / name) for name in ("a", "b", "lone", "apart", "pair")]
+    names = [str(folder / name) for name in ("a", "b", "lone", "two", "apart", "pair")]
     sets = ((1, 2, 3), (1, 3), (2, 3))
     return trained.compute(
         trained.TrainedConfig(sets, (*names, "none such"), sequences=40, disentangled_sequences=9), RunStore()
@@ -59,12 +60,19 @@ def data(folder: Path) -> trained.TrainedCurves:
 
 def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     assert [panel.lags for panel in data.panels] == [(1, 2, 3), (1, 3), (2, 3)]
-    ours = [{name: runs for name, runs in found.items() if name.startswith("trained")} for found in data.runs]
-    several = {"trained standard": ["a", "b"], "trained standard, 1 head": ["lone"], "trained disentangled": ["apart"]}
-    assert ours == [several, {"trained standard": ["pair"]}, {}]  # for two lags one head is enough
+    ours = [{label: of.models for label, of in panel.compared.items() if of.trained} for panel in data.panels]
+    several = {
+        "trained standard": ("a", "b"),
+        "trained standard, 1 head": ("lone",),
+        "trained standard, [1,2,1]": ("two",),
+        "trained disentangled": ("apart",),
+    }
+    assert ours == [several, {"trained standard": ("pair",)}, {}]  # for two lags one head is enough
     assert data.missing == ["none such"]
-    assert data.heads[0]["trained standard"] == data.heads[0]["construction"] == 3
-    assert data.heads[1]["two lags, 1 head"] == 1
+    compared = data.panels[0].compared
+    assert compared["trained standard"].heads == compared["construction"].heads == (1, 3, 1)
+    assert (compared["trained standard"].kind, compared["trained standard"].seeds) == ("standard", (0, 1))
+    assert data.panels[1].compared["two lags, 1 head"].heads == (1, 1, 1)
     assert "two lags, 1 head" not in data.panels[0].kl
     assert data.panels[0].kl["trained disentangled"].count == 9
 
@@ -75,7 +83,7 @@ def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> Non
     batch = sih.sample(task, 40, rng=torch.Generator().manual_seed(FRESH_SEED))
     truth = sih.known_lag(batch.tokens, batch.lags, task)
     ml = sih.kl_to_truth(sih.maximum_likelihood(batch.tokens, task), batch, task)
-    total, over, lean = 0.0, 0.0, 0.0
+    total, minus_ml, nearer = 0.0, 0.0, 0.0
     bayes, likeliest = (sih.bma(batch.tokens, task), sih.maximum_likelihood(batch.tokens, task))
     for name in ("a", "b"):
         with torch.no_grad():
@@ -84,33 +92,34 @@ def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> Non
             for i in range(3, 19):
                 kl = sum((p * (p / q).log()).item() for p, q in zip(truth[n, i], law[n, i], strict=True))
                 total += kl / 2 / 40 / 16
-                over += (kl - ml[n, i].item()) / 2 / 40 / 16
+                minus_ml += (kl - ml[n, i].item()) / 2 / 40 / 16
                 apart = [(law[n, i] - other[n, i]).abs().sum().item() / 2 for other in (bayes, likeliest)]
-                lean += (apart[0] - apart[1]) / 2 / 40 / 16
+                nearer += (apart[0] - apart[1]) / 2 / 40 / 16
     panel = data.panels[0]
-    assert len(panel.kl["ML"].along) == 19
+    assert len(panel.kl["ML"].by_position) == 19
     assert panel.kl["trained standard"].mean == pytest.approx(total, rel=1e-6)
-    assert panel.over["ML"]["trained standard"].mean == pytest.approx(over, rel=1e-6)
-    assert data.leaning[0]["trained standard"].mean == pytest.approx(lean, rel=1e-5)
-    seeds = data.seeds[0]
+    assert panel.minus["ML"]["trained standard"].mean == pytest.approx(minus_ml, rel=1e-6)
+    assert panel.nearer_bma["trained standard"].mean == pytest.approx(nearer, rel=1e-5)
+    seeds = panel.seeds
     assert panel.kl["trained standard"].mean == pytest.approx((seeds["a"].mean + seeds["b"].mean) / 2)
     assert seeds["a"].mean != seeds["b"].mean
 
 
 def test_our_circuit_is_bma(data: trained.TrainedCurves) -> None:
     for panel in data.panels:
-        assert panel.over["BMA"]["Bayes-optimal construction"].mean == pytest.approx(0, abs=1e-5)
-        assert panel.over["midway"]["BMA"].mean < 0 < panel.over["midway"]["ML"].mean
+        assert panel.minus["BMA"]["Bayes-optimal construction"].mean == pytest.approx(0, abs=1e-5)
+        assert panel.minus["midway"]["BMA"].mean < 0 < panel.minus["midway"]["ML"].mean
 
 
-def test_leaning_by_hand() -> None:
+def test_nearer_bma_by_hand() -> None:
     law, bma, ml = (torch.tensor([[[p, 1 - p]]], dtype=torch.float64) for p in (0.5, 0.6, 0.9))
-    assert trained.leaning(law, bma, ml).item() == pytest.approx(0.1 - 0.4)
-    assert trained.leaning(ml, bma, ml).item() == pytest.approx(0.3)
+    assert trained.nearer_bma(law, bma, ml).item() == pytest.approx(0.1 - 0.4)
+    assert trained.nearer_bma(ml, bma, ml).item() == pytest.approx(0.3)
 
 
-def test_leanings_in_the_data(data: trained.TrainedCurves) -> None:
-    for found in data.leaning:
+def test_nearer_bma_in_the_data(data: trained.TrainedCurves) -> None:
+    for panel in data.panels:
+        found = panel.nearer_bma
         assert found["BMA"].mean == pytest.approx(-found["ML"].mean)
         assert found["BMA"].mean < 0
         assert found["Bayes-optimal construction"].mean == pytest.approx(found["BMA"].mean, abs=1e-4)
@@ -119,15 +128,19 @@ def test_leanings_in_the_data(data: trained.TrainedCurves) -> None:
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=8), RunStore())
-    assert [found["trained standard"] for found in data.runs] == [["a"], ["elsewhere"]]
+    assert [panel.compared["trained standard"].models for panel in data.panels] == [("a",), ("elsewhere",)]
     assert data.panels[0].kl["ML"] != data.panels[1].kl["ML"]
 
 
-def test_other_heads_are_refused(tmp_path: Path) -> None:
-    for _ in RunWriter(BASE.replace(heads=(1, 2, 1)), tmp_path / "two", threads=1):
+def test_other_heads_and_widths_have_curves_of_their_own(folder: Path) -> None:
+    for _ in RunWriter(BASE.replace(dim=16), folder / "wide", threads=1):
         pass
-    with pytest.raises(ValueError, match=r"heads \(1, 3, 1\) or one; two has \(1, 2, 1\)"):
-        trained.compute(trained.TrainedConfig(((1, 2, 3),), (str(tmp_path / "two"),), sequences=4), RunStore())
+    names = tuple(str(folder / name) for name in ("a", "wide", "two"))
+    data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=4), RunStore())
+    labels = [label for label, of in data.panels[0].compared.items() if of.trained]
+    assert labels == ["trained standard", "trained standard, d=16", "trained standard, [1,2,1]"]
+    colours = {str(curve.get_label()): curve.get_color() for curve in draw_trained(data).axes[0].lines}
+    assert len({colours[label] for label in labels}) == 1
 
 
 def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
@@ -141,20 +154,19 @@ def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
     assert legend.get_title().get_text() == "not shipped: none such"
     first = {str(curve.get_label()): curve for curve in figure.axes[0].lines}
     assert np.asarray(first["trained standard"].get_ydata()).tolist() == pytest.approx(
-        data.panels[0].kl["trained standard"].along[2:]
+        data.panels[0].kl["trained standard"].by_position[2:]
     )
     assert np.asarray(first["trained standard"].get_xdata()).tolist()[:2] == [3, 4]
     rows = trained.table(data)
     assert rows[0] == ["", "{1,2,3}", "{1,3}", "{2,3}"]
     assert {row[0]: row[2] for row in rows}["trained standard, 1 head"] == ""
-    assert [row[0] for row in trained.differences(data, "ML")][:2] == ["minus ML", "BMA"]
 
 
 def test_the_band_of_several_seeds_is_their_range(data: trained.TrainedCurves) -> None:
     figure = draw_trained(data)
     place = list(data.panels[0].kl).index("trained standard")
     band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
-    each = torch.tensor([data.seeds[0][name].along[2:] for name in ("a", "b")])
+    each = torch.tensor([data.panels[0].seeds[name].by_position[2:] for name in ("a", "b")])
     assert band[:, 1].max() == pytest.approx(each.max().item(), rel=1e-5)
     assert band[:, 1].min() == pytest.approx(each.min().item(), rel=1e-5)
 

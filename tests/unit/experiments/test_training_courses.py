@@ -3,36 +3,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from support.pictures import through_file
 
-from sih.experiments import training_courses as recipes
+from sih.experiments import training_courses
 from sih.figures.course_panels import draw_courses
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 
 
-@pytest.mark.parametrize(
-    ("config", "group", "label"),
-    [
-        (TrainConfig(seed=2), "lags {1,2,3}, heads [1,3,1]", "seed 2"),
-        (TrainConfig(lags=(1, 3), heads=(1, 1, 1)), "other lags", "{1,3} [1,1,1]"),
-        (TrainConfig(lags=(1, 3, 4), heads=(1, 4, 1), seed=1), "other lags", "{1,3,4} [1,4,1], seed 1"),
-        (TrainConfig(heads=(1, 1)), "lags {1,2,3}, other models", "[1,1]"),
-        (TrainConfig(dim=128), "lags {1,2,3}, other models", "[1,3,1], d=128"),
-        (TrainConfig(lags=(1, 2, 3, 4, 5), heads=(1, 2, 1)), "lags {1,2,3,4,5}, other models", "[1,2,1]"),
-        (TrainConfig(model="disentangled"), "disentangled", "{1,2,3} [1,3,1]"),
-    ],
-)
-def test_every_kind_of_run_has_its_place(config: TrainConfig, group: str, label: str) -> None:
-    assert recipes.place(config) == (group, label)
-
-
 def test_all_that_is_shipped_is_shown() -> None:
-    data = recipes.compute(recipes.EXPERIMENT.config, RunStore())
+    data = training_courses.compute(training_courses.EXPERIMENT.config, RunStore())
     assert [course.name for course in data.courses] == RunStore().names()
     assert data.missing == []
+    assert [course.name for course in data.courses if course.papers_own] == ["paper-1.2.3"]
     for course in data.courses:
         assert course.kl[-1] == open_run(course.name).evaluations[-1]["kl"]
         assert course.steps[-1] == open_run(course.name).config.optimiser.steps
@@ -40,7 +24,7 @@ def test_all_that_is_shipped_is_shown() -> None:
     figure = draw_courses(through_file(data))
     shown = sum(len(ax.lines) - 1 for ax in figure.axes if ax.get_visible())  # a line of ML in each
     assert shown == len(RunStore().names())
-    assert len(recipes.table(data)) == 1 + len(RunStore().names())
+    assert len(training_courses.table(data)) == 1 + len(RunStore().names())
 
 
 def test_a_run_of_ones_own(tmp_path: Path) -> None:
@@ -49,7 +33,7 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
     )
     for _ in RunWriter(config, tmp_path / "run", threads=1):
         pass
-    data = recipes.compute(recipes.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
+    data = training_courses.compute(training_courses.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
     (course,) = data.courses
     assert course.steps == [0, 2, 4]
     assert data.missing == ["none such"]

@@ -9,6 +9,7 @@ from support.findings import number_of
 
 from sih.analysis.distances import Agreement
 from sih.experiments import agreement
+from sih.experiments.curves import Compared
 from sih.report.attention_statements import (
     LAYER_1_MAPS,
     LAYER_1_SCORES,
@@ -31,19 +32,23 @@ def _agreement(**numbers: float) -> Agreement:
 
 def test_attention() -> None:
     statements = (LAYER_1_SCORES, LAYER_1_MAPS, LAYER_2_DIAGONALS, LAYER_3_MAPS, LAYER_3_SELECTS)
-    good = agreement.Agreements(agreement.AgreementConfig(), {"standard-1.2.3": _agreement()}, {}, [])
-    assert [one.judge(good).verdict for one in statements] == ["holds"] * 5
     worse = _agreement(correlation=-0.9, variation=0.5, selected=0.5, second=0.1)
-    mixed = dataclasses.replace(
-        good, models={**good.models, "disentangled-1.2.3": _agreement(), "standard-3.5.7": worse}
-    )
+    good = _data(standard=_agreement())
+    assert [one.judge(good).verdict for one in statements] == ["holds"] * 5
+    mixed = _data(standard=_agreement(), disentangled=_agreement(), other=worse)
     for one in statements:
         assert one.judge(mixed).verdict == "holds with a remark"  # most models do, not all
         found = number_of(one.judge(mixed))
         assert set(found.models) == set(mixed.models)
         assert found.interval is not None
         assert found.interval[0] < found.interval[1]
-    bad = dataclasses.replace(good, models={"standard-1.2.3-seed1": worse})
-    assert [one.judge(bad).verdict for one in statements] == ["does not hold"] * 5
-    others = dataclasses.replace(good, models={**good.models, "standard-1.2.3-1.1.1": worse})
-    assert [one.judge(others).verdict for one in statements] == ["holds"] * 5  # not the construction's heads
+    assert [one.judge(_data(standard=worse)).verdict for one in statements] == ["does not hold"] * 5
+    for other in (Compared("standard", (1, 1, 1)), Compared("standard", (1, 3, 1), 128)):  # not the usual heads, width
+        others = _data(standard=_agreement(), other=worse)
+        others = dataclasses.replace(others, compared={**others.compared, "other": other})
+        assert [one.judge(others).verdict for one in statements] == ["holds"] * 5
+
+
+def _data(**models: Agreement) -> agreement.Agreements:
+    compared = {name: Compared(name, (1, 3, 1)) for name in models}
+    return agreement.Agreements(agreement.AgreementConfig(), compared, models, {}, [])

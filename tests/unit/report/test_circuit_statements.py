@@ -8,6 +8,7 @@ import pytest
 from support.findings import number_of
 
 from sih.experiments import certificates, constructions, head_counts
+from sih.experiments.curves import CIRCUIT, Compared, Curve, Panel
 from sih.report import circuit_statements as circuit
 
 
@@ -26,9 +27,16 @@ def test_certificates(worst: float) -> None:
 def _curves(construction: float, one_head: float, two_lags: float, bayes: float) -> constructions.ConstructionCurves:
     mean = {"BMA": 0.01, "ML": 0.02, "construction": construction, "construction, 1 head": one_head}
     mean |= {"two lags, 1 head": two_lags, "Bayes-optimal construction": bayes}
-    over = {other: {name: (value - mean[other], 1e-6) for name, value in mean.items()} for other in mean}
-    config = constructions.ConstructionsConfig(lag_sets=((1, 3),))
-    return constructions.ConstructionCurves(config, [], [], [], [], [], [mean], [], [over])
+    minus = {
+        other: {name: _curve(value - level, 1e-6) for name, value in mean.items()} for other, level in mean.items()
+    }
+    kl = {name: _curve(value) for name, value in mean.items()}
+    panel = Panel((1, 3), dict.fromkeys(mean, Compared(CIRCUIT)), kl, minus)
+    return constructions.ConstructionCurves(constructions.ConstructionsConfig(), [panel])
+
+
+def _curve(mean: float, error: float = 0.0) -> Curve:
+    return Curve(9, [], [], {}, mean, error)
 
 
 def test_circuits() -> None:

@@ -8,24 +8,35 @@ import pytest
 from support.findings import number_of
 
 from sih.experiments import scaling, trained, training_courses
-from sih.experiments.curves import Line, Panel
+from sih.experiments.compared import heads_label
+from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Curve, Panel
 from sih.report import training_statements as training
 
+BESIDE = {"BMA": Compared(PREDICTOR), "ML": Compared(PREDICTOR)}
+BESIDE |= dict.fromkeys(("construction", "construction, 1 head"), Compared(CIRCUIT))
 
-def _line(mean: float, error: float = 1e-6, window: float | None = None) -> Line:
-    return Line(9, [], [], {"4-8": (mean if window is None else window, error)}, mean, error)
+
+def _curve(mean: float, error: float = 1e-6) -> Curve:
+    return Curve(9, [], [], {"4-8": (mean, error)}, mean, error)
 
 
-def _panel(lags: tuple[int, ...], kl: dict[str, float], references: tuple[str, ...]) -> Panel:
-    levels = kl | {"midway": (kl["BMA"] + kl["ML"]) / 2}
-    over = {other: {name: _line(value - levels[other]) for name, value in kl.items()} for other in references}
-    return Panel(lags, {name: _line(value) for name, value in kl.items()}, over)
+def _panel(lags: tuple[int, ...], models: dict[str, Compared], kl: dict[str, float]) -> Panel:
+    """Everything is paired with everything."""
+    kl = {"BMA": 0.01, "ML": 0.02, **kl}
+    levels = kl | {"midway": 0.015}
+    minus = {other: {name: _curve(kl[name] - level) for name in kl} for other, level in levels.items()}
+    of = BESIDE | models
+    return Panel(lags, {name: of[name] for name in kl}, {name: _curve(value) for name, value in kl.items()}, minus)
 
 
 def _trained(kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3)) -> trained.TrainedCurves:
-    panel = _panel(lags, {"BMA": 0.01, "ML": 0.02, **kl}, ("BMA", "ML", "construction", "midway"))
-    runs = {name: [f"model of {name}"] for name in kl if name.startswith("trained")}
-    return trained.TrainedCurves(trained.TrainedConfig(), [panel], [{}], [runs], [{}], [{}], [])
+    heads = (1, 1 if len(lags) == 2 else 3, 1)
+    found = [Compared(kind, heads, models=(f"a {kind} model",)) for kind in ("standard", "disentangled")]
+    models = {f"trained {one.kind}": one for one in found}
+    models |= {f"trained {one.kind}, 1 head": dataclasses.replace(one, heads=(1, 1, 1)) for one in found}
+    panel = _panel(lags, models, kl)
+    whole = trained.TrainedPanel(panel.lags, panel.compared, panel.kl, panel.minus, {}, {})
+    return trained.TrainedCurves(trained.TrainedConfig(), [whole], [])
 
 
 @pytest.mark.parametrize(("kl", "verdict"), [(0.02, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")])
@@ -61,17 +72,20 @@ def test_between_bma_and_ml(kl: float, place: float) -> None:
 
 
 def _scaling(layers: dict[str, float], by_heads: dict[str, float]) -> scaling.ScalingCurves:
-    base = {"BMA": 0.01, "ML": 0.02}
-    deep = _panel((1, 2, 3), {**base, **layers}, ("BMA", "ML", *layers))
-    wide = _panel((1, 2, 3, 4, 5), {**base, **by_heads}, ("BMA", "ML", *by_heads))
-    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, {"{1,2,3} [1,3,1]": ["standard-1.2.3"]}, [])
+    """Models by label, beside one that is wider and better than all, which is left out of account."""
+    shapes = [(1, 1), (3, 3), (1, 1, 1), (1, 3, 1), (1, 5, 1), (1, 7, 1), (1, 3, 1, 1)]
+    models = {heads_label(heads): Compared("standard", heads, models=(f"model {heads}",)) for heads in shapes}
+    models |= {"wide": Compared("standard", (1, 1), 128), "construction, 1": Compared(CIRCUIT, (1, 1, 1))}
+    deep = _panel((1, 2, 3), models, {**layers, "wide": 0.001})
+    wide = _panel((1, 2, 3, 4, 5), models, by_heads)
+    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, [])
 
 
 def test_depth_and_width() -> None:
     good = _scaling({"[1,1]": 0.2, "[3,3]": 0.1, "[1,3,1]": 0.02, "[1,3,1,1]": 0.021}, {})
     assert number_of(training.TWO_LAYERS.judge(good)).value == pytest.approx(5)
     assert number_of(training.MORE_LAYERS.judge(good)).value == pytest.approx(1.05)
-    assert number_of(training.WIDTH_64.judge(good)).models == ("standard-1.2.3",)
+    assert number_of(training.WIDTH_64.judge(good)).models == ("model (1, 3, 1)",)
     for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.WIDTH_64):
         assert judge.judge(good).verdict == "holds"
     bad = _scaling({"[1,1]": 0.2, "[3,3]": 0.021, "[1,3,1]": 0.04, "[1,3,1,1]": 0.02}, {})
@@ -92,13 +106,13 @@ def test_heads_of_the_second_layer() -> None:
     assert training.ENOUGH_HEADS.judge(few).verdict == "not measured"
 
 
-def test_the_papers_own_training_is_read_from_runs_of_that_name() -> None:
-    course = training_courses.Course("paper-1.2.3", "g", "l", [0, 10], [0.5, 0.03], 0.02, 0.01)
+def test_the_papers_own_training_is_read_from_runs_in_its_setting() -> None:
+    course = training_courses.Course("paper", (1, 2, 3), Compared("standard"), True, [0, 10], [0.5, 0.03], 0.02, 0.01)
     found = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([course], []))
     assert number_of(found).value == pytest.approx(1.5)
     assert found.verdict == "does not hold"
     none = training.PAPER_TRAINING.judge(
-        training_courses.TrainingCourses([dataclasses.replace(course, name="standard-1.2.3")], [])
+        training_courses.TrainingCourses([dataclasses.replace(course, papers_own=False)], [])
     )
     assert none.verdict == "not measured"
     assert "sih train" in none.remark

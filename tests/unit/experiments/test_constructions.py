@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.pictures import through_file
 
 from sih.experiments import constructions
 from sih.figures.kl_curves import draw_constructions
@@ -20,22 +21,23 @@ def curves() -> constructions.ConstructionCurves:
 
 
 def test_the_bayes_circuit_lies_on_bma(curves: constructions.ConstructionCurves) -> None:
-    for panel, lags in enumerate(curves.config.lag_sets):
-        best, ours = curves.kl[panel]["BMA"], curves.kl[panel]["Bayes-optimal construction"]
-        assert ours[lags[-1] - 1 :] == pytest.approx(best[lags[-1] - 1 :], abs=1e-5)
-        assert curves.mean[panel]["BMA"] == pytest.approx(curves.mean[panel]["Bayes-optimal construction"], abs=1e-6)
+    for panel in curves.panels:
+        best, ours = panel.kl["BMA"], panel.kl["Bayes-optimal construction"]
+        first = panel.lags[-1] - 1
+        assert ours.by_position[first:] == pytest.approx(best.by_position[first:], abs=1e-5)
+        assert ours.mean == pytest.approx(best.mean, abs=1e-6)
+        assert panel.minus["BMA"]["Bayes-optimal construction"].mean == pytest.approx(0, abs=1e-6)
 
 
 def test_one_head_is_worse_than_enough(curves: constructions.ConstructionCurves) -> None:
-    for mean in curves.mean:
-        assert mean["BMA"] < mean["construction"] < mean["construction, 1 head"]
-    assert [heads["construction"] for heads in curves.heads] == [2, 4, 2, 2]
+    for panel in curves.panels:
+        assert panel.kl["BMA"].mean < panel.kl["construction"].mean < panel.kl["construction, 1 head"].mean
+    assert [panel.compared["construction"].heads for panel in curves.panels] == [(1, n, 1) for n in (2, 4, 2, 2)]
 
 
 def test_figure_and_table_need_only_the_data(curves: constructions.ConstructionCurves) -> None:
-    figure = draw_constructions(curves)
+    figure = draw_constructions(through_file(curves))
     assert figure.axes[1].get_title() == "lags {1,3,4}, least heads: 4"
-    assert [len(row) for row in constructions.against_ml(curves)] == [4] * 5
-    rows = constructions.table(curves)
+    rows = {row[0]: row for row in constructions.table(curves)}
     assert len(rows) == 7
-    assert rows[5][2] == ""  # two lags, one head: not for three lags
+    assert rows["two lags, 1 head"][2] == ""  # not for three lags

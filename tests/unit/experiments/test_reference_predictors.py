@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
+from support.pictures import through_file
 
 from sih.experiments import reference_predictors as predictors
 from sih.figures.kl_curves import draw_predictors
+from sih.predictors import PREDICTORS
 from sih.runs.run_store import RunStore
 
 # T = 128, S = 5, Dirichlet(1) rows, positions past the first max_lag; from an independent computation of similar size.
@@ -26,23 +28,21 @@ def curves() -> predictors.PredictorCurves:
 
 
 def test_mean_kl_of_the_predictors(curves: predictors.PredictorCurves) -> None:
-    for index, known in enumerate(KNOWN.values()):
+    for panel, known in zip(curves.panels, KNOWN.values(), strict=True):
         for name, value in known.items():
             # Both are means over a dozen matrices or so: 4 standard errors of the difference.
-            error = math.sqrt(2) * curves.mean_error[index][name]
-            assert curves.mean[index][name] == pytest.approx(value, abs=4 * error)
+            error = math.sqrt(2) * panel.kl[name].mean_error
+            assert panel.kl[name].mean == pytest.approx(value, abs=4 * error)
 
 
 def test_the_order_of_the_predictors(curves: predictors.PredictorCurves) -> None:
-    for mean in curves.mean:
-        assert mean["BMA"] < mean["selective, mean (β=100)"] < mean["ML"] < mean["stationary law"]
+    for panel in curves.panels:
+        ordered = ("BMA", "selective, mean (β=100)", "ML", "stationary law")
+        assert sorted(ordered, key=lambda name: panel.kl[name].mean) == list(ordered)
 
 
 def test_the_figure_and_table_need_only_the_data(curves: predictors.PredictorCurves) -> None:
-    four = predictors.PredictorCurves(
-        predictors.PredictorsConfig(lag_sets=(*curves.config.lag_sets, (1, 3))),
-        *([*part, part[1]] for part in (curves.kl, curves.kl_error, curves.mean, curves.mean_error)),
-    )
-    figure = draw_predictors(four)
+    figure = draw_predictors(through_file(curves))
     assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1,2,3}", "lags {1,3}"]
-    assert len(predictors.table(four)) == 1 + len(four.mean[0])
+    assert [ax.get_visible() for ax in figure.axes] == [True, True, True, False]
+    assert [row[0] for row in predictors.table(curves)[1:]] == [one.label for one in PREDICTORS.values()]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+import sih
+from sih.experiments import claim_expectations
+from sih.figures.claim_panels import draw_claim_expectations
+from sih.runs.run_store import RunStore
+from sih.theory.claim import claim_table
+from sih.theory.monte_carlo import random_matrices
+
+LAGS = (1, 2, 5)
+
+
+def test_expectations() -> None:
+    data = claim_expectations.compute(
+        claim_expectations.ExpectationsConfig(num_states=3, matrices=4, lags=LAGS), RunStore()
+    )
+    values = claim_table(random_matrices(3, 4, seed=0), LAGS).expectations
+    torch.testing.assert_close(torch.tensor(data.mean).double(), values.mean(dim=0), rtol=0, atol=1e-6)
+    torch.testing.assert_close(torch.tensor(data.spread).double(), values.std(dim=0), rtol=0, atol=1e-6)
+    figure = draw_claim_expectations(data)
+    assert [ax.get_title() for ax in figure.axes] == ["true lag 1", "true lag 2", "true lag 5"]
+    heights = [patch.get_height() for patch in figure.axes[1].patches]  # type: ignore[attr-defined]
+    assert heights == pytest.approx(data.mean[1])
+
+
+def test_expectations_of_one_matrix_have_no_spread(rng: torch.Generator) -> None:
+    data = claim_expectations.of_table(claim_table(sih.random_transition_matrix(3, rng=rng)[None], LAGS), 3)
+    assert data.spread == [[0.0] * 3] * 3
