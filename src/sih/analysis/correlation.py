@@ -1,4 +1,4 @@
-r"""What a head's scores and attention follow: the transition probabilities, or positions alone.
+r"""Measures what a head's scores and attention follow: the transition probabilities, or positions alone.
 
 The construction's first layer scores a pair of tokens $\log P_{s_j,s_i}$, and so pays the lags' tokens their
 normalised probabilities $\tilde p_{i,k}$ (paper, Sec. 5.1).

@@ -1,4 +1,4 @@
-r"""How far one model agrees with the construction that has as many second-layer heads, on the same sequences.
+r"""Measures how far one model agrees with the construction that has as many second-layer heads, on the same sequences.
 
 - layer 1: correlation of the scores with $\log P_{s_j,s_i}$ over the keys j, a constant per query taken off, since
   softmax does not see it: over all causal keys; over the keys at the lags; over all causal keys and apart from what

@@ -1,4 +1,4 @@
-r"""Which head of one model plays the part of which head of another: total variation, and the best assignment.
+r"""Finds which head of one model plays the part of which head of another, by total variation.
 
 `attention[i, j]` is what query i pays to key j, a distribution over the keys $j \le i$; positions count from 0.
 """

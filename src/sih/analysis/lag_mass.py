@@ -1,4 +1,4 @@
-"""How far back the heads of a model look: their attention by offset, and by offset modulo a period.
+"""Measures how far back the heads of a model look: their attention by offset, and by offset modulo a period.
 
 The construction's second-layer head h attends to the offsets i - i' = h modulo K, all of them alike (paper, Sec. 5.2).
 A trained head that does has its mass on one residue *and* far from the query; one that only copies a neighbour has it

@@ -1,4 +1,4 @@
-"""The construction that a trained model is compared with, and sequences to compare them on."""
+"""Builds the construction that a trained model is compared with, and draws sequences to compare them on."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def reference_model(
 
 
 def sequence_of_lag(task: Task, lag: int, *, rng: torch.Generator) -> Int[Tensor, "1 time"]:
-    """The first sequence drawn that this lag has made. (Its first max_lag tokens are stationary, as in all of them.)"""
+    """Draw the first sequence that this lag has made. (Its first max_lag tokens are stationary, as in all of them.)"""
     if lag not in task.lags:
         raise ValueError(f"the true lag is one of the task's, {task.lags}; got {lag}")
     while True:

@@ -1,4 +1,4 @@
-"""`sih claim`: Claim 1 exactly, for one matrix or many. `sih claim search`: look for a counterexample."""
+"""`sih claim`: compute Claim 1 exactly, for one matrix or many. `sih claim search`: look for a counterexample."""
 
 from __future__ import annotations
 

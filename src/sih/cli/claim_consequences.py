@@ -1,4 +1,4 @@
-"""`sih claim rates` and `sih claim beta`: what follows from Claim 1 for picking the lag and for predicting."""
+"""`sih claim rates` and `sih claim beta`: measure what follows from Claim 1 for picking the lag and for predicting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sih figure`: one figure of the paper, or of ours, by name."""
+"""`sih figure`: make one figure of the paper, or of ours, by name."""
 
 from __future__ import annotations
 

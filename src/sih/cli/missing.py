@@ -1,4 +1,4 @@
-"""Training the models that figures ask for and that are neither shipped nor in the folder of runs."""
+"""Trains the models that figures ask for and that are neither shipped nor in the folder of runs."""
 
 from __future__ import annotations
 

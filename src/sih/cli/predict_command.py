@@ -1,4 +1,4 @@
-"""`sih predict`: predictions and the inferred lag at every position of a file of sequences."""
+"""`sih predict`: predict the next token and infer the lag at every position of a file of sequences."""
 
 from __future__ import annotations
 

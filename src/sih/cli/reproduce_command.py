@@ -1,4 +1,4 @@
-"""`sih reproduce`: every figure that can be made, and the report of what held."""
+"""`sih reproduce`: make every figure that can be made, and the report of what held."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The reproduction report: each statement of the paper with what was measured, and whether it holds."""
+"""Reports which statements of the paper hold, each with what was measured and the rule that judged it."""

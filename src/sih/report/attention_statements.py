@@ -1,4 +1,4 @@
-"""Statements about where trained transformers look (Sec. 6, "Trained vs constructed attention maps"; App. C)."""
+"""States where trained transformers look (Sec. 6, "Trained vs constructed attention maps"; App. C)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements about circuits written by hand, and how many heads they need (Secs. 5.1, 5.4 and 6)."""
+"""States what circuits written by hand do, and how many heads they need (Secs. 5.1, 5.4 and 6)."""
 
 from __future__ import annotations
 

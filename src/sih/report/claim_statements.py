@@ -1,4 +1,4 @@
-"""Statements about the estimator: Claim 1 and what follows from it (Secs. 5.3 and 5.4, App. E)."""
+"""States what the estimator does: Claim 1 and what follows from it (Secs. 5.3 and 5.4, App. E)."""
 
 from __future__ import annotations
 

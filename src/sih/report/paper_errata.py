@@ -1,4 +1,4 @@
-"""What is not quite as printed in the paper; docs/errata.md is the same with what follows from it.
+"""Lists what is not quite as printed in the paper. docs/errata.md is the same with what follows from it.
 
 Positions, rows and columns count from 1, as in the paper.
 """

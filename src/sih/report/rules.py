@@ -1,4 +1,4 @@
-"""What is judged, and how: a verdict follows from a number and its interval by a rule that is printed with it."""
+"""Judges statements: a verdict follows from a number and its interval by a rule that is printed with it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ MATCH = Rule("at most", 1.10, 1.25)
 
 @dataclass(frozen=True)
 class Statement(Generic[D]):
-    """Is one statement of the paper (or of ours, `section` says) before its number is known.
+    """Says one thing that the paper states (or we do, `section` says), and how it is measured and judged.
 
     `measure` takes the data of `experiment`; `unit` goes with the number where there is no room for `quantity`;
     `remark` is said with every verdict but "holds".

@@ -1,4 +1,4 @@
-"""All statements, in the order of the paper, judged from the data of their experiments."""
+"""Lists all statements in the order of the paper, and judges them from the data of their experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements about how well trained transformers predict (Sec. 6, App. B)."""
+"""States how well trained transformers predict (Sec. 6, App. B)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search for counterexamples to Claim 1: descents over many chains, lag sets and true lags.
+"""Searches for counterexamples to Claim 1: descents over many chains, lag sets and true lags.
 
 A search is an endless sequence of rounds. Round n depends on the config and n alone, so a search that stopped goes on
 where it was, and two machines can share one. Rounds yield; the caller writes.
