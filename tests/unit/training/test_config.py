@@ -16,7 +16,6 @@ from sih.training.config import HELD_OUT_SEED, PARTS, RENAMED, TrainConfig
 from sih.training.recipes.recipe import StagedRecipe
 from sih.training.recipes.tied_tables import TiedTables
 from sih.training.task_config import TaskConfig
-from sih.training.trainer import Trainer
 
 
 def test_fields_by_flat_name_words_and_whole_parts() -> None:
@@ -63,25 +62,6 @@ def test_old_names_of_fields() -> None:
     assert (recipe.frozen_steps, recipe.length_schedule) == (2, ((3, 5),))
 
 
-def test_a_matrix_instead_of_a_random_one() -> None:
-    P = ((0.5, 0.25, 0.25), (0.2, 0.3, 0.5), (1 / 3, 1 / 3, 1 / 3))
-    assert small(matrix=P).task.build().P.tolist() == [list(row) for row in P]
-    assert torch.equal(small(seed=1).task.build().P, SMALL.task.build().P)  # the matrix has a seed of its own
-    assert not torch.equal(small(matrix_seed=1).task.build().P, SMALL.task.build().P)
-
-
-def test_a_prior_over_lags_reaches_training_and_the_held_out_sequences() -> None:
-    config = small(lag_prior=(0.999, 0.001), batch=400, held_out=400)
-    trainer = Trainer(config)
-    assert trainer.task.lag_prior.tolist() == pytest.approx([0.999, 0.001])
-    assert (config.held_out_batch(trainer.task).lags == 1).float().mean() > 0.98
-    state = trainer.rng.get_state()
-    loss = trainer.advance().loss
-    fair = Trainer(config.replace(lag_prior=None))
-    fair.rng.set_state(state)
-    assert fair.advance().loss != loss  # other sequences of the same random numbers
-
-
 def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
     """What `HELD_OUT_SEED` says of itself: to torch's generator on the CPU it is 0."""
     task = small(matrix_seed=5).task.build()
@@ -122,8 +102,8 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
 def test_bad_configurations_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")) as refused:
         TrainConfig(**{**_fields(changes), **changes})
-    if isinstance(refused.value, FieldError):
-        assert refused.value.field in {RENAMED.get(name, name) for name in changes} | {"states"}
+    assert isinstance(refused.value, FieldError)
+    assert refused.value.field in {RENAMED.get(name, name) for name in changes} | {"states"}
 
 
 def _fields(changes: dict[str, Any]) -> dict[str, Any]:
