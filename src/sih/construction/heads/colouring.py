@@ -1,4 +1,4 @@
-"""Colouring integers so that no two of one colour lie at a forbidden distance: the searches behind `least_heads`.
+"""The searches behind `least_heads`: colour integers so that no two of one colour lie at a forbidden distance.
 
 The graph G(Z, D) joins integers whose distance is in D. Whatever is asked of it is asked of a finite piece: a
 *segment* 0 .. n-1, whose failure to be coloured is a proof, or a *circle* of n integers (distances modulo n), whose
@@ -17,11 +17,11 @@ from contextlib import suppress
 
 
 class OutOfBudgetError(Exception):
-    """A search was given up before it had its answer."""
+    """Says that a search was given up before it had its answer."""
 
 
 class Budget:
-    """The steps a search may take, and the moment (of `time.monotonic`) at which it must stop."""
+    """Counts the steps of a search, and ends it after too many or at a moment of `time.monotonic`."""
 
     def __init__(self, steps: int | float = math.inf, deadline: float = math.inf) -> None:
         self.steps = steps
@@ -35,14 +35,14 @@ class Budget:
 
 
 def segment(length: int, distances: Collection[int]) -> list[int]:
-    """The neighbours of each of 0 .. length-1 in G(Z, distances)."""
+    """List the neighbours of each of 0 .. length-1 in G(Z, distances)."""
     everything = (1 << length) - 1
     above = sum(1 << d for d in distances)
     return [above << v & everything | sum(1 << (v - d) for d in distances if d <= v) for v in range(length)]
 
 
 def circle(length: int, distances: Collection[int]) -> list[int] | None:
-    """The same on a circle; None where a distance goes all the way round, back to where it started."""
+    """List the neighbours of each integer on a circle, or return None where a distance leads back to its start."""
     if any(d % length == 0 for d in distances):
         return None
     steps = {d % length for d in distances} | {-d % length for d in distances}
@@ -50,7 +50,7 @@ def circle(length: int, distances: Collection[int]) -> list[int] | None:
 
 
 def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...]:
-    """Most integers, 0 the smallest, all at distances in D from one another: each needs a colour of its own."""
+    """Find the most integers, 0 the smallest, that all lie at distances in D: each needs a colour of its own."""
     best: tuple[int, ...] = (0,)
 
     def grow(clique: tuple[int, ...], candidates: list[int]) -> None:
@@ -69,10 +69,11 @@ def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...
 
 
 def class_sizes(distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)) -> list[int]:
-    """f[n] for n = 0 .. length: how many of n consecutive integers one colour can take. Stops short out of budget.
+    """Find f[n] for n = 0 .. length, the number of n consecutive integers that one colour can take.
 
-    f[n] is f[n-1], or one more if a set that holds both ends, 0 and n-1, is that large. The search for one adds
-    members upwards and gives up where even f of the integers left cannot make up the number.
+    The list stops short when the budget is spent. f[n] is f[n-1], or one more if a set that holds both ends, 0 and
+    n-1, is that large. The search for one adds members upwards and gives up where even f of the integers left cannot
+    make up the number.
     """
     above = sum(1 << d for d in distances)
     sizes = list(known)
@@ -98,7 +99,7 @@ def class_sizes(distances: Collection[int], length: int, budget: Budget, known: 
 
 
 def largest_on_circle(length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget) -> list[int]:
-    """The largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
+    """Find the largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
 
     `sizes` is `class_sizes(distances, ...)`, of use as an upper bound on what an arc can hold.
     """
@@ -133,24 +134,62 @@ def colour(
     fixed: Sequence[tuple[int, int]] = (),
     capacity: int | None = None,
 ) -> list[int] | None:
-    """A proper colouring with at most so many colours, or None: there is none. Backtracking on the tightest vertex.
+    """Find a proper colouring with at most this many colours, or return None if there is none.
 
     `fixed` pairs of (vertex, colour) are kept; their colours must be 0 .. u-1 for some u, and the colours beyond, as
     long as they are unused, are interchangeable, so that only the first of them is tried. No colour is used more
     than `capacity` times.
     """
     size = len(adjacent)
-    answer = [-1] * size
-    limit = size if capacity is None else capacity
+    search = _Backtracking(adjacent, budget)
+    free = (1 << size) - 1
+    allowed, room = [free] * colours, [size if capacity is None else capacity] * colours
+    for v, k in fixed:
+        if k >= colours or not allowed[k] >> v & 1:
+            return None
+        free = search.give(v, k, free, allowed, room)
+    used = max((k + 1 for _, k in fixed), default=0)
+    return search.answer if search.extend(free, allowed, room, used) else None
 
-    def give(v: int, k: int, free: int, allowed: list[int], room: list[int]) -> int:
-        answer[v] = k
+
+class _Backtracking:
+    """Searches for a colouring, the tightest vertex first.
+
+    `free` are the vertices without a colour, `allowed[k]` those that may have colour k, `room[k]` how many more may.
+    """
+
+    def __init__(self, adjacent: Sequence[int], budget: Budget) -> None:
+        self.adjacent, self.budget = adjacent, budget
+        self.answer = [-1] * len(adjacent)
+
+    def give(self, v: int, k: int, free: int, allowed: list[int], room: list[int]) -> int:
+        """Give vertex v the colour k, and return the vertices that are still free."""
+        self.answer[v] = k
         room[k] -= 1
-        allowed[k] = allowed[k] & ~adjacent[v] if room[k] else 0
+        allowed[k] = allowed[k] & ~self.adjacent[v] if room[k] else 0
         return free & ~(1 << v)
 
-    def extend(free: int, allowed: list[int], room: list[int], used: int) -> bool:
-        budget.spend()
+    def extend(self, free: int, allowed: list[int], room: list[int], used: int) -> bool:
+        """Colour the free vertices, with the colours below `used` and new ones in order; tell whether it was done."""
+        self.budget.spend()
+        settled = self._give_forced(free, allowed, room, used)
+        if settled is None:
+            return False
+        free, used = settled
+        if not free:
+            return True
+        choices = allowed[: used + 1]
+        v = _tightest(free, choices, self.adjacent)
+        for k, mask in enumerate(choices):
+            if mask >> v & 1:
+                next_allowed, next_room = allowed.copy(), room.copy()
+                left = self.give(v, k, free, next_allowed, next_room)
+                if self.extend(left, next_allowed, next_room, max(used, k + 1)):
+                    return True
+        return False
+
+    def _give_forced(self, free: int, allowed: list[int], room: list[int], used: int) -> tuple[int, int] | None:
+        """Colour vertices with one choice while there are some; None where one has no choice left."""
         while True:
             choices = allowed[: used + 1]
             one = two = 0  # vertices with at least one, at least two colours to choose from
@@ -158,39 +197,20 @@ def colour(
                 two |= one & mask
                 one |= mask
             if free & ~one:
-                return False
-            if not free:
-                return True
+                return None
             forced = free & ~two
             if not forced:
-                break
+                return free, used
             v = (forced & -forced).bit_length() - 1
             k = next(k for k, mask in enumerate(choices) if mask >> v & 1)
             used = max(used, k + 1)
-            free = give(v, k, free, allowed, room)
-        v = _tightest(free, choices, adjacent)
-        for k, mask in enumerate(choices):
-            if mask >> v & 1:
-                next_allowed, next_room = allowed.copy(), room.copy()
-                left = give(v, k, free, next_allowed, next_room)
-                if extend(left, next_allowed, next_room, max(used, k + 1)):
-                    return True
-        return False
-
-    free = (1 << size) - 1
-    allowed, room = [free] * colours, [limit] * colours
-    for v, k in fixed:
-        if k >= colours or not allowed[k] >> v & 1:
-            return None
-        free = give(v, k, free, allowed, room)
-    used = max((k + 1 for _, k in fixed), default=0)
-    return answer if extend(free, allowed, room, used) else None
+            free = self.give(v, k, free, allowed, room)
 
 
 def colour_circle(
     length: int, distances: Collection[int], colours: int, sizes: Sequence[int], budget: Budget
 ) -> tuple[int, ...] | None:
-    """A colouring of a circle, or None; a circle too long for so many of its largest classes is not searched."""
+    """Find a colouring of a circle, or None. One too long for this many of its largest classes is not searched."""
     adjacent = circle(length, distances)
     if adjacent is None or colours * len(largest_on_circle(length, distances, sizes, budget)) < length:
         return None
@@ -199,7 +219,7 @@ def colour_circle(
 
 
 def _tightest(free: int, choices: Sequence[int], adjacent: Sequence[int]) -> int:
-    """The free vertex with the fewest choices, among those the one with most free neighbours, then the first."""
+    """Find the free vertex with the fewest choices, among those the one with most free neighbours, then the first."""
     at_least = [free]  # at_least[j]: free vertices with j choices or more
     for mask in choices:
         at_least.append(0)
@@ -212,7 +232,7 @@ def _tightest(free: int, choices: Sequence[int], adjacent: Sequence[int]) -> int
 def first_colouring(
     adjacent: Sequence[int], colours: int, budget: Budget, capacity: int | None = None
 ) -> tuple[int, ...] | None:
-    """The lexicographically first proper colouring with at most so many colours, or None if there is none."""
+    """Find the lexicographically first proper colouring with at most this many colours, or None if there is none."""
     found = colour(adjacent, colours, budget, capacity=capacity)
     if found is None:
         return None
@@ -228,7 +248,7 @@ def first_colouring(
 
 
 def cyclic_colouring(distances: Collection[int], colours: int, shift: int, budget: Budget) -> tuple[int, ...] | None:
-    """A colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`; None if none exists.
+    """Find a colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`, or None.
 
     Its period is shift x colours, all its colours are equally dense, and only the first `shift` integers are free to
     choose, which makes it quick to look for where a general colouring is not.
@@ -267,13 +287,13 @@ def cyclic_colouring(distances: Collection[int], colours: int, shift: int, budge
 
 
 def in_order(colouring: Sequence[int]) -> tuple[int, ...]:
-    """The same classes, their colours numbered by first use."""
+    """Number the colours by first use, the classes unchanged."""
     number: dict[int, int] = {}
     return tuple(number.setdefault(k, len(number)) for k in colouring)
 
 
 def members(vertices: int) -> Iterator[int]:
-    """The vertices of a set, smallest first."""
+    """Yield the vertices of a set, smallest first."""
     while vertices:
         yield (vertices & -vertices).bit_length() - 1
         vertices &= vertices - 1

@@ -80,7 +80,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class LowerBoundProof:
-    """Names finitely many integers that need `heads` colours; `verify_lower_bound` checks it by code of its own.
+    """Names finitely many integers that need `heads` colours. `verify_lower_bound` checks it by code of its own.
 
     kind "clique": the points are all at distances in D from one another, so each needs its own colour.
     kind "count": one colour takes at most `largest` of the points, and (heads - 1) x largest is less than their number.
@@ -165,7 +165,7 @@ def _solve(D: tuple[int, ...], time_limit: float) -> tuple[tuple[int, ...], bool
 
 
 class _Search:
-    """A bracket of the chromatic number of G(Z, D), gcd of D 1: `proof` from below, `colours` (a period) from above."""
+    """Brackets the chromatic number of G(Z, D), gcd of D 1: `proof` from below, `colours` (a period) from above."""
 
     def __init__(self, D: tuple[int, ...], deadline: float) -> None:
         self.D = D
@@ -207,7 +207,7 @@ class _Search:
                     return
 
     def _count(self, steps: int) -> None:
-        """A class takes at most sizes[n] of n consecutive integers, so they need n / sizes[n] colours."""
+        """Try a proof by counting: a class takes at most sizes[n] of n integers, so they need n / sizes[n] colours."""
         self.sizes = class_sizes(self.D, 3 * self.span + 1, self.budget(steps), self.sizes)
         bounds = [-(-n // self.sizes[n]) for n in range(1, len(self.sizes))]
         if max(bounds) > self.lower:
@@ -244,7 +244,7 @@ class _Search:
                 shortest = middle + 1
 
     def _fails(self, c: int, length: int, steps: int) -> tuple[bool, int]:
-        """Whether c colours are known to fail on a segment after so many steps, and how many it took."""
+        """Tell whether this many steps show that c colours fail on a segment, and how many it took."""
         shift = (length - self.clique[-1]) // 2  # in the middle, the clique bears on both sides
         fixed = [(v + shift, k) for k, v in enumerate(self.clique)]
         budget = self.budget(steps)
@@ -267,7 +267,7 @@ class _Search:
 
 
 def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> tuple[tuple[int, ...], bool]:
-    """The first pattern in the order of preference with no more colours than the one found; whether it surely is."""
+    """Find the first pattern in the order of preference with as few colours as `found`, and say whether it is sure."""
     c = max(found) + 1
     sizes = class_sizes(D, len(found), Budget(QUICK, deadline))
     sure = True
