@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.timing import machine, medians
 from sih.explorer.parse_state import read_state
-from sih.explorer.shelf import Shelf
+from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
 from sih.runs.run_store import RunStore
@@ -43,15 +43,15 @@ def main() -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     print(f"explorer: a view, a token changed each time ({machine()}; medians of 15)")
-    shelf = Shelf(RunStore())
+    runs = all_runs(RunStore())
     for name, value in CASES.items():
         edits = itertools.cycle(range(5))
 
         def view(value: dict[str, Any] = value, edits: Iterator[int] = edits) -> None:
-            pack(make_view(read_state({**value, "edits": [[30, next(edits)]]}), shelf))
+            pack(make_view(read_state({**value, "edits": [[30, next(edits)]]}), runs))
 
         took = medians({"": view}, rounds=15)[""]
-        size = len(pack(make_view(read_state(value), shelf)))
+        size = len(pack(make_view(read_state(value), runs)))
         print(f"  {name}: {took * 1e3:.0f} ms, {size / 1e3:.0f} kB")
     load()
     torch.set_num_threads(threads)

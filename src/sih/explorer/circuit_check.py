@@ -20,11 +20,11 @@ HUGE = 1e300
 
 
 def verdict(state: State, index: int) -> dict[str, Any]:
-    """What `sih.verify` says about the circuit of model `index`, and at which length it was asked."""
+    """Ask `sih.verify` about the circuit of model `index`, and say at which length it was asked."""
     if not 0 <= index < len(state.models):
         raise FieldError("models", f"there are {len(state.models)} models; got number {index}")
     choice, task = state.models[index], state.task()
-    if choice.kind == "trained":
+    if choice.trained:
         raise FieldError(f"models.{index}", "a trained model has no certificate: it follows no closed form")
     circuit = resolve(f"models.{index}", choice, task)
     options = tuple(sorted(choice.options().items()))
@@ -33,9 +33,12 @@ def verdict(state: State, index: int) -> dict[str, Any]:
 
 
 def checked_length(circuit: Circuit, task: Task) -> int:
-    """The length shown, or the longest whose third layer has no more than `QUICK` weights; past the first rows."""
-    paths = (1 + circuit.model_heads[0]) * (1 + circuit.heads)
-    longest = int(QUICK**0.5 / paths) - task.num_states
+    """Return the length shown, or the longest whose third layer has no more than `QUICK` weights.
+
+    It is always past the first positions, where the closed form does not hold.
+    """
+    routes = (1 + circuit.model_heads[0]) * (1 + circuit.heads)
+    longest = int(QUICK**0.5 / routes) - task.num_states
     return min(task.length, max(longest, circuit.first_exact_position + 8))
 
 

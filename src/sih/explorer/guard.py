@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class RefusedError(Exception):
-    """An answer in the 400s, with the entry of the state it is about, if there is one."""
+    """Stands for an answer in the 400s, with the entry of the state it is about, if there is one."""
 
     def __init__(self, status: int, message: str, field: str | None = None) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ def refusal(error: RefusedError) -> Response:
 
 
 class Guard:
-    """ASGI: refuses hosts and origins that are not ours, and puts `HEADERS` on every answer."""
+    """Refuses hosts and origins that are not ours, and puts `HEADERS` on every answer (ASGI)."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
         self.app = app
@@ -75,7 +75,7 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without its port.
+    """Return the name in a Host header, without its port.
 
     >>> host_name("[::1]:8000"), host_name("localhost:8000")
     ('::1', 'localhost')
@@ -85,8 +85,8 @@ def host_name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-async def read_json(request: Request) -> Any:
-    """The body of a request as JSON, if it is that and no larger than `BODY`."""
+async def request_json(request: Request) -> Any:
+    """Read the body of a request as JSON, if it is that and no larger than `BODY`."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RefusedError(415, "the body must be application/json")
     body = bytearray()

@@ -20,8 +20,8 @@ from typing import Any
 from sih.checks import FieldError
 from sih.explorer.circuit_check import verdict
 from sih.explorer.python_snippet import snippet
-from sih.explorer.shelf import Shelf
-from sih.explorer.state import SHOWN, ModelChoice, State, choice_json, to_json
+from sih.explorer.state import SHOWN, TRAINED, ModelChoice, State, choice_json, to_json
+from sih.explorer.trained_models import Runs, all_runs, fitting_model
 from sih.explorer.view import make_view, resolve
 from sih.explorer.view_bytes import pack
 from sih.files import atomic_write
@@ -35,25 +35,25 @@ MOST = 64
 
 
 def export_page(path: str | Path, state: State, sequences: int) -> int:
-    """Write the page with the sequences of this seed and the ones after it; its size in bytes."""
+    """Write the page with the sequences of this seed and the ones after it, and return its size in bytes."""
     if Path(path).suffix != ".html":
         raise ValueError(f"the page is written as .html, e.g. page.html; got {path}")
     if not 1 <= sequences <= MOST:
         raise ValueError(f"--sequences is a number from 1 to {MOST}; got {sequences}")
-    page = saved_page(record(state, sequences, Shelf(RunStore()))).encode()
+    page = saved_page(record(state, sequences, all_runs(RunStore()))).encode()
     with atomic_write(path) as file:
         file.write(page)
     return len(page)
 
 
-def record(state: State, sequences: int, shelf: Shelf) -> dict[str, Any]:
-    """What a saved page knows: views of every sequence by every model that fits, certificates, Python."""
-    models = fitting(state, shelf)
+def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
+    """Collect what a saved page knows: views of every sequence by every model that fits, certificates, Python."""
+    models = fitting(state, runs)
     states = [replace(state, seed=state.seed + n) for n in range(sequences)]
     views, python = {}, {}
     for (s, sequence), (m, model) in itertools.product(enumerate(states), enumerate(models)):
         alone = replace(sequence, models=(model,))
-        packed = gzip.compress(pack(make_view(alone, shelf)), mtime=0)
+        packed = gzip.compress(pack(make_view(alone, runs)), mtime=0)
         views[f"{s}.{m}"] = base64.b64encode(packed).decode()
         python[f"{s}.{m}"] = snippet(alone)
         for n, other in enumerate(models):
@@ -67,8 +67,8 @@ def record(state: State, sequences: int, shelf: Shelf) -> dict[str, Any]:
     }
 
 
-def fitting(state: State, shelf: Shelf) -> list[ModelChoice]:
-    """The state's own model, then the others that can be shown for its task; of two that are one circuit, the first."""
+def fitting(state: State, runs: Runs) -> list[ModelChoice]:
+    """List the state's own model, then the others that can be shown for its task; of equal circuits, the first."""
     task = state.task()
     found, circuits = [], []
     for choice in (state.models[0], *(ModelChoice(kind) for kind in SHOWN)):
@@ -77,15 +77,15 @@ def fitting(state: State, shelf: Shelf) -> list[ModelChoice]:
             if circuit not in circuits:
                 circuits.append(circuit)
                 found.append(choice)
-    for name in shelf.runs:
+    for name in runs:
         with suppress(FieldError):
-            shelf.model("models.0", name, task)
-            found.append(ModelChoice("trained", name))
+            fitting_model("models.0", name, task, runs)
+            found.append(ModelChoice(TRAINED, name))
     return found
 
 
 def saved_page(record: dict[str, Any]) -> str:
-    """index.html with the style, the script and the record inside, and a policy that allows just these."""
+    """Put the style, the script and the record into index.html, with a policy that allows just these."""
     style = (STATIC / "style.css").read_text()
     script = f"\n{bundle('app')}"
     icon = base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
@@ -114,7 +114,7 @@ def saved_page(record: dict[str, Any]) -> str:
 
 
 def bundle(entry: str) -> str:
-    """The module and all it imports, each a function called once, before those that need it."""
+    """Join the module and all it imports, each as a function called once, before those that need it."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -133,7 +133,7 @@ def bundle(entry: str) -> str:
 
 
 def _certificate(state: State, model: ModelChoice) -> dict[str, Any] | None:
-    return None if model.kind == "trained" else verdict(replace(state, models=(model,)), 0)
+    return None if model.trained else verdict(replace(state, models=(model,)), 0)
 
 
 def _hash(text: str) -> str:

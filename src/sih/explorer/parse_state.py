@@ -23,6 +23,7 @@ from sih.explorer.state import (
     SEED,
     SHOWN,
     STATES,
+    TRAINED,
     Matrix,
     ModelChoice,
     State,
@@ -31,7 +32,7 @@ from sih.explorer.state import (
 
 
 def read_state(value: object) -> State:
-    """A state from JSON; a `FieldError` that names the entry at fault, whatever is wrong with it."""
+    """Make a state from JSON, or raise a `FieldError` that names the entry at fault, whatever is wrong with it."""
     given = _entries("state", value, State)
     lags = _numbers("lags", given.get("lags", [1, 2, 3]), 1, LAGS)
     if sorted(set(lags)) != lags or not lags:
@@ -66,7 +67,8 @@ def read_state(value: object) -> State:
 
 
 def fragment(state: State) -> str:
-    """
+    """Write a state as the fragment of an address.
+
     >>> fragment(State(lags=(1, 3), seed=4))
     'lags=[1,3]&seed=4'
     """
@@ -75,7 +77,8 @@ def fragment(state: State) -> str:
 
 
 def from_fragment(text: str) -> State:
-    """
+    """Read a state from the fragment of an address.
+
     >>> from_fragment("#lags=[1,3]&seed=4").lags
     (1, 3)
     """
@@ -117,12 +120,12 @@ def _models(value: object) -> tuple[ModelChoice, ...]:
 def _model(where: str, value: object) -> ModelChoice:
     given = _entries(where, value, ModelChoice)
     kind, evidence, name = given.get("kind", "paper"), given.get("evidence", "mean"), given.get("name")
-    kinds = (*SHOWN, "trained")
+    kinds = (*SHOWN, TRAINED)
     if kind not in kinds:
         raise FieldError(where, f"the model is one of {', '.join(kinds)}; got {_short(kind)}")
     if evidence not in ("mean", "sum"):
         raise FieldError(f"{where}.evidence", f"evidence is 'mean' or 'sum'; got {_short(evidence)}")
-    if (kind == "trained") != isinstance(name, str) or (name is not None and not isinstance(name, str)):
+    if (kind == TRAINED) != isinstance(name, str) or (name is not None and not isinstance(name, str)):
         raise FieldError(where, "a trained model is chosen by name, and only a trained one")
 
     def slider(of: str, low: float, high: float) -> float | None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from sih.explorer.state import PRESETS, Matrix, ModelChoice, State
-
-RANDOM_FUNCTIONS = {
-    "dirichlet": "random_transition_matrix",
-    "doubly-stochastic": "random_doubly_stochastic",
-    "sparse": "random_sparse",
-    "near-periodic": "random_near_periodic",
-}
+from sih.explorer.state import PRESETS, RANDOM, Matrix, ModelChoice, State
 
 
 def snippet(state: State) -> str:
-    """Python that makes the same matrix, sequence, models and numbers, with the public names of `sih` alone."""
+    """Write Python that makes the same matrix, sequence, models and numbers, with the public names of `sih` alone."""
     query = state.query if state.query is not None else state.length // 3
     lines = [
         "import torch, sih",
         "",
         *_matrix(state.matrix, state.states),
-        f"task = sih.Task(P, lags={_tuple(state.lags)}, length={state.length})",
+        f"task = sih.Task(P, lags={state.lags!r}, length={state.length})",
         f"batch = sih.sample(task, size=1, rng=torch.Generator().manual_seed({state.seed}))",
         *(f"batch.tokens[0, {position}] = {token}" for position, token in state.edits),
         f"query = {query}",
@@ -50,16 +43,12 @@ def _matrix(matrix: Matrix, states: int) -> list[str]:
             f"P[torch.arange({states}), (torch.arange({states}) + {PRESETS[matrix.kind]}) % {states}] = 0.8",
         ]
     concentration = f", concentration={matrix.concentration}" if matrix.concentration != 1.0 else ""
-    function = RANDOM_FUNCTIONS[matrix.kind]
+    function = RANDOM[matrix.kind].__name__
     return [f"P = sih.{function}({states}, rng=torch.Generator().manual_seed({matrix.seed}){concentration})"]
 
 
 def _model(choice: ModelChoice) -> str:
-    if choice.kind == "trained":
+    if choice.trained:
         return f"sih.load({choice.name!r})"
     options = "".join(f", {name}={value!r}" for name, value in choice.options().items())
     return f"sih.construct(task{options})"
-
-
-def _tuple(numbers: tuple[int, ...]) -> str:
-    return repr(tuple(numbers))

@@ -19,11 +19,11 @@ from starlette.routing import Route
 
 from sih.checks import FieldError
 from sih.explorer.circuit_check import verdict
-from sih.explorer.guard import Guard, RefusedError, read_json, refusal
+from sih.explorer.guard import Guard, RefusedError, refusal, request_json
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.shelf import Shelf
 from sih.explorer.state import SHOWN
+from sih.explorer.trained_models import Runs, all_runs, described
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
 from sih.models.kernels.threads import limited_threads
@@ -37,44 +37,19 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
-    """The ASGI application; `hosts` are names it answers to besides those of the loopback interface."""
-    shelf = Shelf(RunStore())
+    """Make the ASGI application; `hosts` are names it answers to besides those of the loopback interface."""
+    runs = all_runs(RunStore())
     quick, slow = anyio.Semaphore(WORKERS), anyio.Semaphore(1)  # certificates do not keep views waiting
-
-    def answering(work: Callable[[Any], Response], turns: anyio.Semaphore = quick) -> Handler:
-        """A handler that reads JSON and answers with `work` on it, in a thread; bad input is a 422."""
-
-        async def handler(request: Request) -> Response:
-            try:
-                body = await read_json(request)
-                async with turns:
-                    return await anyio.to_thread.run_sync(work, body)
-            except FieldError as error:
-                return refusal(RefusedError(422, str(error), error.field))
-            except RefusedError as error:
-                return refusal(error)
-
-        return handler
-
-    def view(body: Any) -> Response:
-        return Response(pack(make_view(read_state(body), shelf)), media_type="application/octet-stream")
-
-    def certificate(body: Any) -> Response:
-        if not isinstance(body, dict) or set(body) != {"state", "model"} or type(body["model"]) is not int:
-            raise FieldError("model", "ask with a state and the number of a model: {state: ..., model: 0}")
-        return _json(verdict(read_state(body["state"]), body["model"]))
-
-    def python(body: Any) -> Response:
-        return Response(snippet(read_state(body)), media_type="text/plain")
+    listed = {"circuits": list(SHOWN), "trained": described(runs)}
 
     async def models(request: Request) -> Response:
-        return _json({"circuits": list(SHOWN), "trained": shelf.describe()})
+        return _json(listed)
 
     routes = [
         Route("/api/models", models),
-        Route("/api/view", answering(view), methods=["POST"]),
-        Route("/api/certificate", answering(certificate, slow), methods=["POST"]),
-        Route("/api/python", answering(python), methods=["POST"]),
+        Route("/api/view", _answering(partial(_view, runs), quick), methods=["POST"]),
+        Route("/api/certificate", _answering(_certificate, slow), methods=["POST"]),
+        Route("/api/python", _answering(_python, quick), methods=["POST"]),
         *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
     ]
     app = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
@@ -82,8 +57,38 @@ def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
     return app
 
 
+def _answering(work: Callable[[Any], Response], turns: anyio.Semaphore) -> Handler:
+    """Make a handler that reads JSON and answers with `work` on it, in a thread, in its turn; bad input is a 422."""
+
+    async def handler(request: Request) -> Response:
+        try:
+            body = await request_json(request)
+            async with turns:
+                return await anyio.to_thread.run_sync(work, body)
+        except FieldError as error:
+            return refusal(RefusedError(422, str(error), error.field))
+        except RefusedError as error:
+            return refusal(error)
+
+    return handler
+
+
+def _view(runs: Runs, body: Any) -> Response:
+    return Response(pack(make_view(read_state(body), runs)), media_type="application/octet-stream")
+
+
+def _certificate(body: Any) -> Response:
+    if not isinstance(body, dict) or set(body) != {"state", "model"} or type(body["model"]) is not int:
+        raise FieldError("model", "ask with a state and the number of a model: {state: ..., model: 0}")
+    return _json(verdict(read_state(body["state"]), body["model"]))
+
+
+def _python(body: Any) -> Response:
+    return Response(snippet(read_state(body)), media_type="text/plain")
+
+
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """Path -> content and type, read once: no request ever opens a file."""
+    """Read the page's files, content and type by path; once, so that no request ever opens one."""
     found = {f"/{path.name}": (path.read_bytes(), TYPES[path.suffix]) for path in STATIC.iterdir()}
     return {"/": found["/index.html"], **found}
 
@@ -97,7 +102,7 @@ def _json(value: object) -> Response:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there; a ValueError of one line if it cannot."""
+    """Return a socket that listens there, or raise a ValueError of one line."""
     if not 0 <= port <= 65535:
         raise ValueError(f"--port is a number from 0 (any free one) to 65535; got {port}")
     try:

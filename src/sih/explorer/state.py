@@ -27,8 +27,10 @@ RANDOM = {
     "sparse": random_sparse,
     "near-periodic": random_near_periodic,
 }
+TRAINED = "trained"
+"""The kind of a model that is chosen by name."""
 PRESETS = {"sticky": 0, "cycle": 1}
-"""Rows that give 0.8 to the state so many further on and share the rest."""
+"""How many states further on the one is that each row gives 0.8 to; the others share the rest."""
 SHOWN: dict[str, dict[str, Any]] = {
     "paper": {},
     "mask": {"third": "mask"},
@@ -41,7 +43,7 @@ SHOWN: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Matrix:
-    """How P is chosen: a random kind with its seed and concentration, a preset, or the rows themselves."""
+    """Says how P is chosen: a random kind with its seed and concentration, a preset, or the rows themselves."""
 
     kind: str = "dirichlet"
     seed: int = 0
@@ -71,6 +73,11 @@ class ModelChoice:
     temper: float | None = None
     evidence: str = "mean"
 
+    @property
+    def trained(self) -> bool:
+        """Whether it is a trained model, not a circuit."""
+        return self.kind == TRAINED
+
     def options(self) -> dict[str, Any]:
         """Return the arguments of `sih.construct`, only those that are not its own defaults."""
         sliders = {name: getattr(self, name) for name in ("heads", "lam", "beta", "temper")}
@@ -80,7 +87,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class State:
-    """Everything the page shows follows from this; from `query` on, where it looks, not what it computes."""
+    """Holds all that the page shows; from `query` on, where it looks, not what it computes."""
 
     lags: tuple[int, ...] = (1, 2, 3)
     states: int = 5
@@ -102,6 +109,7 @@ class State:
     """Of the play: 2 ** speed tokens a second."""
 
     def task(self) -> Task:
+        """Return the task, or raise a `FieldError` about the matrix."""
         try:
             P = self.matrix.build(self.states)
         except ValueError as error:
@@ -112,7 +120,7 @@ class State:
 
 
 def to_json(state: State) -> dict[str, Any]:
-    """The state as JSON, entry by entry, without those that are as on a first visit."""
+    """Return the state as JSON, entry by entry, without those that are as on a first visit."""
     plain, first = asdict(state), asdict(State())
     changed = {name: entry for name, entry in plain.items() if entry != first[name]}
     if "matrix" in changed:

@@ -1,4 +1,4 @@
-"""A state of the page -> everything it draws, as arrays by name.
+"""`make_view`: everything that the page draws of a state, as arrays by name.
 
 One sequence, its lag, what each predictor and model makes of it at every position. Blocks of the stream are products of
 the attention matrices (`sih.models.disentangled.lazy_trace`), so the page makes those of the position it looks at
@@ -19,9 +19,10 @@ from torch import Tensor
 from sih.checks import FieldError
 from sih.construction import Circuit, circuit_spec, least_heads, write
 from sih.construction.bayes import certified_bound
+from sih.construction.specs import option_names
 from sih.evidence import lag_posterior
-from sih.explorer.shelf import Shelf
 from sih.explorer.state import ModelChoice, State
+from sih.explorer.trained_models import Runs, fitting_model
 from sih.metrics import kl_to_truth
 from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
@@ -36,7 +37,7 @@ FULL = 65535
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What the page draws: words and a few numbers in `header`, all else in `arrays`."""
+    """Holds what the page draws: words and a few numbers in `header`, all else in `arrays`."""
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray]
@@ -44,32 +45,36 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What one model made of the sequence."""
+    """Holds what one model made of the sequence."""
 
-    heads: tuple[int, ...]
-    attention: Float[Tensor, "head query key"]
+    trace: Trace
+    law: Float[Tensor, "time state"]
     log_weights: Float[Tensor, "time lag"]
     """log of the last layer's attention to the token that each lag would copy."""
-    law: Float[Tensor, "time state"]
     parts: dict[str, Float[Tensor, "time state"]]
-    """What each head and the embedding add to the output; of a standard model, whose stream has no blocks."""
-    circuit: Circuit | None
+    """What each head and the embedding add to the output, of a model whose stream has no blocks."""
+    circuit: Circuit | None = None
+
+    @property
+    def attention(self) -> Float[Tensor, "head query key"]:
+        """The attention of all heads, a layer after the other."""
+        return torch.cat([heads[0] for heads in self.trace.attention])
 
 
 def draw_sequence(state: State, task: Task) -> Batch:
-    """The sequence of this seed, with its tokens changed where they were edited."""
+    """Draw the sequence of this seed, and change its tokens where they were edited."""
     batch = sample(task, 1, rng=torch.Generator().manual_seed(state.seed))
     for position, token in state.edits:
         batch.tokens[0, position] = token
     return batch
 
 
-def make_view(state: State, shelf: Shelf) -> View:
-    """Everything about the sequence, the predictors and the models; a `FieldError` where something does not fit."""
+def make_view(state: State, runs: Runs) -> View:
+    """Compute all that the page draws of a state, or raise a `FieldError` where something does not fit."""
     task = state.task()
     batch = draw_sequence(state, task)
     laws, weights = _references(batch, task, state.models[0])
-    passes = [run_model(index, choice, task, batch.tokens[0], shelf) for index, choice in enumerate(state.models)]
+    passes = [run_model(index, choice, task, batch.tokens[0], runs) for index, choice in enumerate(state.models)]
     arrays: dict[str, Any] = {"tokens": batch.tokens[0].to(torch.uint8)}
     for name, law in laws.items():
         arrays[f"law/{name}"] = law[0].float()
@@ -94,18 +99,18 @@ def make_view(state: State, shelf: Shelf) -> View:
     return View(header, {name: array.numpy() for name, array in arrays.items()})
 
 
-def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], shelf: Shelf) -> Pass:
+def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs) -> Pass:
+    """Run a model on the sequence: a trained one, or a circuit from its written blocks."""
     where = f"models.{index}"
-    if choice.kind == "trained":
-        model = shelf.model(where, str(choice.name), task)
+    if choice.trained:
+        model = fitting_model(where, str(choice.name), task, runs)
         with torch.no_grad():
             trace = model.trace(tokens[None])
             parts = {name: part[0] for name, part in model.contributions(trace).items()}
-            log_weights = _copied(trace, model.config.temperature, task.lags)
-            return Pass(trace.heads, _attention(trace), log_weights, model.law(trace.output)[0], parts, None)
+            return Pass(trace, model.law(trace.output)[0], _copied(trace, model.config.temperature, task), parts)
     circuit = resolve(where, choice, task)
     trace = written.run(_written(_Key(task, circuit)), tokens[None])
-    return Pass(trace.heads, _attention(trace), _copied(trace, 1.0, task.lags), trace.output[0], {}, circuit)
+    return Pass(trace, trace.output[0], _copied(trace, 1.0, task), {}, circuit)
 
 
 def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
@@ -118,11 +123,7 @@ def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
 
 
 def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The laws to compare with, and the lags' weights; the paper's estimator has the first model's sliders."""
-    circuit = choice.kind not in ("bayes", "trained")
-    beta = choice.beta if circuit and choice.beta is not None else 100.0
-    temper = choice.temper if circuit and choice.temper is not None else 1.0
-    evidence: Any = choice.evidence if circuit else "mean"
+    """Return the laws to compare with, and the lags' weights; the paper's estimator has the first model's sliders."""
     try:
         laws = {
             "truth": known_lag(batch.tokens, batch.lags, task),
@@ -130,33 +131,36 @@ def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str
         }
         weights = {
             "posterior": lag_posterior(batch.tokens, task),
-            "selective": selective_weights(batch.tokens, task, beta=beta, temper=temper, evidence=evidence),
+            "selective": selective_weights(batch.tokens, task, **_estimator_options(choice)),
         }
     except ValueError as error:  # an edit that no lag allows, where P has zeros
         raise FieldError("edits", str(error)) from error
     return laws, weights
 
 
-def _attention(trace: Trace) -> Float[Tensor, "head query key"]:
-    """Stack the attention of all heads on the one sequence."""
-    return torch.cat([heads[0] for heads in trace.attention])
+def _estimator_options(choice: ModelChoice) -> dict[str, Any]:
+    """Return the options of the paper's estimator, as the sliders of a circuit that has its temperature set them."""
+    options = {"target": "paper"} if choice.trained else {"target": "paper", **choice.options()}
+    if "beta" not in option_names(options["target"]):
+        return {}
+    return {name: options[name] for name in ("beta", "temper", "evidence") if name in options}
 
 
-def _copied(trace: Trace, temperature: float, lags: tuple[int, ...]) -> Float[Tensor, "time lag"]:
-    """Give the logarithm of what the last layer's heads, on average, pay to the token that each lag copies."""
+def _copied(trace: Trace, temperature: float, task: Task) -> Float[Tensor, "time lag"]:
+    """Return the logarithm of what the last layer's heads, on average, pay to the token that each lag copies."""
     scores = trace.scores[-1][0].double() / temperature
     log_attention = torch.log_softmax(scores, dim=-1).logsumexp(dim=0) - np.log(len(scores))
-    return attention_at(log_attention, [lag - 1 for lag in lags], absent=-torch.inf)
+    return attention_at(log_attention, [lag - 1 for lag in task.lags], absent=-torch.inf)
 
 
 def _described(choice: ModelChoice, done: Pass, task: Task) -> dict[str, Any]:
     if done.circuit is None:
-        return {"kind": choice.kind, "name": choice.name, "heads": done.heads}
+        return {"kind": choice.kind, "name": choice.name, "heads": done.trace.heads}
     circuit = done.circuit
     shown = ("third", "head_of_offset", "lam", "beta", "temper", "evidence", "sink", "first_exact_position")
     return {
         "kind": choice.kind,
-        "heads": done.heads,
+        "heads": done.trace.heads,
         "least": least_heads(circuit.lags).heads,
         "bound": certified_bound(circuit, task, torch.float64),
         **{name: getattr(circuit, name) for name in shown},
@@ -164,11 +168,11 @@ def _described(choice: ModelChoice, done: Pass, task: Task) -> dict[str, Any]:
 
 
 class _Key:
-    """A task and a plan, as something a cache can compare."""
+    """Holds a task and a circuit, as something a cache can compare."""
 
     def __init__(self, task: Task, circuit: Circuit) -> None:
         self.task, self.circuit = task, circuit
-        self.identity = (task.P.numpy().tobytes(), circuit)
+        self.identity = (task.P.numpy().tobytes(), task.lag_prior.numpy().tobytes(), circuit)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self.identity == other.identity

@@ -1,4 +1,4 @@
-"""A view as bytes: the length of a JSON header, the header, then the arrays it lists, each on a boundary of 8 bytes."""
+"""Views as bytes: the length of a JSON header, the header, then the arrays it lists, each on a boundary of 8 bytes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ ALIGN = 8
 
 
 def pack(view: View) -> bytes:
+    """Turn a view into bytes."""
     listed, bodies, offset = [], [], 0
     for name, array in view.arrays.items():
         body = np.ascontiguousarray(array).tobytes()
@@ -25,7 +26,7 @@ def pack(view: View) -> bytes:
 
 
 def unpack(data: bytes) -> View:
-    """What `pack` packed; the page's `static/data.js` does the same."""
+    """Read what `pack` wrote, as the page's `static/data.js` does."""
     (size,) = struct.unpack_from("<I", data)
     header = json.loads(data[4 : 4 + size])
     arrays = {}

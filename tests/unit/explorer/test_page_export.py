@@ -14,18 +14,18 @@ import pytest
 from sih.explorer.page_export import bundle, export_page, fitting, record, saved_page
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.shelf import Shelf
+from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import unpack
 from sih.runs.run_store import RunStore
 
-SHELF = Shelf(RunStore())
+RUNS = all_runs(RunStore())
 SMALL = read_state({"length": 24, "lags": [1, 3], "states": 3})
 
 
 @pytest.fixture(scope="module")
 def saved() -> dict[str, Any]:
-    return record(SMALL, 2, SHELF)
+    return record(SMALL, 2, RUNS)
 
 
 def test_a_saved_page_holds_the_views_that_a_server_would_send(saved: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ def test_a_saved_page_holds_the_views_that_a_server_would_send(saved: dict[str, 
     for number, entry in enumerate(saved["models"]):
         state = read_state({"length": 24, "lags": [1, 3], "states": 3, "seed": 20, "models": [entry["choice"]]})
         found = unpack(gzip.decompress(base64.b64decode(saved["views"][f"1.{number}"])))
-        wanted = make_view(state, SHELF)
+        wanted = make_view(state, RUNS)
         assert found.header["lag"] == wanted.header["lag"]
         assert all(np.array_equal(found.arrays[name], array) for name, array in wanted.arrays.items())
         assert entry["certificate"]["ok"]
@@ -46,8 +46,8 @@ def test_every_pair_of_models_has_its_python(saved: dict[str, Any]) -> None:
 
 
 def test_models_that_fit_are_listed_once() -> None:
-    assert [choice.kind for choice in fitting(SMALL, SHELF)] == ["paper", "fewer", "two-lags", "bayes"]
-    first = [choice.name or choice.kind for choice in fitting(read_state({}), SHELF)]
+    assert [choice.kind for choice in fitting(SMALL, RUNS)] == ["paper", "fewer", "two-lags", "bayes"]
+    first = [choice.name or choice.kind for choice in fitting(read_state({}), RUNS)]
     assert first[:4] == [
         "paper",
         "position",

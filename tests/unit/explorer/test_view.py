@@ -13,12 +13,12 @@ from sih.checks import FieldError
 from sih.explorer.circuit_check import verdict
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.shelf import Shelf
+from sih.explorer.trained_models import all_runs, described
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack, unpack
 from sih.runs.run_store import RunStore
 
-SHELF = Shelf(RunStore())
+RUNS = all_runs(RunStore())
 STATES: dict[str, dict[str, Any]] = {
     "first visit": {"length": 32},
     "edited": {"length": 32, "edits": [[7, 2], [20, 0]], "matrix": {"seed": 3, "concentration": 0.3}},
@@ -35,7 +35,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 def view_of(value: dict[str, Any]) -> View:
-    return unpack(pack(make_view(read_state(value), SHELF)))
+    return unpack(pack(make_view(read_state(value), RUNS)))
 
 
 @pytest.mark.parametrize("case", STATES)
@@ -109,14 +109,14 @@ def test_parts_of_a_trained_model_add_up_to_its_output() -> None:
 )
 def test_what_does_not_fit_is_explained_at_its_control(value: dict[str, Any], field: str, words: str) -> None:
     with pytest.raises(FieldError, match=words) as found:
-        make_view(read_state(value), SHELF)
+        make_view(read_state(value), RUNS)
     assert found.value.field == field
 
 
 def test_an_edit_that_no_lag_allows_is_explained() -> None:
     value = {"length": 20, "matrix": {"kind": "rows", "rows": [[0.0, 1.0], [0.5, 0.5]]}, "states": 2, "lags": [1]}
     with pytest.raises(FieldError, match="impossible under every lag") as found:
-        make_view(read_state({**value, "edits": [[10, 0], [11, 0]]}), SHELF)
+        make_view(read_state({**value, "edits": [[10, 0], [11, 0]]}), RUNS)
     assert found.value.field == "edits"
 
 
@@ -147,7 +147,7 @@ def test_trained_models_have_no_certificate() -> None:
 
 
 def test_every_shipped_model_can_be_shown_with_the_task_it_names() -> None:
-    for entry in SHELF.describe():
+    for entry in described(RUNS):
         task = {name: entry[name] for name in ("states", "length", "matrix")}
         value = {**task, "lags": list(entry["lags"]), "models": [{"kind": "trained", "name": entry["name"]}]}
         view = view_of(value)

@@ -1,4 +1,4 @@
-// A view as the server packs it (`packing.py`): a JSON header, then arrays.
+// A view as the server packs it (`view_bytes.py`): a JSON header, then arrays.
 
 const ARRAYS = { uint8: Uint8Array, uint16: Uint16Array, float32: Float32Array };
 const FULL = 65535;

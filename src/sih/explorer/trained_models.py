@@ -1,0 +1,54 @@
+"""Trained models on the page: which there are, and whether one fits a task.
+
+They are listed once, when the explorer starts. A name in a request is looked up in that list, never on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from sih.checks import FieldError
+from sih.models.base import Model
+from sih.runs.run import Run
+from sih.runs.run_store import RunStore
+from sih.task import Task
+
+Runs = Mapping[str, Run]
+
+
+def all_runs(store: RunStore) -> Runs:
+    """Return every finished run of the store by its name."""
+    return store.finished(store.names())[0]
+
+
+def described(runs: Runs) -> list[dict[str, Any]]:
+    """Return the name of each model and the task to set for it, as JSON."""
+    found = []
+    for name, run in runs.items():
+        config = run.config.task
+        matrix = (
+            {"seed": config.matrix_seed, "concentration": config.concentration}
+            if config.matrix is None
+            else {"kind": "rows", "rows": run.task.P.tolist()}
+        )
+        entry = {"name": name, "lags": config.lags, "states": config.states, "length": config.length}
+        found.append({**entry, "heads": run.config.heads, "matrix": matrix})
+    return found
+
+
+def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
+    """Return the model of that name, if it was trained for this task; `where` is the entry that an error is about."""
+    if name not in runs:
+        raise FieldError(where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}")
+    trained = runs[name].task
+    same = trained.lags == task.lags and torch.equal(trained.P, task.P)
+    if not same or task.length > trained.length:
+        raise FieldError(
+            where,
+            f"{name} was trained for the lags {' '.join(map(str, trained.lags))}, {trained.num_states} states, up to "
+            f"{trained.length} tokens and a matrix of its own; choose it again to take its task",
+        )
+    return runs[name].model
