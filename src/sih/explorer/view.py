@@ -18,7 +18,6 @@ from torch import Tensor
 
 from sih.checks import FieldError
 from sih.construction import Circuit, circuit_spec, least_heads, write
-from sih.construction.bayes import certified_bound
 from sih.construction.specs import option_names
 from sih.evidence import lag_posterior
 from sih.explorer.state import ModelChoice, State
@@ -94,7 +93,7 @@ def make_view(state: State, runs: Runs) -> View:
         "P": task.P.tolist(),
         "stationary": task.stationary.tolist(),
         "predictors": {name: one.label for name, one in PREDICTORS.items() if one.yardstick},
-        "models": [_described(choice, done, task) for choice, done in zip(state.models, passes, strict=True)],
+        "models": [_described(choice, done) for choice, done in zip(state.models, passes, strict=True)],
     }
     return View(header, {name: array.numpy() for name, array in arrays.items()})
 
@@ -153,18 +152,13 @@ def _copied(trace: Trace, temperature: float, task: Task) -> Float[Tensor, "time
     return attention_at(log_attention, [lag - 1 for lag in task.lags], absent=-torch.inf)
 
 
-def _described(choice: ModelChoice, done: Pass, task: Task) -> dict[str, Any]:
+def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
+    """Return what the page says of a model: its heads, and where the sliders of a circuit stand."""
+    said = {"kind": choice.kind, "heads": done.trace.heads}
     if done.circuit is None:
-        return {"kind": choice.kind, "name": choice.name, "heads": done.trace.heads}
-    circuit = done.circuit
-    shown = ("third", "head_of_offset", "lam", "beta", "temper", "evidence", "sink", "first_exact_position")
-    return {
-        "kind": choice.kind,
-        "heads": done.trace.heads,
-        "least": least_heads(circuit.lags).heads,
-        "bound": certified_bound(circuit, task, torch.float64),
-        **{name: getattr(circuit, name) for name in shown},
-    }
+        return {**said, "name": choice.name}
+    sliders = {name: getattr(done.circuit, name) for name in ("lam", "beta", "temper", "sink")}
+    return {**said, "least": least_heads(done.circuit.lags).heads, **sliders}
 
 
 class _Key:
