@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -22,6 +22,10 @@ from sih.models.storage import NOTES, save
 from sih.runs.run_store import load
 from sih.task import Task
 
+if TYPE_CHECKING:
+    Target = str
+else:
+    Target = tyro.extras.literal_type_from_choices(CIRCUITS)
 CERTIFICATE = "certificate.json"
 
 
@@ -29,7 +33,7 @@ def construct(
     out: Path = Path("circuit"),
     lags: tuple[int, ...] = (1, 2, 3),
     length: int = 128,
-    target: Annotated[str, tyro.conf.arg(metavar="|".join(CIRCUITS))] = "paper",
+    target: Target = "paper",
     third: Literal["auto", "mask", "position"] = "auto",
     heads: int | None = None,
     evidence: Literal["mean", "sum"] | None = None,

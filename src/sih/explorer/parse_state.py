@@ -19,7 +19,6 @@ from sih.explorer.state import (
     LAGS,
     LENGTH,
     PRESETS,
-    RANDOM,
     SEED,
     SHOWN,
     STATES,
@@ -29,6 +28,7 @@ from sih.explorer.state import (
     State,
     to_json,
 )
+from sih.markov import RANDOM
 
 
 def read_state(value: object) -> State:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sih.explorer.state import PRESETS, RANDOM, Matrix, ModelChoice, State
+from sih.explorer.state import PRESETS, Matrix, ModelChoice, State
+from sih.markov import RANDOM
 
 
 def snippet(state: State) -> str:

@@ -9,24 +9,12 @@ from torch import Generator
 
 from sih.checks import FieldError
 from sih.construction import CIRCUITS
-from sih.markov import (
-    as_transition_matrix,
-    random_doubly_stochastic,
-    random_near_periodic,
-    random_sparse,
-    random_transition_matrix,
-)
+from sih.markov import RANDOM, as_transition_matrix
 from sih.task import Task
 
 LAGS, STATES, LENGTH = 16, 10, 256
 SEED = 2**53 - 1
 """The largest seed: a whole number that JavaScript holds exactly."""
-RANDOM = {
-    "dirichlet": random_transition_matrix,
-    "doubly-stochastic": random_doubly_stochastic,
-    "sparse": random_sparse,
-    "near-periodic": random_near_periodic,
-}
 TRAINED = "trained"
 """The kind of a model that is chosen by name."""
 PRESETS = {"sticky": 0, "cycle": 1}
