@@ -55,7 +55,8 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)),
 
 def draw_predictors(data: PredictorCurves) -> Figure:
     """Curves of the reference predictors."""
-    return draw_panels(data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], _PREDICTORS)
+    looks = {label: _PREDICTORS.get(label, (style.SKY, ":", 1.2)) for label in data.panels[0].kl}
+    return draw_panels(data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], looks)
 
 
 def draw_constructions(data: ConstructionCurves) -> Figure:
