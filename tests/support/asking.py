@@ -9,6 +9,9 @@ import anyio
 import httpx
 from starlette.applications import Starlette
 
+QUESTIONS = ("/api/view", "/api/certificate", "/api/python")
+JSON = {"content-type": "application/json"}
+
 
 class Client:
     """Calls an application as a server would; an exception in it fails the test."""

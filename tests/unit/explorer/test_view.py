@@ -7,57 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.views import RUNS, TRAINED, view_of
 
 import sih
 from sih.checks import FieldError
-from sih.explorer.circuit_check import verdict
 from sih.explorer.parse_state import read_state
-from sih.explorer.python_snippet import snippet
-from sih.explorer.trained_models import all_runs, described
-from sih.explorer.view import View, make_view
-from sih.explorer.view_bytes import pack, unpack
-from sih.runs.run_store import RunStore
-
-RUNS = all_runs(RunStore())
-STATES: dict[str, dict[str, Any]] = {
-    "first visit": {"length": 32},
-    "edited": {"length": 32, "edits": [[7, 2], [20, 0]], "matrix": {"seed": 3, "concentration": 0.3}},
-    "two models": {"length": 32, "models": [{"kind": "position", "beta": 20.0}, {"kind": "bayes"}]},
-    "fewer heads": {"length": 40, "lags": [1, 3, 4], "models": [{"kind": "fewer"}, {"heads": 2, "evidence": "sum"}]},
-    "two lags": {"length": 40, "lags": [2, 5], "models": [{"kind": "two-lags", "temper": 0.5}]},
-    "trained": {"models": [{"kind": "trained", "name": "standard-1.2.3"}], "length": 100},
-    "rows": {"states": 2, "length": 20, "matrix": {"rows": [[0.25, 0.75], [0.5, 0.5]]}, "models": [{"lam": 900.0}]},
-    "sparse": {"length": 30, "matrix": {"kind": "sparse", "seed": 5}},
-    "near-periodic": {"length": 30, "states": 4, "matrix": {"kind": "near-periodic"}, "query": 3},
-    "doubly stochastic": {"length": 30, "matrix": {"kind": "doubly-stochastic", "concentration": 2.0}},
-    "cycle": {"length": 30, "states": 7, "matrix": {"kind": "cycle"}},
-}
-
-
-def view_of(value: dict[str, Any]) -> View:
-    return unpack(pack(make_view(read_state(value), RUNS)))
-
-
-@pytest.mark.parametrize("case", STATES)
-def test_the_python_it_gives_makes_the_same_numbers(case: str) -> None:
-    """The snippet shares nothing with the view but `sih`'s public names: it builds the dense models."""
-    made: dict[str, Any] = {}
-    exec(snippet(read_state(STATES[case])), made)
-    view = view_of(STATES[case])
-    tokens, task, batch = made["batch"].tokens, made["task"], made["batch"]
-    assert view.arrays["tokens"].tolist() == tokens[0].tolist()
-    assert view.header["lag"] == batch.lags.item()
-    assert np.abs(np.exp(view.arrays["log_weights/posterior"]) - made["posterior"][0].numpy()).max() < 1e-6
-    for index, _ in enumerate(view.header["models"]):
-        attention = torch.cat([heads[0] for heads in made[f"attention_{index + 1}"]])
-        assert np.abs(view.arrays[f"attention/{index}"] / 65535 - attention.detach().numpy()).max() < 2e-5
-        assert np.abs(view.arrays[f"law/{index}"] - made[f"law_{index + 1}"][0].detach().numpy()).max() < 1e-5
-        last = attention[-1].detach().numpy()
-        for j, lag in enumerate(task.lags):
-            for i in range(lag - 1, task.length):
-                found = np.exp(view.arrays[f"log_weights/{index}"][i, j])
-                assert abs(found - last[i, i - lag + 1]) < 1e-5
-    assert made["query"] == STATES[case].get("query", task.length // 3)
+from sih.explorer.view import make_view
 
 
 def test_the_references_are_the_librarys() -> None:
@@ -86,7 +41,7 @@ def test_an_edit_changes_its_token_and_nothing_before_it() -> None:
 
 
 def test_parts_of_a_trained_model_add_up_to_its_output() -> None:
-    view = view_of(STATES["trained"])
+    view = view_of(TRAINED)
     total = sum(array for name, array in view.arrays.items() if name.startswith("part/0/"))
     law = np.exp(total) / np.exp(total).sum(axis=-1, keepdims=True)
     assert np.abs(law - view.arrays["law/0"]).max() < 1e-5
@@ -127,29 +82,3 @@ def test_views_hold_laws_and_attention(seed: int, model: dict[str, Any]) -> None
     attention = view.arrays["attention/0"].astype(np.float64) / 65535
     assert np.abs(attention.sum(axis=-1) - 1).max() < 1e-3
     assert np.abs(np.triu(attention, 1)).max() == 0
-
-
-def test_certificates_hold_and_say_where_they_were_checked() -> None:
-    found = verdict(read_state({"length": 40, "models": [{}, {"kind": "bayes"}]}), 1)
-    assert found["ok"]
-    assert found["length"] == 40
-    assert found["posterior_error"] <= found["bound"]
-    wide = verdict(read_state({"length": 256, "lags": [1, 2, 3, 4, 5, 6]}), 0)
-    assert wide["ok"]
-    assert 16 < wide["length"] < 256
-
-
-def test_trained_models_have_no_certificate() -> None:
-    with pytest.raises(FieldError, match="no certificate"):
-        verdict(read_state(STATES["trained"]), 0)
-    with pytest.raises(FieldError, match="number 1"):
-        verdict(read_state({}), 1)
-
-
-def test_every_shipped_model_can_be_shown_with_the_task_it_names() -> None:
-    for entry in described(RUNS):
-        task = {name: entry[name] for name in ("states", "length", "matrix")}
-        value = {**task, "lags": list(entry["lags"]), "models": [{"kind": "trained", "name": entry["name"]}]}
-        view = view_of(value)
-        after = view.arrays["kl/0"][value["lags"][-1] :]
-        assert after.mean() < 0.2, entry["name"]

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from support.views import RUNS, view_of
+
+from sih.explorer.trained_models import described
+
+
+def test_every_shipped_model_can_be_shown_with_the_task_it_names() -> None:
+    for entry in described(RUNS):
+        task = {name: entry[name] for name in ("states", "length", "matrix")}
+        value = {**task, "lags": list(entry["lags"]), "models": [{"kind": "trained", "name": entry["name"]}]}
+        view = view_of(value)
+        after = view.arrays["kl/0"][value["lags"][-1] :]
+        assert after.mean() < 0.2, entry["name"]
