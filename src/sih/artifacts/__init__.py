@@ -1,1 +1,1 @@
-"""."""
+"""Keeping: the data of experiments on disk, computed once."""

@@ -49,7 +49,7 @@ class Kept(Generic[D]):
 
 
 def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
-    """The experiment's data, taken from `out` where it is still right, else computed and written there."""
+    """Take the experiment's data from `out` where it is still right, or else compute it and write it there."""
     kept = find(experiment, out, store) or _compute(experiment, out, store)
     if kept.data is None:
         return kept
@@ -62,7 +62,7 @@ def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
 
 
 def find(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D] | None:
-    """The data kept under today's key, whole and unchanged, or None if it has to be computed."""
+    """Find the data kept under today's key, whole and unchanged, or return None if it has to be computed."""
     models = models_read(experiment, store)
     names = experiment.reads(experiment.config, store)
     if names and not models:
@@ -94,13 +94,13 @@ def _compute(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept
 
 
 def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
-    """Which of the experiment's trained models there are, and where they come from, in words for the report."""
+    """Say which of the experiment's trained models there are, and where they come from, in words for the report."""
     found = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
     return {name: "shipped" if path.parent == SHIPPED else str(path) for name, path in found.items() if path}
 
 
 def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
-    """A digest of all that the data depends on: equal keys, equal data."""
+    """Digest all that the data depends on, so that equal keys mean equal data."""
     folders = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
     return digest_of(
         {
@@ -114,7 +114,7 @@ def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
 
 
 def digest_of(value: Any) -> str:
-    """A digest of a value that JSON can hold."""
+    """Digest a value that JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

@@ -16,7 +16,7 @@ def record_files(record: Path, key: str, files: Iterable[Path]) -> None:
 
 
 def recorded_files(record: Path, key: str) -> tuple[Path, ...] | None:
-    """The files of a record, if they were made under this key and have not been touched since; else None."""
+    """Find the files of a record, or return None if they were made under another key or have been touched since."""
     try:
         found = read_json(record)
         files = {record.parent.parent / name: digest for name, digest in found["files"].items()}
@@ -27,7 +27,7 @@ def recorded_files(record: Path, key: str) -> tuple[Path, ...] | None:
 
 
 def _name(path: Path, record: Path) -> str:
-    """Relative to the folder that holds the record's: OUT of OUT/data/NAME.drawn.json."""
+    """Name a file relative to the folder that holds the record's: OUT of OUT/data/NAME.drawn.json."""
     return path.relative_to(record.parent.parent).as_posix()
 
 

@@ -1,4 +1,4 @@
-"""Work spread over processes, one a core."""
+"""Work spread over processes, one for each core."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: int | None = None) -> Iterator[Result]:
-    """The result of each item as soon as it is there, made by `jobs` processes (as many as cores unless said).
+    """Yield the result of each item as soon as it is there, from `jobs` processes (as many as cores unless said).
 
     Whatever ends it early, a Ctrl-C or an error, ends the processes too.
     """
@@ -36,5 +36,5 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
 
 
 def _begin_worker() -> None:
-    """Ctrl-C reaches all processes of a terminal; it is for the parent to hear, which then ends its workers."""
+    """Let only the parent hear Ctrl-C, which reaches all processes of a terminal, and end its workers then."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

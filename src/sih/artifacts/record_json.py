@@ -14,18 +14,18 @@ D = TypeVar("D")
 
 
 def plain(record: object) -> dict[str, Any]:
-    """The record as JSON has it, with lists for tuples: what a file gives back is equal to it."""
+    """Give the record as JSON has it, with lists for tuples: what a file gives back is equal to it."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(cast(Any, record))))
     return values
 
 
 def record_from(kind: type[D], values: dict[str, Any]) -> D:
-    """The record of this type of which `plain` made the values."""
+    """Make the record of this type again of which `plain` made the values."""
     return cast(D, _restored(kind, values))
 
 
 def _restored(kind: Any, value: Any) -> Any:
-    """A value as its annotation has it.
+    """Give a value the type that its annotation says.
 
     >>> _restored(tuple[tuple[int, ...], ...], [[1, 2], [3]])
     ((1, 2), (3,))

@@ -12,7 +12,7 @@ ROOT = "sih"
 
 
 def digest(module: str) -> str:
-    """A digest that changes with any file that the module's answers rest on."""
+    """Digest all files that the module's answers rest on, so that a change of any of them changes it."""
     whole = hashlib.sha256()
     (top,) = _file(ROOT)
     for path in sorted(source_files(module)):
@@ -22,13 +22,13 @@ def digest(module: str) -> str:
 
 
 def source_files(module: str) -> set[Path]:
-    """The files of the module and of all that it imports of the package; of those in C, all beside one of them."""
+    """List the files of the module and of all that it imports of the package, and those in C beside any of them."""
     found = {path for name in closure(module) for path in _file(name)}
     return found.union(*(path.parent.glob("*.c") for path in found))
 
 
 def closure(module: str) -> set[str]:
-    """The module and all modules of the package that it imports, directly or not.
+    """List the module and all modules of the package that it imports, directly or not.
 
     >>> sorted(closure("sih.stats"))
     ['sih.stats']
@@ -45,7 +45,7 @@ def closure(module: str) -> set[str]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """What of the package is imported for the module: by its file, at its top or inside functions, and its folders."""
+    """List what of the package the module's file imports, at its top or inside functions, and the folders it is in."""
     parts = module.split(".")
     found = {".".join(parts[:n]) for n in range(2, len(parts))}  # not the whole package: its names are other modules'
     for path in _file(module):
@@ -59,7 +59,7 @@ def imports(module: str) -> frozenset[str]:
 
 @cache
 def _file(name: str) -> tuple[Path, ...]:
-    """The file of a module; none for a name that is a function or class in one."""
+    """Find the file of a module, none for a name that is a function or class in one."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:

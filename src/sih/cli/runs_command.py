@@ -77,7 +77,8 @@ def show(
     """
     from sih.analysis.correlation import probability_correlation
     from sih.analysis.lag_mass import masses_by_offset
-    from sih.figures import style, training_curves
+    from sih.figures import style
+    from sih.figures.training_curves import draw_training
 
     if period is not None and period < 1:
         raise ValueError(f"--period is a whole number, at least 1; got {period}")
@@ -99,7 +100,7 @@ def show(
         f"attention of head 1.1 at the lags, correlation with the normalised probabilities: {probabilities:.2f}"
     )
     stem = Path(f"{found.name}-training") if out is None else out
-    for path in style.save(training_curves.draw(training_curves.compute(found)), stem):
+    for path in style.save(draw_training(found), stem):
         console.print(f"wrote {path}")
 
 

@@ -1,4 +1,1 @@
-"""One module a figure: `config()` says what is asked, `compute(config)` finds it, `draw(data)` shows it.
-
-`compute` is pure and returns plain data; `draw` needs nothing but that data.
-"""
+"""Computing: a module for each experiment, with its configuration, a pure `compute` and a table of what it found."""

@@ -64,7 +64,7 @@ class Agreements:
     missing: list[str]
 
     def with_usual_heads(self) -> dict[str, Agreement]:
-        """The models of the usual width with as many heads as the circuit needs."""
+        """Select the models of the usual width with as many heads as the circuit needs."""
         usual = {
             name: of.dim is None and of.heads == usual_heads(self.models[name].lags)
             for name, of in self.compared.items()
@@ -73,7 +73,7 @@ class Agreements:
 
 
 def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
-    """The models of the configuration."""
+    """Name the models of the configuration."""
     return config.models
 
 
@@ -113,7 +113,7 @@ def _values(key: str, each: list[dict[str, Measured]]) -> Float[Tensor, " seed"]
 
 
 def table(data: Agreements) -> Rows:
-    """One row for each model, then one for every configuration with several seeds (errors over seeds there)."""
+    """Make one row for each model, then one for every configuration with several seeds (errors over seeds there)."""
     each = {name: summary(found) for name, found in data.models.items()}
     keys = list(dict.fromkeys(key for numbers in each.values() for key in numbers))
     rows = [["model", *keys, "posterior", "uniform, layers 1 2 3"]]

@@ -63,7 +63,7 @@ class MapRow:
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Holds a row for each model, the construction's last; `missing` are models that cannot be shown, and why."""
+    """Holds a row for each model, the construction's last. `missing` are models that cannot be shown, and why."""
 
     config: MapsConfig
     lags: tuple[int, ...]
@@ -73,7 +73,7 @@ class AttentionMaps:
 
 
 def reads(config: MapsConfig, store: RunStore) -> tuple[str, ...]:
-    """The models of the configuration."""
+    """Name the models of the configuration."""
     return config.models
 
 
@@ -100,12 +100,12 @@ def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
 
 
 def _shared_task(runs: list[Run]) -> Task:
-    """The first model's, as long as the shortest model can read."""
+    """Take the first model's task, as long as the shortest model can read."""
     return runs[0].task.with_length(min(run.task.length for run in runs))
 
 
 def _reason_against(run: Run, task: Task) -> str:
-    """Why a model cannot be compared on the task; empty if it can."""
+    """Say why a model cannot be compared on the task, nothing if it can."""
     if not run.task.same_chains(task):
         return "trained on another task"
     layers = len(run.config.heads)
@@ -138,12 +138,12 @@ def _row(
 
 
 def _rounded(attention: Float[Tensor, "query key"]) -> Map:
-    """The map to five decimals, more than a picture can show."""
+    """Round a map to five decimals, more than a picture can show."""
     return [[round(value, 5) for value in row] for row in attention.tolist()]
 
 
 def table(data: AttentionMaps) -> Rows:
-    """One row for each model: total variation to the construction by head, and the share on the true lag."""
+    """Make one row for each model: total variation to the construction by head, and the share on the true lag."""
     built = data.rows[-1].variation
     heads = [f"{layer}.{head + 1}" for layer, found in enumerate(built, 1) for head in range(len(found))]
     rows = [["model", *(f"TV {name}" for name in heads), f"on lag {data.config.true_lag}"]]
@@ -154,7 +154,7 @@ def table(data: AttentionMaps) -> Rows:
 
 
 def _experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
-    """One for each figure of the paper: the main one, App. B's with fewer heads than lags, App. C's."""
+    """Make an experiment for each figure of the paper: the main one, App. B's with fewer heads than lags, App. C's."""
 
     def experiment(name: str, config: MapsConfig) -> Experiment[MapsConfig, AttentionMaps]:
         return Experiment(f"attention_maps_{name}", CAPTION, config, AttentionMaps, compute, reads, table)

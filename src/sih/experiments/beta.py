@@ -92,7 +92,7 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
 
 
 def table(curves: BetaCurves) -> Rows:
-    """One row for each length: BMA, ML, the limit of large beta, and the best beta of each evidence with its KL."""
+    """Make one row for each length: BMA, ML, the limit of large beta, the best beta of each evidence with its KL."""
     rows = [["T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
     for j, length in enumerate(curves.config.lengths):
         best = []

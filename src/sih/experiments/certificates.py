@@ -1,4 +1,4 @@
-r"""Do the weights compute what the paper says? Every layer of a circuit against its closed form, for several lag sets.
+r"""Whether weights compute what the paper says: each layer of a circuit against its closed form, for several lag sets.
 
 Prop. 1 (Sec. 5.1) with the mask form of the third layer, its positional form (App. F), lag sets that are not contiguous
 (App. G), two lags with a single head (App. H), and our Bayes-optimal circuit, all as float64 weights on sequences of
@@ -62,7 +62,7 @@ def compute(config: CertificatesConfig, store: RunStore) -> CertificateErrors:
 
 
 def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict[str, float]]:
-    """The least heads of a lag set, and the largest error of each circuit."""
+    """Find the least heads of a lag set, and the largest error of each circuit."""
     rng = torch.Generator().manual_seed(config.seed)
     heads, errors = 0, []
     for _ in range(config.matrices):
@@ -80,7 +80,7 @@ def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict
 
 
 def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, dict[str, Any]]:
-    """Options of `construct`, of the circuits that the lags allow; the Bayes-optimal one sets its own strengths."""
+    """List the circuits that the lags allow, as options of `construct`. The Bayes-optimal one sets its strengths."""
     strengths = {"lam": config.lam, "beta": config.beta}
     masks = {MASKS: {"third": "mask", **strengths}} if lags[-1] - lags[0] + 1 == len(lags) else {}
     two = {TWO_LAGS: {"target": "two-lags", **strengths}} if len(lags) == 2 else {}
@@ -88,7 +88,7 @@ def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, di
 
 
 def table(data: CertificateErrors) -> Rows:
-    """One row for each circuit: its largest error for each lag set."""
+    """Make one row for each circuit: its largest error for each lag set."""
     rows = [["circuit", *(braces(lags) for lags in data.config.lag_sets)]]
     for name in (MASKS, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
         rows.append([name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)])
@@ -96,7 +96,7 @@ def table(data: CertificateErrors) -> Rows:
 
 
 def largest(data: CertificateErrors, circuit: str) -> tuple[float, list[tuple[tuple[int, ...], float]]]:
-    """The largest error of a circuit over the lag sets that allow it, and that of each of them."""
+    """Find the largest error of a circuit over the lag sets that allow it, and that of each of them."""
     found = [(lags, e[circuit]) for lags, e in zip(data.config.lag_sets, data.error, strict=True) if circuit in e]
     return max((error for _, error in found), default=math.nan), found
 

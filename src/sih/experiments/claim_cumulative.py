@@ -34,7 +34,7 @@ class CumulativeConfig:
 
 @dataclass(frozen=True)
 class CumulativePaths:
-    """`average[true lag][lag][n]` after n + 1 transitions past the first max_lag tokens; `limit` is exact."""
+    """Holds `average[true lag][lag][n]` after n + 1 transitions past the first max_lag tokens, and their limit."""
 
     lags: tuple[int, ...]
     average: list[list[list[float]]]
@@ -42,12 +42,13 @@ class CumulativePaths:
 
 
 def compute(config: CumulativeConfig, store: RunStore) -> CumulativePaths:
+    """Follow one sequence of each lag, of one random matrix."""
     P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[0]
     return of_matrix(P, config.lags, config.length, config.seed)
 
 
 def of_matrix(P: Float[Tensor, "state state"], lags: tuple[int, ...], length: int, seed: int) -> CumulativePaths:
-    """One sequence of each lag from the given matrix."""
+    """Follow one sequence of each lag from the given matrix."""
     rng = torch.Generator().manual_seed(seed)
     task = Task(P, lags, lags[-1] + length)
     average = []
@@ -59,8 +60,10 @@ def of_matrix(P: Float[Tensor, "state state"], lags: tuple[int, ...], length: in
 
 
 def settled_after(data: CumulativePaths) -> list[int]:
-    """For each true lag, the number of transitions from which on its average stays the largest (the length + 1 if it
-    is not at the end)."""
+    """Count for each true lag the transitions after which its average stays the largest.
+
+    It is the length + 1 where the average is not the largest at the end.
+    """
     found = []
     for j, paths in enumerate(data.average):
         others = [max(values) for values in zip(*(path for i, path in enumerate(paths) if i != j), strict=True)]

@@ -28,8 +28,10 @@ class ExpectationsConfig:
 
 @dataclass(frozen=True)
 class ExpectationBars:
-    """`mean[true lag][lag]` over the matrices, and their standard deviation (0 for one matrix); `margins[matrix]` is
-    the gap of Claim 1 for every true lag, right to within `error`."""
+    """Holds `mean[true lag][lag]` over the matrices, and their standard deviation (0 for one matrix).
+
+    `margins[matrix]` is the gap of Claim 1 for every true lag, right to within `error`.
+    """
 
     num_states: int
     matrices: int
@@ -41,12 +43,13 @@ class ExpectationBars:
 
 
 def compute(config: ExpectationsConfig, store: RunStore) -> ExpectationBars:
+    """Compute the expectations of random matrices exactly."""
     P = random_matrices(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
     return of_table(claim_table(P, config.lags, tolerance=config.tolerance), config.num_states)
 
 
 def of_table(table: ClaimTable, num_states: int) -> ExpectationBars:
-    """The bars of expectations already at hand."""
+    """Make the bars of expectations that are known already."""
     values = table.expectations.reshape(-1, len(table.lags), len(table.lags))
     spread = values.std(dim=0, correction=min(1, len(values) - 1))
     margins = table.margins.reshape(-1, len(table.lags)).tolist()

@@ -28,7 +28,7 @@ class HistogramConfig:
 
 @dataclass(frozen=True)
 class ClaimMargins:
-    """`margins[matrix][true lag]`, right to within `error`."""
+    """Holds `margins[matrix][true lag]`, right to within `error`."""
 
     num_states: int
     lags: tuple[int, ...]
@@ -37,12 +37,13 @@ class ClaimMargins:
 
 
 def compute(config: HistogramConfig, store: RunStore) -> ClaimMargins:
+    """Compute the gap of Claim 1 for random matrices exactly."""
     P = random_matrices(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
     return of_table(claim_table(P, config.lags, tolerance=config.tolerance), config.num_states)
 
 
 def of_table(table: ClaimTable, num_states: int) -> ClaimMargins:
-    """The margins of expectations already at hand."""
+    """Take the margins of expectations that are known already."""
     margins = table.margins.reshape(-1, len(table.lags))
     return ClaimMargins(num_states, table.lags, margins.tolist(), table.error)
 

@@ -28,12 +28,12 @@ CHUNK = 64
 
 
 def yardsticks(tokens: Int[Tensor, "batch time"], task: Task) -> dict[str, Float[Tensor, "batch time state"]]:
-    """What the predictors say that every model is compared with, by their labels: BMA and ML."""
+    """Predict as those do that every model is compared with, by their labels: BMA and ML."""
     return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
 
 
 def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict[str, DisentangledTransformer]:
-    """Every circuit that the lags allow, at the paper's strengths; the Bayes-optimal one sets its own."""
+    """Build every circuit that the lags allow, at the paper's strengths. The Bayes-optimal one sets its own."""
     strengths: dict[str, Any] = {"lam": lam, "beta": beta}
     found = {
         "construction": construct(task, **strengths),
@@ -47,7 +47,7 @@ def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict
 def circuit_law(
     model: DisentangledTransformer, tokens: Int[Tensor, "batch time"], task: Task
 ) -> Float[Tensor, "batch time state"]:
-    """What the circuit's weights predict, some hundred times faster than by running them throughout.
+    """Predict what the circuit's weights do, some hundred times faster than by running them throughout.
 
     From `circuit.first_exact_position` on the weights equal their closed form up to rounding (`sih verify`). Before it
     they do not (docs/errata.md, 4), so there they are run: on the first few tokens, since they look only backwards.
@@ -61,13 +61,13 @@ def circuit_law(
 
 
 def trained_law(run: Run, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
-    """What a trained model predicts."""
+    """Predict with a trained model, some sequences at a time."""
     with torch.no_grad():
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
 def kl_but_last(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, "batch scored"]:
-    """KL to the truth at every position but the last.
+    """Measure KL to the truth at every position but the last.
 
     The last has no next token in the sequence, so that no model is trained there (a learned position of its own is what
     it began with), and none is judged there.
@@ -76,7 +76,7 @@ def kl_but_last(law: Float[Tensor, "batch time state"], batch: Batch, task: Task
 
 
 def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
-    """The names, each followed by those of the runs in the store that differ from it by their seed alone."""
+    """Put after each name those of the runs in the store that differ from it by their seed alone."""
     known = {name: store.run(name).config for name in store.names()}
 
     def others(name: str) -> list[str]:
@@ -88,7 +88,7 @@ def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
 
 
 def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
-    """Runs of one kind of model, heads and width, which are the seeds of one curve, in the order in which they come."""
+    """Group runs of one kind of model, heads and width, which are the seeds of one curve, in the order they come in."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.config.model.kind, run.config.heads, width(run.config)), []).append(run)
@@ -102,13 +102,13 @@ def _compared(group: list[Run]) -> Compared:
 
 
 def width(config: TrainConfig) -> int | None:
-    """The model's width where it is not the usual one of its kind."""
+    """Give the model's width, None where it is the usual one of its kind."""
     dim: int | None = config.unusual().get("dim")
     return dim
 
 
 def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
-    """The heads of each layer in the paper's notation, and the width where it is not the usual one.
+    """Write the heads of each layer in the paper's notation, and the width where it is not the usual one.
 
     >>> heads_label((1, 3, 1), 128)
     '[1,3,1], d=128'
@@ -117,5 +117,5 @@ def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
 
 
 def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
-    """The heads of a three-layer model with as many in the second layer as the circuit needs, one for two lags."""
+    """Give the heads of a three-layer model with as many in the second as the circuit needs, one for two lags."""
     return 1, heads_needed(lags), 1

@@ -71,7 +71,7 @@ def _panel(config: ConstructionsConfig, lags: tuple[int, ...]) -> Panel:
 
 
 def table(data: ConstructionCurves) -> Rows:
-    """Mean KL past the first max_lag positions, with its standard error over matrices."""
+    """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
     return mean_kl_table(data.panels)
 
 

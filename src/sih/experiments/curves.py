@@ -37,7 +37,7 @@ class Compared:
 
     @property
     def trained(self) -> bool:
-        """Whether it is a trained model."""
+        """Say whether it is of trained models."""
         return self.kind not in (PREDICTOR, CIRCUIT)
 
 
@@ -75,7 +75,7 @@ class Panel:
 
 
 def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17) -> Curve:
-    """Average rows of one repetition each. Values by position and in windows have so many significant digits."""
+    """Average the rows, one for each repetition. Values by position and in windows have so many significant digits."""
     if len(rows) < 2 or rows.shape[1] <= max_lag:
         raise ValueError(
             f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}; got {len(rows)}, of "
@@ -125,7 +125,7 @@ def panel(
 
 
 def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
-    """Mean KL past the first max_lag positions with its standard error: a row for each label, a column for a panel."""
+    """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel."""
     rows = [[corner, *(braces(one.lags) for one in panels)]]
     for label in dict.fromkeys(label for one in panels for label in one.kl):
         rows.append([label, *(str(one.kl[label]) if label in one.kl else "" for one in panels)])
@@ -133,7 +133,7 @@ def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
 
 
 def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
-    """Numbers of tokens seen, from the first at which the context says something of the lag, cut at powers of two.
+    """Cut the numbers of tokens seen, from the first that says something of the lag on, at powers of two.
 
     >>> windows(3, 40)
     [(4, 8), (9, 16), (17, 32), (33, 40)]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Rows
 from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, task
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run_store import RunStore
@@ -40,8 +40,11 @@ class ErrataConfig:
 
 @dataclass(frozen=True)
 class MatrixErratum:
-    """Matrices as rows of numbers: -1, 0, 1 for masks and signs, the head, or a share of attention. Errors are at the
-    positions `first`, `first` + 1, ... (from 1, as in the paper)."""
+    """Holds a matrix as printed and as corrected, with the errors of either.
+
+    Entries are -1, 0, 1 for masks and signs, the head, or a share of attention. Errors are at the positions `first`,
+    `first` + 1, ... (from 1, as in the paper).
+    """
 
     number: int
     title: str
@@ -55,15 +58,18 @@ class MatrixErratum:
 
 @dataclass(frozen=True)
 class Errata:
+    """Holds the errata that are of matrices."""
+
     errata: list[MatrixErratum]
 
 
 def compute(config: ErrataConfig, store: RunStore) -> Errata:
+    """Put each form of a matrix into the weights, and see how far the circuit is from its closed form."""
     return Errata([*_third_layers(config), *_masks(config), *_statements(config)])
 
 
 def _third_layers(config: ErrataConfig) -> Iterator[MatrixErratum]:
-    """1 and 2: the blocks B of the third layer."""
+    """Compare 1 and 2: the blocks B of the third layer."""
     chain = task((1, 2, 3), 16)
     i, j = _index(16)
     pairs = []
@@ -87,7 +93,7 @@ def _third_layers(config: ErrataConfig) -> Iterator[MatrixErratum]:
 
 
 def _masks(config: ErrataConfig) -> Iterator[MatrixErratum]:
-    """3, 8, 9 and 11: which pairs of positions are allowed."""
+    """Compare 3, 8, 9 and 11: which pairs of positions are allowed."""
     i, j = _index(16)
     lags = torch.tensor((1, 2, 3))
     signs = [torch.isin(gap, lags) for gap in (j - i, i - j)]
@@ -104,7 +110,7 @@ def _masks(config: ErrataConfig) -> Iterator[MatrixErratum]:
 
 
 def _statements(config: ErrataConfig) -> Iterator[MatrixErratum]:
-    """4 and 10: what is said of a row of attention, and of where layer 1 stores, against what the circuit does."""
+    """Compare 4 and 10: what is said of a row of attention, and of where layer 1 stores, with what the circuit does."""
     chain = task((1, 2, 3), 12)
     i, j = _index(12)
     tokens = _tokens(config, chain)
@@ -124,7 +130,7 @@ def _statements(config: ErrataConfig) -> Iterator[MatrixErratum]:
 def _masked(
     config: ErrataConfig, number: int, title: str, head: str, allowed: list[Tensor], chain: Task
 ) -> MatrixErratum:
-    """Two versions of a head's position block, +lambda where allowed."""
+    """Compare two versions of a head's position block, +lambda where allowed."""
     pairs = []
     for mask in allowed:
         model = construct(chain, third="position" if number == 9 else None, lam=LAM, beta=BETA)
@@ -141,7 +147,7 @@ def _compared(
     pairs: list[tuple[Tensor, DisentangledTransformer]],
     chain: Task,
 ) -> MatrixErratum:
-    """Two versions of a matrix, each with the circuit that has it in its weights."""
+    """Compare two versions of a matrix, each with the circuit that has it in its weights."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
     return _erratum(number, title, kind, list(matrices), models[0].circuit.first_exact_position + 1, errors)
@@ -150,13 +156,13 @@ def _compared(
 def _erratum(
     number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]
 ) -> MatrixErratum:
-    """The printed one's matrix and errors come first in each list, the corrected one's second."""
+    """Make an erratum of two matrices and their errors, the printed one's first in each list."""
     (printed, corrected), (wrong, right) = ([found.double().tolist() for found in pair] for pair in (matrices, errors))
     return MatrixErratum(number, title, kind, printed, corrected, first, wrong, right)
 
 
 def failure(model: DisentangledTransformer, tokens: Tensor, chain: Task) -> Tensor:
-    """The largest total variation of the prediction from the closed form, at each position from the first claimed."""
+    """Find the largest total variation of the prediction from the closed form, at each position that is claimed."""
     expected = mixture(circuit_weights(tokens, chain, model.circuit), tokens, chain)
     distance = (model.predict(tokens) - expected).abs().sum(dim=-1) / 2
     return distance[:, model.circuit.first_exact_position :].amax(dim=0)
@@ -167,12 +173,12 @@ def _tokens(config: ErrataConfig, chain: Task) -> Tensor:
 
 
 def _index(length: int) -> tuple[Tensor, Tensor]:
-    """The paper's i and j, counted from 1, as a column and a row."""
+    """Give the paper's i and j, counted from 1, as a column and a row."""
     return torch.arange(1, length + 1)[:, None], torch.arange(1, length + 1)[None, :]
 
 
-def table(data: Errata) -> list[list[str]]:
-    """A row an erratum: the largest error of either form."""
+def table(data: Errata) -> Rows:
+    """Make one row for each erratum: the largest error of either form."""
     rows = [["erratum", "printed", "corrected"]]
     for erratum in sorted(data.errata, key=lambda erratum: erratum.number):
         rows.append([str(erratum.number), f"{max(erratum.printed_error):.3f}", f"{max(erratum.corrected_error):.1e}"])

@@ -16,12 +16,12 @@ Rows = list[list[str]]
 
 
 def no_models(config: object, store: RunStore) -> tuple[str, ...]:
-    """Names no models, for an experiment that reads none."""
+    """Name no models, for an experiment that reads none."""
     return ()
 
 
 def no_table(data: object) -> Rows:
-    """Makes no rows, for an experiment without a table."""
+    """Make no rows, for an experiment without a table."""
     return []
 
 
@@ -42,7 +42,7 @@ class Experiment(Generic[C, D]):
     table: Callable[[D], Rows] = no_table
 
     def with_seed(self, seed: int) -> Experiment[C, D]:
-        """The same experiment on other random numbers, or itself where nothing is random."""
+        """Ask the same on other random numbers, which changes nothing where nothing is random."""
         config = cast(Any, self.config)
         seeded = any(field.name == "seed" for field in dataclasses.fields(config))
         return dataclasses.replace(self, config=dataclasses.replace(config, seed=seed)) if seeded else self

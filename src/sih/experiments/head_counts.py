@@ -1,4 +1,4 @@
-"""Least numbers of second-layer heads: over all small lag sets, and the drawing of one pattern.
+"""Least numbers of second-layer heads, over all small lag sets.
 
 Beyond the paper, which leaves the number open between the number of lags and max - min + 1 (Sec. 5.4).
 """
@@ -29,7 +29,7 @@ class HeadCountsConfig:
 
 @dataclass(frozen=True)
 class HeadCount:
-    """How many lag sets have so many lags, such a span (max - min + 1) and such a least number of heads."""
+    """Says how many lag sets have so many lags, such a span (max - min + 1) and such a least number of heads."""
 
     lags: int
     span: int
@@ -39,7 +39,7 @@ class HeadCount:
 
 @dataclass(frozen=True)
 class HeadCounts:
-    """The least numbers of heads of all lag sets up to a lag, counted."""
+    """Holds the least numbers of heads of all lag sets up to a lag, counted."""
 
     largest: int
     counts: list[HeadCount]
@@ -48,12 +48,12 @@ class HeadCounts:
 
     @property
     def sets(self) -> int:
-        """How many sets there are in all."""
+        """Count the sets in all."""
         return sum(count.sets for count in self.counts)
 
 
 def compute(config: HeadCountsConfig, store: RunStore) -> HeadCounts:
-    """The least number of heads of every non-empty set of lags up to `config.largest`."""
+    """Find the least number of heads of every non-empty set of lags up to `config.largest`."""
     if config.largest < 1:
         raise ValueError(f"largest is the largest lag, at least 1; got {config.largest}")
     counts: Counter[tuple[int, int, int]] = Counter()

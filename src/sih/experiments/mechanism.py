@@ -37,7 +37,7 @@ class MechanismConfig:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Positions count from 0. The query is the last token."""
+    """Holds what layer 2 reads and gathers. Positions count from 0; the query is the last token."""
 
     config: MechanismConfig
     stored: list[list[float]]
@@ -53,6 +53,7 @@ class Mechanism:
 
 
 def compute(config: MechanismConfig, store: RunStore) -> Mechanism:
+    """Read it off the trace of a constructed model on one sequence."""
     rng = torch.Generator().manual_seed(config.seed)
     task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, config.length)
     model = construct(task)

@@ -1,4 +1,4 @@
-r"""What can a single second-layer head do? `python -m sih.experiments.one_head` prints the table.
+r"""What a single second-layer head can do. `python -m sih.experiments.one_head` prints the table.
 
 In the positional form, a head that attends to offset o with weight $A(o) \ge 0$, read by a Toeplitz block B, gives lag
 $k_0$ the score
@@ -64,7 +64,7 @@ def compute(config: OneHeadConfig, store: RunStore) -> OneHeadTable:
 
 
 def _by_matrix(config: OneHeadConfig, lags: tuple[int, ...]) -> dict[str, list[float]]:
-    """Mean KL of each way, one number for each matrix."""
+    """Measure mean KL of each way, one number for each matrix."""
     found: dict[str, list[float]] = {}
     for repetition in range(config.matrices):
         rng = torch.Generator().manual_seed(config.seed + repetition)
@@ -91,7 +91,7 @@ def _by_matrix(config: OneHeadConfig, lags: tuple[int, ...]) -> dict[str, list[f
 
 
 class MixingHead(torch.nn.Module):
-    """One head, its weights over offsets, and how it is read: the score in the module's docstring."""
+    """Holds one head, its weights over offsets, and how it is read: the score in the module's docstring."""
 
     def __init__(self, task: Task, rng: torch.Generator) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class MixingHead(torch.nn.Module):
 
     @torch.no_grad()
     def start_at_the_circuit(self, temper: float = 0.05) -> None:
-        """The Bayes circuit on the offsets that one head can keep apart, and a little of the others."""
+        """Start with the Bayes circuit on the offsets that one head can keep apart, and a little of the others."""
         taken = self.frame.heads_at(torch.arange(self.task.length)) == 0
         self.attend.copy_(torch.where(taken, math.log(math.e - 1), -4.0))  # softplus: 1 and 0.02
         self.read.zero_()
@@ -134,7 +134,7 @@ class MixingHead(torch.nn.Module):
 
 
 def descend(head: MixingHead, task: Task, config: OneHeadConfig, rng: torch.Generator) -> MixingHead:
-    """Adam with a cosine schedule on the loss of the next token, past the first max_lag."""
+    """Descend by Adam with a cosine schedule on the loss of the next token, past the first max_lag."""
     optimiser = torch.optim.Adam(head.parameters(), lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.steps)
     first = task.max_lag
@@ -150,7 +150,7 @@ def descend(head: MixingHead, task: Task, config: OneHeadConfig, rng: torch.Gene
 
 
 def table(data: OneHeadTable) -> Rows:
-    """One row for each way, one column for each lag set."""
+    """Make one row for each way, one column for each lag set."""
     names = list(dict.fromkeys(name for mean in data.mean for name in mean))
     rows = [["", *(braces(lags) for lags in data.config.lag_sets)]]
     for name in names:

@@ -13,11 +13,12 @@ LEVELS = {"+": LAM, "-": -LAM, "0": 0.0, "1": BETA, "m": -BETA}
 
 
 def printed(*rows: str) -> Tensor:
+    """Read a matrix from its rows of signs."""
     return torch.tensor([[LEVELS[c] for c in row] for row in rows], dtype=torch.float64)
 
 
 def task(lags: tuple[int, ...], length: int) -> Task:
-    """An example to try them on: four states, some matrix."""
+    """Make an example to try them on: four states, some matrix."""
     return Task(random_transition_matrix(4, rng=torch.Generator().manual_seed(0)), lags, length)
 
 

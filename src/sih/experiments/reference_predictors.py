@@ -62,7 +62,7 @@ def _panel(config: PredictorsConfig, lags: tuple[int, ...]) -> Panel:
 
 
 def table(data: PredictorCurves) -> Rows:
-    """Mean KL past the first max_lag positions, with its standard error over matrices."""
+    """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
     return mean_kl_table(data.panels, "predictor")
 
 

@@ -39,7 +39,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class ScalingConfig:
-    """Models by name, or folders of runs, for each row; further seeds of one in the store join it."""
+    """Asks for models by name, or folders of runs, for each row. Further seeds of one in the store join it."""
 
     layers: tuple[str, ...] = (
         "standard-1.2.3-1.1",
@@ -82,7 +82,7 @@ class ScalingCurves:
 
 
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
-    """The models of both rows, with their further seeds."""
+    """Name the models of both rows, with their further seeds."""
     return with_seeds([*config.layers, *config.heads], store)
 
 
@@ -117,14 +117,14 @@ def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circui
 
 
 def _constructed(config: ScalingConfig, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:
-    """More heads than the least number that loses nothing change nothing."""
+    """Predict with a circuit of so many heads; more than the least number that loses nothing change nothing."""
     heads = min(count, least_heads(task.lags).heads)
     model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
     return circuit_law(model, tokens, task)
 
 
 def table(data: ScalingCurves) -> Rows:
-    """One row for each curve: mean KL past the first max_lag positions, and minus ML's and BMA's."""
+    """Make one row for each curve: mean KL past the first max_lag positions, and minus ML's and BMA's."""
     rows = [["lags", "heads", "mean KL", "minus ML", "minus BMA"]]
     for row in (data.layers, data.heads):
         for label, found in row.kl.items():

@@ -50,7 +50,7 @@ EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for 
 
 
 def experiment_named(name: str) -> Experiment[Any, Any]:
-    """The experiment of this name; a ValueError with all names if there is none."""
+    """Find the experiment of this name, or raise a ValueError with all names."""
     if name not in EXPERIMENTS:
         raise ValueError(f"there is no figure {name!r}; the figures are {', '.join(EXPERIMENTS)}")
     return EXPERIMENTS[name]

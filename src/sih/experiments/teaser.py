@@ -57,6 +57,7 @@ class Teaser:
 
 
 def compute(config: TeaserConfig, store: RunStore) -> Teaser:
+    """Draw sequences of every lag, and run the construction on one more."""
     rng = torch.Generator().manual_seed(config.seed)
     P = random_transition_matrix(config.num_states, concentration=config.concentration, rng=rng)
     task = Task(P, config.lags, config.length)

@@ -41,7 +41,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class TrainedConfig:
-    """Models by name, or folders of runs; further seeds of one in the store join it.
+    """Asks for models by name, or folders of runs. Further seeds of one in the store join it.
 
     The disentangled ones take many times as long, and predict the first `disentangled_sequences` only.
     """
@@ -91,7 +91,7 @@ class TrainedCurves:
 
 
 def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
-    """The models of the configuration, with their further seeds."""
+    """Name the models of the configuration, with their further seeds."""
     return with_seeds(config.models, store)
 
 
@@ -107,7 +107,7 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
 
 
 def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
-    """The name of a curve of trained models, which says their heads where they are not those that the circuit needs."""
+    """Name a curve of trained models, by their heads too where they are not those that the circuit needs."""
     label = f"trained {compared.kind}"
     if compared.heads == usual_heads(lags):
         return label
@@ -146,7 +146,7 @@ def nearer_bma(
     bma: Float[Tensor, "batch time state"],
     ml: Float[Tensor, "batch time state"],
 ) -> Float[Tensor, "batch time"]:
-    r"""$\frac12\|q - q_{BMA}\|_1 - \frac12\|q - q_{ML}\|_1$: negative where the law q is nearer BMA's than ML's.
+    r"""Compare distances, $\frac12\|q - q_{BMA}\|_1 - \frac12\|q - q_{ML}\|_1$: negative where q is nearer BMA than ML.
 
     Paper: Sec. 6, "closer to the BMA rather than the ML for small sequence lengths" (there of KL; see `Panel.minus`).
     """
@@ -154,7 +154,7 @@ def nearer_bma(
 
 
 def table(data: TrainedCurves) -> Rows:
-    """Mean KL past the first max_lag positions, with its standard error over sequences."""
+    """Tabulate mean KL past the first max_lag positions, with its standard error over sequences."""
     return mean_kl_table(data.panels)
 
 

@@ -23,7 +23,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class CoursesConfig:
-    """Shipped models by name, or folders of runs; all that are shipped if none is named."""
+    """Asks for models by name, or folders of runs, and for all in the store if none is named."""
 
     models: tuple[str, ...] = ()
 
@@ -47,7 +47,7 @@ class Course:
 
     @property
     def kl_over_ml(self) -> float:
-        """The KL at the end, divided by ML's."""
+        """Divide the KL at the end by ML's."""
         return self.kl[-1] / self.ml
 
 
@@ -60,7 +60,7 @@ class TrainingCourses:
 
 
 def reads(config: CoursesConfig, store: RunStore) -> tuple[str, ...]:
-    """The models of the configuration, or all that the store has."""
+    """Name the models of the configuration, or all that the store has."""
     return config.models or tuple(store.names())
 
 
@@ -80,8 +80,8 @@ def _course(run: Run) -> Course:
 
 
 def table(data: TrainingCourses) -> Rows:
-    """One row for each run: where it ended."""
-    rows = [["model", "steps", "mean KL", "ML", "BMA", "x ML"]]
+    """Make one row for each run: where it ended."""
+    rows = [["model", "steps", "mean KL", "ML", "BMA", "KL / ML"]]
     for course in data.courses:
         numbers = [f"{value:.4f}" for value in (course.kl[-1], course.ml, course.bma)]
         rows.append([course.name, str(course.steps[-1]), *numbers, f"{course.kl_over_ml:.2f}"])

@@ -84,7 +84,7 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
 
 
 def wrong_picks(batch: Batch, task: Task, score: Score) -> Bool[Tensor, "batch transition"]:
-    """Whether the largest score belongs to another lag after each transition, where ties go to the smallest lag."""
+    """Say whether another lag than the true one has the largest score after each transition (of ties, the smallest)."""
     evidence = log_probabilities if score == "ML" else normalised_probabilities
     gains = evidence(batch.tokens, task)[:, task.max_lag :]
     if score == "single head":  # at every position, this transition and every K-th before it
@@ -100,14 +100,14 @@ def wrong_picks(batch: Batch, task: Task, score: Score) -> Bool[Tensor, "batch t
 
 
 def predicted(task: Task, score: Score, transitions: int) -> float:
-    """The probabilities that each rival overtakes, summed over rivals (a union bound) and averaged over true lags."""
+    """Sum the probabilities that each rival overtakes (a union bound), averaged over true lags."""
     pairs = [(k, r) for k in task.lags for r in task.lags if r != k]
     chance = sum(overtaking_probability(lead(task, k, r, score), transitions) for k, r in pairs)
     return min(1.0, chance / len(task.lags))
 
 
 def table(data: WrongLagRates) -> Rows:
-    """One row for each rule: the exact exponent, and the one fitted to what was measured."""
+    """Make one row for each rule: the exact exponent, and the one fitted to what was measured."""
     rows = [["rule", "exponent", "fitted to the measured rate"]]
     for score in SCORES:
         fitted = f"{data.fitted[score]:.4f} ± {data.fitted_error[score]:.4f}"
@@ -116,7 +116,7 @@ def table(data: WrongLagRates) -> Rows:
 
 
 def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, float]:
-    r"""Fits the exponent I, and its error over blocks, by least squares over the later half that is usable.
+    r"""Fit the exponent I, and its error over blocks, by least squares over the later half that is usable.
 
     $-\log(\Pr \sqrt n)$ against n has slope I in the limit.
     """

@@ -10,6 +10,7 @@ from sih.figures import style
 
 
 def draw_beta(curves: BetaCurves) -> Figure:
+    """Draw a curve for each length, with BMA and ML as horizontal lines in its colour."""
     colours = style.LAG_COLOURS
     with style.paper_style():
         figure = Figure(figsize=(style.PAGE, 2.9))

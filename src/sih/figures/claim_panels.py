@@ -14,6 +14,7 @@ from sih.figures import style
 
 
 def draw_claim_histogram(data: ClaimMargins) -> Figure:
+    """Draw a histogram of the gaps, with zero and the smallest marked."""
     margins = torch.tensor(data.margins)
     least = margins.min().item()
     with style.paper_style():
@@ -33,7 +34,7 @@ def draw_claim_histogram(data: ClaimMargins) -> Figure:
 
 
 def draw_claim_expectations(data: ExpectationBars) -> Figure:
-    """A panel for each true lag; its own bar is the highest where the claim holds."""
+    """Draw a panel for each true lag. Its own bar is the highest where the claim holds."""
     count = len(data.lags)
     columns = min(count, 4 if count > 4 else count)
     rows = math.ceil(count / columns)
@@ -60,7 +61,7 @@ def draw_claim_expectations(data: ExpectationBars) -> Figure:
 
 
 def draw_claim_cumulative(data: CumulativePaths) -> Figure:
-    """A panel for each true lag: its own average in red above the others; dashes at the exact expectations."""
+    """Draw a panel for each true lag: its own average in red above the others, dashes at the exact expectations."""
     count = len(data.lags)
     columns = min(count, 4 if count > 4 else count)
     rows = math.ceil(count / columns)

@@ -18,7 +18,7 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, styl
 
 
 def draw_courses(data: TrainingCourses) -> Figure:
-    """A panel for each group: the flagship's seeds, other lags, other models by their lags, other kinds."""
+    """Draw a panel for each group: the flagship's seeds, other lags, other models by their lags, other kinds."""
     places = [place(course) for course in data.courses]
     groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
     columns = min(3, max(1, len(groups)))
@@ -47,7 +47,7 @@ def draw_courses(data: TrainingCourses) -> Figure:
 
 
 def place(course: Course) -> tuple[tuple[int, str], str]:
-    """The panel a run belongs to, by its rank and title, and the run's label there."""
+    """Find the panel a run belongs to, by its rank and title, and the run's label there."""
     of, lags = course.compared, braces(course.lags)
     heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
     suffix = f", seed {seed}" if seed else ""

@@ -26,7 +26,7 @@ from sih.runs.run_store import RunStore
 
 @dataclass(frozen=True)
 class Drawn:
-    """An experiment's data with the files of its figure, none where there is no data; `new` if drawn just now."""
+    """Holds an experiment's data and the files of its figure, none where there is no data. `new` if drawn just now."""
 
     kept: Kept[Any]
     figures: tuple[Path, ...] = ()
@@ -34,11 +34,12 @@ class Drawn:
 
     @property
     def png(self) -> Path | None:
+        """Find the figure as a PNG."""
         return next((path for path in self.figures if path.suffix == ".png"), None)
 
 
 def make(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> Drawn:
-    """The experiment's data and figure under `out`, taken from there where they are still right."""
+    """Keep the experiment's data and draw its figure under `out`, where they are not there already and right."""
     kept = keep(experiment, out, store)
     if kept.data is None:
         return Drawn(kept)
@@ -51,7 +52,7 @@ def make(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> Drawn:
 
 
 def is_made(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> bool:
-    """Whether `make` would find everything there."""
+    """Say whether `make` would find everything there."""
     kept = find(experiment, out, store)
     return kept is not None and (kept.data is None or _found(kept, out) is not None)
 
@@ -59,7 +60,7 @@ def is_made(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> boo
 def make_all(
     experiments: Sequence[Experiment[Any, Any]], out: Path, store: RunStore, jobs: int | None = None
 ) -> Iterator[Drawn]:
-    """Each as soon as it is there: what is kept at once, the rest on `jobs` processes (one a core unless said)."""
+    """Yield each as soon as it is there: what is kept at once, the rest from `jobs` processes (a core each)."""
     waiting = []
     for experiment in experiments:
         if is_made(experiment, out, store):
@@ -75,7 +76,7 @@ def make_all(
 
 
 def drawing_key(kept: Kept[Any]) -> str:
-    """A digest of all that a figure depends on: the data, and the source that draws it."""
+    """Digest all that a figure depends on: the data, and the source that draws it."""
     source = source_digest.digest(FIGURES[kept.experiment.name].__module__)
     return digest_of([kept.digest, source, matplotlib.__version__])
 

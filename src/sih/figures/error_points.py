@@ -1,4 +1,4 @@
-"""CertificateErrors of circuits as points on a logarithmic axis, a column for each lag set."""
+"""Errors of circuits as points on a logarithmic axis, a column for each lag set."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _LOOKS = {
 
 
 def draw_certificates(data: CertificateErrors) -> Figure:
+    """Draw the largest error of each circuit, a column for each lag set."""
     with style.paper_style():
         figure = Figure(figsize=(0.85 * style.PAGE, 2.6))
         ax = figure.subplots()

@@ -18,7 +18,7 @@ COLOURS = (
 
 
 def draw_head_counts(data: HeadCounts) -> Figure:
-    """Least heads against the number of lags (never fewer) and against the span (never more: the paper's bound)."""
+    """Draw least heads against the number of lags (never fewer) and the span (never more: the paper's bound)."""
     with style.paper_style():
         figure = Figure(figsize=(style.PAGE, 3.6))
         by_lags, by_span = figure.subplots(1, 2, sharey=True)
@@ -39,7 +39,7 @@ def draw_head_counts(data: HeadCounts) -> Figure:
 
 
 def _draw_counts(ax: Axes, found: list[tuple[int, int, int]]) -> None:
-    """A cell for each x and number of heads, as dark as its part of the column, with how many sets it has."""
+    """Draw a cell for each x and number of heads, as dark as its part of the column, with how many sets it has."""
     cells: Counter[tuple[int, int]] = Counter()
     columns: Counter[int] = Counter()
     for x, heads, sets in found:
@@ -52,7 +52,7 @@ def _draw_counts(ax: Axes, found: list[tuple[int, int, int]]) -> None:
 
 
 def draw_pattern(pattern: Pattern) -> Figure:
-    """Above, which head takes which offset; below, where each head then stores which lag: no cell is used twice."""
+    """Draw above which head takes which offset, and below where it then stores which lag: no cell is used twice."""
     columns = min(max(2 * pattern.period, 16), 64)
     width = max(6.0, 0.24 * columns + 0.8)
     height = 0.9 + (width - 0.8) / columns * pattern.heads

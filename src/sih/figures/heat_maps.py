@@ -21,7 +21,7 @@ COLOURS = "Blues"
 
 
 def draw_map(ax: Axes, attention: Map, note: str = "") -> Any:
-    """Positions count from 1, as in the paper; `note` goes where no key is, above the diagonal."""
+    """Draw one map, with positions from 1 as in the paper, and a note where no key is, above the diagonal."""
     size = len(attention)
     low, high = edges = (0.5, size + 0.5)
     relative = [[value / max(row) for value in row] for row in attention]
@@ -39,12 +39,12 @@ def draw_map(ax: Axes, attention: Map, note: str = "") -> Any:
 
 
 def step_of(size: int) -> int:
-    """Between ticks: three to five of them, at round numbers."""
+    """Choose the step between ticks: three to five of them, at round numbers."""
     return next((step for step in (2, 4, 5, 8, 16, 32) if size / step < 5), 64)
 
 
 def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
-    """The one colour bar of a figure."""
+    """Draw the one colour bar of a figure."""
     bar = figure.colorbar(image, ax=list(axes), shrink=0.8, aspect=30, pad=0.015, ticks=[0, 0.5, 1])
     bar.ax.tick_params(length=1.5, width=0.4, labelsize=6)
     bar.outline.set_linewidth(0.4)
@@ -52,6 +52,7 @@ def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
 
 
 def draw_attention_maps(data: AttentionMaps) -> Figure:
+    """Draw a row of maps for each model, the construction's last."""
     places = [(layer, head) for layer, heads in enumerate(data.rows[-1].maps) for head in range(len(heads))]
     side = min(1.6, (style.PAGE - 0.95) / len(places))
     with style.paper_style():
@@ -80,7 +81,7 @@ def draw_attention_maps(data: AttentionMaps) -> Figure:
 
 
 def _note(data: AttentionMaps, row: MapRow, layer: int, head: int) -> str:
-    """How near a trained map is to the construction's, and what the last layer selects."""
+    """Say how near a trained map is to the construction's, and what the last layer selects."""
     far = row.variation[layer][head]
     lines = [] if row is data.rows[-1] or far is None else [f"TV {far:.2f}".replace("0.", ".")]
     if layer == len(row.maps) - 1:
@@ -89,5 +90,5 @@ def _note(data: AttentionMaps, row: MapRow, layer: int, head: int) -> str:
 
 
 def _label(row: MapRow) -> str:
-    """A model's name in two lines: its kind, then what tells it from others."""
+    """Write a model's name in two lines: its kind, then what tells it from others."""
     return f"{row.kind}\n{row.name.removeprefix(f'{row.kind}-')}" if row.kind else row.name

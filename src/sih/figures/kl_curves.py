@@ -54,18 +54,17 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)),
 
 
 def draw_predictors(data: PredictorCurves) -> Figure:
-    """Curves of the reference predictors."""
-    looks = {label: _PREDICTORS.get(label, (style.SKY, ":", 1.2)) for label in data.panels[0].kl}
-    return draw_panels(data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], looks)
+    """Draw the reference predictors."""
+    return draw_panels(data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], _PREDICTORS)
 
 
 def draw_constructions(data: ConstructionCurves) -> Figure:
-    """Curves of the circuits written by hand, beside BMA and ML."""
+    """Draw the circuits written by hand, beside BMA and ML."""
     return draw_panels(data.panels, [_title(panel) for panel in data.panels], _CONSTRUCTIONS)
 
 
 def draw_trained(data: TrainedCurves) -> Figure:
-    """Curves of trained models beside the circuits; a band over several seeds is their range."""
+    """Draw trained models beside the circuits. A band over several seeds is their range."""
     return draw_panels(
         data.panels,
         [_title(panel) for panel in data.panels],
@@ -82,7 +81,7 @@ def _title(panel: Panel) -> str:
 
 
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, Look]:
-    """A colour for each kind of model; solid with as many heads as are needed, dashed with one, or with others."""
+    """Give each kind of model a colour, solid with as many heads as are needed, dashed with one, or with others."""
     found = {label: (of, panel.lags) for panel in panels for label, of in panel.compared.items() if of.trained}
     looks: dict[str, Look] = {}
     for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
@@ -97,7 +96,7 @@ def _trained_looks(panels: Sequence[Panel]) -> dict[str, Look]:
 
 
 def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
-    """The lowest and the highest seed at every position, of the curves that have several."""
+    """Find the lowest and the highest seed at every position, of the curves that have several."""
     several = {label: of.models for label, of in panel.compared.items() if len(of.models) > 1}
     each = {label: [panel.seeds[name].by_position for name in names] for label, names in several.items()}
     return {label: ([*map(min, *values)], [*map(max, *values)]) for label, values in each.items()}
@@ -112,7 +111,7 @@ def draw_panels(
     log_positions: bool = False,
     note: str = "",
 ) -> Figure:
-    """Two panels a row, from the first position whose next token a lag has made, one legend in the order of `looks`.
+    """Draw two panels in a row, from the first position whose next token a lag has made, and one legend for all.
 
     Bands are one standard error either way, unless `bands` says otherwise; below `floor` nothing is shown.
     """
@@ -146,7 +145,7 @@ def draw_panels(
 def draw_curves(
     ax: Axes, max_lag: int, kl: Mapping[str, Curve], looks: Mapping[str, Look], bands: Mapping[str, Band]
 ) -> None:
-    """One panel's curves; a curve with a band in `bands` has that one instead of its standard error."""
+    """Draw one panel's curves. One with a band in `bands` has that instead of its standard error."""
     first = max_lag - 1
     for label, curve in kl.items():
         colour, dashes, width = looks.get(label, (style.SKY, ":", 1.2))

@@ -20,7 +20,7 @@ _MAPS: dict[str, tuple[Any, float, float]] = {
 
 
 def draw_errata(data: Errata) -> Figure:
-    """Two errata a row, each: printed, as it should read, how far each is from what was meant."""
+    """Draw two errata in a row, each as printed, as it should read, and how far either is from what was meant."""
     errata = sorted(data.errata, key=lambda erratum: erratum.number)
     rows = -(-len(errata) // 2)
     with style.paper_style():

@@ -14,7 +14,7 @@ Look = tuple[str, Any, float]
 
 
 def doubling_positions(ax: Axes, first: int, last: int) -> None:
-    """A logarithmic axis of positions with a tick where their number doubles, to show short sequences too."""
+    """Make the axis of positions logarithmic, with a tick where their number doubles, to show short sequences too."""
     ticks = [2**n for n in range(64) if first <= 2**n <= last + 1]
     ax.set_xscale("log", base=2)
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -22,7 +22,7 @@ def doubling_positions(ax: Axes, first: int, last: int) -> None:
 
 
 def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = "") -> None:
-    """One legend for all panels, each curve once; a note, of what is missing, stands above it."""
+    """Draw one legend for all panels, each curve once, and above it a note, of what is missing."""
     found: dict[Any, Any] = {}
     for ax in figure.axes:
         found.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
@@ -32,5 +32,5 @@ def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = 
 
 
 def not_shipped(names: Sequence[str]) -> str:
-    """A note of the models that a figure would show if they were there; empty if none is missing."""
+    """Write a note of the models that a figure would show if they were there, empty if none is missing."""
     return textwrap.fill(f"not shipped: {', '.join(names)}", 110, break_on_hyphens=False) if names else ""

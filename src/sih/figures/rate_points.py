@@ -1,4 +1,4 @@
-"""WrongLagRates of the wrong lag against transitions seen: points measured, lines predicted."""
+"""Rates of the wrong lag against transitions seen: points measured, lines predicted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _LABELS = {"ML": "ML", "estimator": r"estimator, $\sum \tilde p$", "single head"
 
 
 def draw_wrong_lag(data: WrongLagRates) -> Figure:
+    """Draw each rule's rate as points with error bars, and as predicted."""
     with style.paper_style():
         figure = Figure(figsize=(0.75 * style.PAGE, 3.0))
         ax = figure.subplots()

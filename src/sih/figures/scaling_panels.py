@@ -24,7 +24,7 @@ _HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, styl
 
 
 def draw_scaling(data: ScalingCurves) -> Figure:
-    """A row for depth, a row for heads: curves on the left, means on the right."""
+    """Draw a row for depth and a row for heads: curves on the left, means on the right."""
     floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
     with style.paper_style():
         figure = Figure(figsize=(style.PAGE, 4.8))
@@ -40,7 +40,7 @@ def draw_scaling(data: ScalingCurves) -> Figure:
 
 
 def _depth_looks(panel: Panel) -> dict[str, Look]:
-    """A colour for each depth, dashes for the models of one."""
+    """Give each depth a colour, and the models of one depth different dashes."""
     looks, depths = dict(_REFERENCES), [len(of.heads) for of in _models(panel).values()]
     for i, label in enumerate(_models(panel)):
         dashes = _DASHES[depths[:i].count(depths[i]) % len(_DASHES)]
@@ -49,7 +49,7 @@ def _depth_looks(panel: Panel) -> dict[str, Look]:
 
 
 def _head_looks(panel: Panel) -> dict[str, Look]:
-    """A colour for each number of second-layer heads."""
+    """Give each number of second-layer heads a colour."""
     return _REFERENCES | {label: (_HEADS[of.heads[1] % len(_HEADS)], "-", 1.2) for label, of in _models(panel).items()}
 
 
@@ -86,7 +86,7 @@ def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
 
 
 def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
-    """Points in the colours of the curves beside them, in the order of the number of heads."""
+    """Draw points in the colours of the curves beside them, in the order of the number of heads."""
     trained = sorted((of.heads[1], label) for label, of in _models(panel).items())
     written = sorted((of.heads[1], label) for label, of in panel.compared.items() if of.kind == CIRCUIT)
     bars: dict[str, Any] = {"lw": 0.8, "capsize": 1.5, "ms": 3.5}
@@ -107,7 +107,7 @@ def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
 
 
 def _plain(axis: Axis) -> None:
-    """Decimal numbers on a logarithmic axis of less than two decades."""
+    """Write decimal numbers on a logarithmic axis of less than two decades."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

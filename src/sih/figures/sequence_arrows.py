@@ -22,7 +22,7 @@ _TITLES = (
 
 
 def draw_teaser(data: Teaser) -> Figure:
-    """Sequences of every lag on top, one whose lag is asked for below them, and the attention on it at the bottom."""
+    """Draw sequences of every lag on top, one whose lag is asked for below, and the attention on it at the bottom."""
     lags = data.config.lags
     with style.paper_style():
         above, below = (0.42 + 0.09 * max(lags)) * (len(lags) + 1), 2.5
@@ -51,7 +51,7 @@ def _draw_sequence(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int) -> N
 
 
 def _draw_question(ax: Axes, data: Teaser) -> None:
-    """The sequence without its arrows, and the parents that the next token may have."""
+    """Draw the sequence without its arrows, and the parents that the next token may have."""
     shown = data.config.shown
     _draw_tokens(ax, data, data.tokens[:shown], None)
     ax.text(shown, 0, "?", ha="center", va="center", fontsize=10, fontweight="bold")

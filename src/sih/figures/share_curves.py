@@ -25,7 +25,7 @@ _LOOKS: dict[str, Look] = {
 
 
 def draw_agreement(data: Agreements) -> Figure:
-    """A panel for each lag set: the first model of each kind with as many heads as the circuit needs."""
+    """Draw a panel for each lag set: the first model of each kind with as many heads as the circuit needs."""
     panels: dict[tuple[int, ...], dict[str, Agreement]] = {}
     for name, entry in data.with_usual_heads().items():
         panels.setdefault(entry.lags, {}).setdefault(data.compared[name].kind, entry)

@@ -11,6 +11,7 @@ from sih.figures import style
 
 
 def draw_mechanism(data: Mechanism) -> Figure:
+    """Draw what was stored, the attention, and what it gathers."""
     size, heads = data.config.length, len(data.attention)
     with style.paper_style():
         figure = Figure(figsize=(style.PAGE, 0.27 * (size + heads) + 1.25))
@@ -73,7 +74,7 @@ def _cell(ax: Axes, x: int, y: int, value: float, colour: str, alpha: float, tex
 
 
 def _frame(ax: Axes, columns: int, rows: int) -> None:
-    """A grid of cells, the first row on top."""
+    """Rule a grid of cells, the first row on top."""
     ax.set_xlim(-0.5, columns - 0.5)
     ax.set_ylim(rows - 0.5, -0.5)
     ax.set_xticks([x - 0.5 for x in range(columns + 1)], minor=True)

@@ -46,13 +46,13 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Every figure is drawn and saved inside this."""
+    """Set the look within the block: every figure is drawn and saved inside it."""
     with rc_context(_RC):
         yield
 
 
 def save(figure: Figure, stem: str | Path) -> list[Path]:
-    """Write `stem`.pdf, .svg and .png; without dates inside, so that the same figure is the same bytes."""
+    """Write `stem`.pdf, .svg and .png, without dates inside, so that the same figure is the same bytes."""
     paths = [Path(f"{stem}.{ending}") for ending in FORMATS]  # a stem may have dots of its own, as standard-1.2.3
     with paper_style():
         figure.draw_without_rendering()  # find the layout once, not for every format

@@ -2,61 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from matplotlib.figure import Figure
 
 from sih.figures import style
 from sih.runs.run import Run
 
 
-@dataclass(frozen=True)
-class Curves:
-    """What the figure shows: loss and mean KL against steps, and the last KL along the sequence."""
-
-    name: str
-    max_lag: int
-    loss_steps: list[int]
-    loss: list[float]
-    kl_steps: list[int]
-    kl: list[float]
-    ml: float
-    bma: float
-    along: dict[str, list[float]]
-
-
-def compute(run: Run) -> Curves:
-    """Read from the run's metrics; nothing is trained or evaluated."""
+def draw_training(run: Run) -> Figure:
+    """Draw loss and mean KL against steps, and the last KL by position, from the run's metrics."""
     losses, found = [line for line in run.metrics if "loss" in line], run.evaluations
-    first, last = found[0], found[-1]
-    return Curves(
-        run.name,
-        run.task.max_lag,
-        [line["step"] for line in losses],
-        [line["loss"] for line in losses],
-        [line["step"] for line in found],
-        [line["kl"] for line in found],
-        first["ml"],
-        first["bma"],
-        {"trained": last["kl_along"], "ML": first["ml_along"], "BMA": first["bma_along"]},
-    )
-
-
-def draw(curves: Curves) -> Figure:
+    first, last, max_lag = found[0], found[-1], run.task.max_lag
     with style.paper_style():
         figure = Figure(figsize=(style.PAGE, 2.2))
-        loss, kl, along = figure.subplots(1, 3)
-        loss.plot(curves.loss_steps, curves.loss, color=style.BLUE)
+        loss, kl, by_position = figure.subplots(1, 3)
+        loss.plot([line["step"] for line in losses], [line["loss"] for line in losses], color=style.BLUE)
         loss.set(xlabel="step", ylabel="cross-entropy (nats)", title="Training loss")
-        kl.plot(curves.kl_steps, curves.kl, color=style.BLUE, label="trained")
-        kl.axhline(curves.ml, color=style.RED, linestyle=(0, (1, 1)), label="ML")
-        kl.axhline(curves.bma, color=style.BLACK, linewidth=0.8, label="BMA")
+        kl.plot([line["step"] for line in found], [line["kl"] for line in found], color=style.BLUE, label="trained")
+        kl.axhline(first["ml"], color=style.RED, linestyle=(0, (1, 1)), label="ML")
+        kl.axhline(first["bma"], color=style.BLACK, linewidth=0.8, label="BMA")
         kl.set(xlabel="step", ylabel="mean KL (nats)", yscale="log", title="KL past the first max_lag")
         kl.legend()
-        looks = {"trained": (style.BLUE, "-"), "ML": (style.RED, (0, (1, 1))), "BMA": (style.BLACK, "-")}
-        for name, values in curves.along.items():
-            positions = range(curves.max_lag, len(values))
-            colour, line = looks[name]
-            along.plot(positions, [max(v, 1e-6) for v in values[curves.max_lag :]], color=colour, linestyle=line)
-        along.set(xlabel="position", ylabel="KL (nats)", yscale="log", title="KL along the sequence, last")
+        looks = {"kl": (last, style.BLUE, "-"), "ml": (first, style.RED, (0, (1, 1))), "bma": (first, style.BLACK, "-")}
+        for name, (line, colour, dashes) in looks.items():
+            values = [max(value, 1e-6) for value in line[f"{name}_along"][max_lag:]]
+            by_position.plot(range(max_lag, max_lag + len(values)), values, color=colour, linestyle=dashes)
+        by_position.set(xlabel="position", ylabel="KL (nats)", yscale="log", title="KL along the sequence, last")
     return figure
