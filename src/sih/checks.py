@@ -65,6 +65,22 @@ def dtype_name(dtype: torch.dtype) -> str:
     raise FieldError("dtype", f"dtype must be torch.float32 or torch.float64; got {dtype}")
 
 
+def is_concrete(tensor: Tensor) -> bool:
+    """Tell whether the tensor's values can be read now.
+
+    They cannot while torch compiles, within its transforms (`torch.func`, `vmap`, forward derivatives), and
+    where a tensor has a shape but no values.
+    """
+    return not (
+        tensor.is_meta
+        or type(tensor) not in (Tensor, torch.nn.Parameter)
+        or torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or torch.autograd.forward_ad._current_level >= 0
+    )
+
+
 def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
     """Raise a FieldError unless the tokens are what a model of these sizes takes."""
     if tokens.ndim != 2 or tokens.dtype != torch.int64 or not 1 <= tokens.shape[1] <= length:
@@ -73,7 +89,7 @@ def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
             f"tokens must be int64 of shape (batch, time) with time 1 to {length}; "
             f"got {tokens.dtype} of shape {tuple(tokens.shape)}",
         )
-    if tokens.numel() == 0:
+    if tokens.numel() == 0 or not is_concrete(tokens):
         return
     low, high = (int(bound) for bound in torch.aminmax(tokens))
     if low < 0 or high >= num_states:

@@ -15,7 +15,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import DTYPES, READOUTS, check_choice, check_heads, check_sizes, check_temperature, check_tokens
+from sih.checks import (
+    DTYPES,
+    READOUTS,
+    FieldError,
+    check_choice,
+    check_heads,
+    check_sizes,
+    check_temperature,
+    check_tokens,
+    is_concrete,
+)
 from sih.models.sites import UNOBSERVED, PassRecorder, Replacement, Site, Trace
 
 
@@ -102,9 +112,16 @@ class Model(nn.Module, ABC):
         path = self._check(tokens, path)
         return self.equations(tokens, UNOBSERVED) if path == self.paths[-1] else self.fast(tokens, path)
 
-    def predict(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
+    def usual_path(self) -> str:
+        """Choose the path of a call that names none, the fastest on this machine.
+
+        What torch compiles, traces or transforms (`torch.func`, `vmap`) goes by the equations all the same.
+        """
+        return self.paths[0]
+
+    def predict(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Float[Tensor, "batch time state"]:
         """Predict the distribution of the next token at every position."""
-        return self.law(self(tokens))
+        return self.law(self(tokens, path=path))
 
     def law(self, output: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
         """Turn outputs into distributions of the next token."""
@@ -134,7 +151,11 @@ class Model(nn.Module, ABC):
         return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())
 
     def _check(self, tokens: Tensor, path: str | None) -> str:
-        path = path or self.paths[0]
-        check_choice("path", path, self.paths)
         check_tokens(tokens, self.config.num_states, self.config.length)
+        equations = self.paths[-1]
+        if path is None:
+            return self.usual_path() if is_concrete(tokens) else equations
+        check_choice("path", path, self.paths)
+        if path != equations and not is_concrete(tokens):
+            raise FieldError("path", f"only the path {equations!r} can be traced or transformed; got {path!r}")
         return path

@@ -18,9 +18,10 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
+from sih.checks import is_concrete
 from sih.models.base import Model
+from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
 
 ROWS = 32
@@ -39,14 +40,16 @@ def next_token_loss(
     """
     if tokens.ndim != 2 or tokens.shape[1] < 2 or tokens.shape[0] < 1:
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
-    path = path or model.paths[0]
+    if not is_concrete(tokens):
+        return _summed(model, tokens, path) / _terms(tokens)
+    path = path or model.usual_path()
     if not torch.is_grad_enabled():
         return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
     loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())  # type: ignore[no-untyped-call]
     return loss
 
 
-def _summed(model: Model, tokens: Tensor, path: str) -> Tensor:
+def _summed(model: Model, tokens: Tensor, path: str | None) -> Tensor:
     output = model(tokens, path=path)[:, :-1].flatten(0, 1)
     target = tokens[:, 1:].flatten()
     if model.config.readout == "probability":
@@ -78,13 +81,19 @@ class _NextTokenLoss(torch.autograd.Function):
             for total, grad in zip(totals, grads, strict=True):
                 total += grad
         rest = iter(totals)
-        ctx.terms = _terms(tokens)
+        ctx.model, ctx.tokens, ctx.terms = model, tokens, _terms(tokens)
         ctx.grads = [next(rest) if parameter.requires_grad else None for parameter in parameters]
         mean: Tensor = loss / ctx.terms
         return mean
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            model, tokens = ctx.model, ctx.tokens
+
+            def mean(*_: Tensor) -> Tensor:
+                return _summed(model, tokens, model.paths[-1]) / _terms(tokens)
+
+            return None, None, None, None, *gradients_again(mean, tuple(model.parameters()), (above,))
         scale = above / ctx.terms
         return None, None, None, None, *(None if grad is None else grad * scale for grad in ctx.grads)

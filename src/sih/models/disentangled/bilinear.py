@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from sih.models.disentangled.triangle import CoordinateOrder
 from sih.models.kernels.causal import later_keys
+from sih.models.kernels.second_order import gradients_again
 
 
 def attend(
@@ -40,33 +40,40 @@ def reordered(
     return result
 
 
+def _attention(order: CoordinateOrder, W: Tensor, *h: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Compute each block's queries and attention."""
+    held = order.widths[-1]
+    queries, attention = [], []
+    for rows, (start, end), width in zip(h, order.row_blocks, order.widths, strict=True):
+        query = (rows.flatten(0, 1) @ W[:width, :width]).view_as(rows)
+        query += W[held + start : held + end, :width]
+        scores = (rows.flatten(0, 1) @ W[:width, held : held + end]).view(*rows.shape[:2], end)
+        scores += W[held + start : held + end, held : held + end] + later_keys(start, end, W)
+        for keys, (first, last), shared in zip(h, order.row_blocks, order.widths, strict=False):
+            if last > end:
+                break
+            scores[:, :, first:last] += torch.bmm(query[:, :, :shared], keys.mT)
+        queries.append(query)
+        attention.append(torch.softmax(scores, dim=-1))
+    return queries, attention
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, order: CoordinateOrder, W: Tensor, *h: Tensor) -> tuple[Tensor, ...]:
-        held = order.widths[-1]
-        queries, attention = [], []
-        for rows, (start, end), width in zip(h, order.row_blocks, order.widths, strict=True):
-            query = (rows.flatten(0, 1) @ W[:width, :width]).view_as(rows)
-            query += W[held + start : held + end, :width]
-            scores = (rows.flatten(0, 1) @ W[:width, held : held + end]).view(*rows.shape[:2], end)
-            scores += W[held + start : held + end, held : held + end] + later_keys(start, end, W)
-            for keys, (first, last), shared in zip(h, order.row_blocks, order.widths, strict=False):
-                if last > end:
-                    break
-                scores[:, :, first:last] += torch.bmm(query[:, :, :shared], keys.mT)
-            queries.append(query)
-            attention.append(torch.softmax(scores, dim=-1))
+        queries, attention = _attention(order, W, *h)
         ctx.save_for_backward(W, *h, *queries, *attention)
         ctx.order = order
         return tuple(attention)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *above: Tensor) -> tuple[Tensor | None, ...]:
         order = ctx.order
         count, held = len(order.row_blocks), order.widths[-1]
         W, *saved = ctx.saved_tensors
         h, queries, attention = saved[:count], saved[count : 2 * count], saved[2 * count :]
+        if torch.is_grad_enabled():
+            return None, *gradients_again(lambda *inputs: tuple(_attention(order, *inputs)[1]), (W, *h), above)
         grad_W, grad_h = torch.zeros_like(W), [torch.zeros_like(rows) for rows in h]
         for block, ((start, end), width) in enumerate(zip(order.row_blocks, order.widths, strict=True)):
             p = attention[block]
@@ -97,7 +104,6 @@ class _Reordered(torch.autograd.Function):
         return weights[:, rows[:, None], columns]
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, columns = ctx.saved_tensors
         result = grad.new_zeros(ctx.shape)

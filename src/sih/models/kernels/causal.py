@@ -1,22 +1,25 @@
-"""Computes causal attention summed over heads, and its gradient.
+"""Causal attention summed over heads, with its gradient written out.
 
-In float32 on a CPU it is attention.c, if it can be compiled (`sih.models.kernels.compiled`). Otherwise it is made of
-torch's operations. Rows are taken in blocks: a block sees only the keys up to its end, so that most of what the mask
-would remove is never computed. Everything is a batched product of views: no head is copied out of the packed queries,
-keys, values.
+`compiled` is attention.c (`sih.models.kernels.compiled`), for float32 on a CPU. Otherwise attention is made of torch's
+operations. Rows are taken in blocks: a block sees only the keys up to its end, so that most of what the mask would
+remove is never computed. Everything is a batched product of views: no head is copied out of the packed queries, keys,
+values.
+
+A gradient that is to be differentiated again (`create_graph=True`) is torch's own, of the same operations.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from sih.models.kernels import compiled
+from sih.models.kernels import compiled as library
+from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
 
 BLOCK_ROWS = 64
@@ -24,13 +27,17 @@ BLOCK_ROWS = 64
 
 
 def causal_attention(
-    qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int | None = None
+    qkv: Float[Tensor, "batch time columns"],
+    heads: int,
+    qk_dim: int,
+    *,
+    compiled: bool = False,
+    blocks: int | None = None,
 ) -> Float[Tensor, "batch time values"]:
-    r"""Compute $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$, `qkv` being [q_1 .. q_H, k_1 .., v_1 ..]."""
-    if blocks is None and compiled.wanted(qkv):
-        output: Tensor = _Compiled.apply(qkv, heads, qk_dim)  # type: ignore[no-untyped-call]
-    else:
-        output = _CausalAttention.apply(qkv, heads, qk_dim, blocks or -(-qkv.shape[1] // BLOCK_ROWS))  # type: ignore[no-untyped-call]
+    r"""Compute $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$ of `qkv` = [q_1 .. | k_1 .. | v_1 .. v_H]."""
+    blocks = blocks or -(-qkv.shape[1] // BLOCK_ROWS)
+    function = _Compiled if compiled else _CausalAttention
+    output: Tensor = function.apply(qkv, heads, qk_dim, blocks)  # type: ignore[no-untyped-call]
     return output
 
 
@@ -56,38 +63,47 @@ def later_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
     return torch.full((end - start, end), -math.inf, dtype=like.dtype, device=like.device).triu(start + 1)
 
 
+def _attend(
+    qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int
+) -> tuple[Float[Tensor, "batch time values"], list[Tensor]]:
+    """Compute the output with torch's operations, and the attention by block of rows and head."""
+    q, k, v = _parts(qkv, heads, qk_dim)
+    outputs, attention = [], []
+    for start, end in row_blocks(qkv.shape[1], blocks):
+        mask = later_keys(start, end, qkv)
+        total = qkv.new_zeros(0)
+        for h in range(heads):
+            p = torch.softmax(torch.baddbmm(mask, q[h][:, start:end], k[h][:, :end].mT), dim=-1)
+            attention.append(p)
+            total = torch.bmm(p, v[h][:, :end]) if h == 0 else torch.baddbmm(total, p, v[h][:, :end])
+        outputs.append(total)
+    return torch.cat(outputs, dim=1), attention
+
+
+def _parts(qkv: Tensor, heads: int, qk_dim: int) -> tuple[tuple[Tensor, ...], ...]:
+    """Give the queries, keys and values of each head as views."""
+    values = qkv.shape[-1] // heads - 2 * qk_dim
+    parts = torch.split(qkv, [qk_dim] * (2 * heads) + [values] * heads, dim=-1)
+    return parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
+
+
 class _CausalAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
-        values = qkv.shape[-1] // heads - 2 * qk_dim
-        sizes = [qk_dim] * (2 * heads) + [values] * heads
-        parts = torch.split(qkv, sizes, dim=-1)
-        q, k, v = parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
-        output = qkv.new_empty(*qkv.shape[:2], values)
-        attention = []
-        for start, end in row_blocks(qkv.shape[1], blocks):
-            mask = later_keys(start, end, qkv)
-            total = qkv.new_empty(0)
-            for h in range(heads):
-                scores = torch.baddbmm(mask, q[h][:, start:end], k[h][:, :end].mT)
-                p = torch.softmax(scores, dim=-1)
-                attention.append(p)
-                total = torch.bmm(p, v[h][:, :end]) if h == 0 else total.baddbmm_(p, v[h][:, :end])
-            output[:, start:end] = total
+        output, attention = _attend(qkv, heads, qk_dim, blocks)
         ctx.save_for_backward(qkv, *attention)
-        ctx.heads, ctx.sizes, ctx.blocks = heads, sizes, blocks
+        ctx.sizes = heads, qk_dim, blocks
         return output
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         qkv, *attention = ctx.saved_tensors
-        heads = ctx.heads
-        parts, grad_qkv = torch.split(qkv, ctx.sizes, dim=-1), torch.empty_like(qkv)
-        q, k, v = parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
-        grads = torch.split(grad_qkv, ctx.sizes, dim=-1)
-        grad_q, grad_k, grad_v = grads[:heads], grads[heads : 2 * heads], grads[2 * heads :]
-        rows = row_blocks(qkv.shape[1], ctx.blocks)
+        heads, qk_dim, blocks = ctx.sizes
+        if torch.is_grad_enabled():
+            return *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (grad,)), None, None, None
+        grad_qkv = torch.empty_like(qkv)
+        (q, k, v), (grad_q, grad_k, grad_v) = _parts(qkv, heads, qk_dim), _parts(grad_qkv, heads, qk_dim)
+        rows = row_blocks(qkv.shape[1], blocks)
         for n in reversed(range(len(rows))):  # the last block sees all keys: it writes, the others add
             start, end = rows[n]
             above = grad[:, start:end]
@@ -107,21 +123,28 @@ class _CausalAttention(torch.autograd.Function):
 
 
 class _Compiled(torch.autograd.Function):
-    """Runs attention.c on shares of the batch, one for each thread that torch may use."""
+    """Runs attention.c on shares of the batch, as many as torch may use threads."""
 
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int) -> Tensor:
-        shares = qkv.contiguous().tensor_split(max(1, min(torch.get_num_threads(), qkv.shape[0])))
-        found = list(side_by_side(lambda share: compiled.forward(share, heads, qk_dim), shares, len(shares)))
-        ctx.save_for_backward(*shares, *(attention for _, attention in found))
-        ctx.qk_dim = qk_dim
-        return torch.cat([output for output, _ in found]) if len(found) > 1 else found[0][0]
+    def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
+        ctx.save_for_backward(qkv)
+        ctx.sizes = heads, qk_dim, blocks
+        return _shared(lambda share: library.forward(share, heads, qk_dim), qkv.contiguous())
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
-        half = len(ctx.saved_tensors) // 2
-        shares, attention = ctx.saved_tensors[:half], ctx.saved_tensors[half:]
-        parts = list(zip(shares, attention, above.tensor_split(half), strict=True))
-        grads = list(side_by_side(lambda part: compiled.backward(*part, ctx.qk_dim), parts, half))
-        return torch.cat(grads) if half > 1 else grads[0], None, None
+        (qkv,) = ctx.saved_tensors
+        heads, qk_dim, _ = ctx.sizes
+        if torch.is_grad_enabled():
+            return *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (above,)), None, None, None
+        both = qkv.contiguous(), above.contiguous()
+        return _shared(lambda x, g: library.backward(x, g, heads, qk_dim), *both), None, None, None
+
+
+def _shared(work: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
+    """Do the work on shares of the batch, side by side."""
+    threads = max(1, min(torch.get_num_threads(), len(arrays[0])))
+    if threads == 1:
+        return work(*arrays)
+    shares = list(zip(*(array.tensor_split(threads) for array in arrays), strict=True))
+    return torch.cat(list(side_by_side(lambda share: work(*share), shares, threads)))

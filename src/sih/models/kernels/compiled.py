@@ -1,4 +1,4 @@
-"""Compiles attention.c by whatever C compiler the machine has, the first time it is wanted.
+"""attention.c, compiled by whatever C compiler the machine has, the first time it is wanted.
 
 The library is kept in the user's cache folder under a name made of source, flags, compiler and processor, so that a
 changed source or another machine gets its own. Without a compiler, or with SIH_COMPILED=0, there is none: attention is
@@ -11,10 +11,10 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -24,33 +24,27 @@ from jaxtyping import Float
 from torch import Tensor
 
 SOURCE = Path(__file__).with_name("attention.c")
-FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC")
-LANES = 16
-"""As in attention.c: rows of attention are padded to a multiple of it."""
+FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC")
+"""What the compiler is told, followed by the CFLAGS of the environment."""
 
 
-def forward(qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int) -> tuple[Tensor, Tensor]:
-    """Compute the heads' summed output, and the attention, defined up to each row's tile of keys, for `backward`."""
+def forward(qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int) -> Float[Tensor, "batch time values"]:
+    """Compute the heads' summed output."""
     batch, time, columns = qkv.shape
     values = columns // heads - 2 * qk_dim
     output = qkv.new_empty(batch, time, values)
-    attention = qkv.new_empty(batch, heads, time, -(-time // LANES) * LANES)
-    _call("attention_forward", (qkv, output, attention), (batch, time, heads, qk_dim, values))
-    return output, attention
+    _call("attention_forward", (qkv, output), (batch, time, heads, qk_dim, values))
+    return output
 
 
-def backward(qkv: Tensor, attention: Tensor, above: Tensor, qk_dim: int) -> Tensor:
-    """Compute the gradient by `qkv`."""
-    batch, heads, time, _ = attention.shape
+def backward(
+    qkv: Float[Tensor, "batch time columns"], above: Float[Tensor, "batch time values"], heads: int, qk_dim: int
+) -> Float[Tensor, "batch time columns"]:
+    """Compute the gradient by `qkv`, given the one by the output."""
     grad = torch.empty_like(qkv)
-    sizes = (batch, time, heads, qk_dim, above.shape[-1])
-    _call("attention_backward", (qkv, attention, above.contiguous(), grad), sizes)
+    sizes = (*qkv.shape[:2], heads, qk_dim, above.shape[-1])
+    _call("attention_backward", (qkv, above.contiguous(), grad), sizes)
     return grad
-
-
-def wanted(qkv: Tensor) -> bool:
-    """Say whether attention goes through the compiled library: float32 on a CPU, and there is one."""
-    return qkv.dtype == torch.float32 and qkv.device.type == "cpu" and library() is not None
 
 
 def _call(name: str, arrays: tuple[Tensor, ...], sizes: tuple[int, ...]) -> None:
@@ -63,33 +57,47 @@ def _call(name: str, arrays: tuple[Tensor, ...], sizes: tuple[int, ...]) -> None
         raise MemoryError(f"no memory for {name} of sizes {sizes}")
 
 
-@lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """Load the compiled source, or give None, with one line of warning unless that was asked for."""
+    """Give the compiled source, or None where there is none (`missing` says why)."""
+    return _loaded()[0]
+
+
+def missing() -> str:
+    """Say why there is no compiled source, in one line, or nothing if there is one."""
+    return _loaded()[1]
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> tuple[ctypes.CDLL | None, str]:
     if os.environ.get("SIH_COMPILED", "1") == "0":
-        return None
+        return None, "SIH_COMPILED is 0"
     try:
-        return ctypes.CDLL(str(_built()))
+        return ctypes.CDLL(str(_built())), ""
     except (OSError, subprocess.SubprocessError) as error:
-        words = str(error).split()
-        why = " ".join(words[:30])
-        warnings.warn(f"attention runs without its compiled kernel, at about half the speed: {why}", stacklevel=2)
-        return None
+        return None, " ".join(str(error).split()[:30])
+
+
+def built_name() -> str:
+    """Name the library after all it is made of: source, flags, compiler and processor."""
+    version = subprocess.run([_compiler(), "--version"], capture_output=True, check=True, timeout=60).stdout
+    content = b"\0".join([SOURCE.read_bytes(), " ".join(_flags()).encode(), version, processor().encode()])
+    return f"attention-{hashlib.sha256(content).hexdigest()[:16]}.so"
+
+
+def _flags() -> list[str]:
+    return [*FLAGS, *shlex.split(os.environ.get("CFLAGS", ""))]
 
 
 def _built() -> Path:
-    compiler = _compiler()
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=True, timeout=60).stdout
-    content = b"\0".join([SOURCE.read_bytes(), " ".join(FLAGS).encode(), version, _processor().encode()])
-    name = f"attention-{hashlib.sha256(content).hexdigest()[:16]}.so"
-    kept = _cache() / name
+    compiler, name = _compiler(), built_name()
+    kept = cache_folder() / name
     if kept.exists():
         return kept
     folder = kept.parent if _writable(kept.parent) else Path(tempfile.mkdtemp(prefix="sih-"))
     descriptor, part = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".part")
     os.close(descriptor)
     try:
-        built = subprocess.run([compiler, *FLAGS, "-o", part, str(SOURCE)], capture_output=True, timeout=120)
+        built = subprocess.run([compiler, *_flags(), "-o", part, str(SOURCE)], capture_output=True, timeout=120)
         if built.returncode:
             raise OSError(f"{compiler} could not build it: {built.stderr.decode(errors='replace')}")
         os.replace(part, folder / name)  # whole or not at all: several processes may build at once
@@ -106,17 +114,18 @@ def _compiler() -> str:
     return found
 
 
-def _processor() -> str:
+def processor() -> str:
     """Describe what -march=native depends on."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    described = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
-    return " ".join([platform.machine(), platform.processor(), *described])
+    told = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
+    return " ".join([platform.machine(), platform.processor(), *told])
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Give the folder where what is measured or compiled for this machine is kept."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "sih"
 

@@ -28,6 +28,7 @@ def forward(
     W_O: Float[Tensor, "state dim"],
     temperature: float,
     activation: str,
+    compiled: bool,
 ) -> Float[Tensor, "batch time state"]:
     token = torch.eye(E.shape[0], dtype=E.dtype, device=tokens.device)[tokens]
     F = F[: tokens.shape[1]]
@@ -39,7 +40,7 @@ def forward(
         W = _side_by_side(layer.Q / temperature, layer.K, V)
         # A product with the one-hot tokens is a look-up whose gradient is a product as well, not a scatter.
         qkv = token @ (E @ W) + F @ W if number == 1 else h @ W
-        output = causal_attention(qkv, heads, qk_dim)
+        output = causal_attention(qkv, heads, qk_dim, compiled=compiled)
         if last:
             return h @ W_O.T + output
         h = h + output

@@ -19,9 +19,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import check_choice, check_heads, check_sizes, dtype_name
+from sih.checks import FieldError, check_choice, check_heads, check_sizes, dtype_name
 from sih.models.base import Model, ModelConfig, ModelShape
+from sih.models.kernels import compiled
 from sih.models.kernels.causal import mask_later
+from sih.models.kernels.choice import fastest
 from sih.models.sites import Site, Trace
 from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer
@@ -77,12 +79,13 @@ class Transformer(Model):
     from `rng` (a generator seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything,
     with d for the embeddings; `"zeros"` is for weights to come.
 
-    `path="plain"` is the equations as they stand; `"fused"` the same numbers with less work.
+    `path="plain"` is the equations as they stand, `"fused"` the same numbers with less work, and `"compiled"` that with
+    attention in C, for float32 on a CPU with a C compiler.
     """
 
     Config = TransformerConfig
     Shape = TransformerShape
-    paths = ("fused", "plain")
+    paths = ("compiled", "fused", "plain")
     config: TransformerConfig
 
     def __init__(
@@ -155,8 +158,19 @@ class Transformer(Model):
         return site("output", h @ self.readout.T)
 
     def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+        in_c = path == "compiled"
+        if in_c and not self._can_compile():
+            why = compiled.missing() or f"these weights are {self.readout.dtype} on {self.readout.device.type}"
+            raise FieldError("path", f"path 'compiled' is for float32 on a CPU with a C compiler: {why}; use 'fused'")
         layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
-        return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation)
+        return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation, in_c)
+
+    def usual_path(self) -> str:
+        return "compiled" if self._can_compile() and fastest().compiled else "fused"
+
+    def _can_compile(self) -> bool:
+        weights = self.readout
+        return weights.dtype == torch.float32 and weights.device.type == "cpu" and compiled.library() is not None
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
         written = (name for name in trace.names if name.endswith(("/output", "/mlp")))

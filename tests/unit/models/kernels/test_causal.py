@@ -31,10 +31,10 @@ def by_definition(qkv: Tensor, heads: int, qk_dim: int) -> Tensor:
 
 
 def with_gradient(
-    qkv: Tensor, heads: int, qk_dim: int, above: Tensor, blocks: int | None = None
+    qkv: Tensor, heads: int, qk_dim: int, above: Tensor, *, compiled: bool = False, blocks: int | None = None
 ) -> tuple[Tensor, Tensor]:
     leaf = qkv.clone().requires_grad_()
-    output = causal_attention(leaf, heads, qk_dim, blocks)
+    output = causal_attention(leaf, heads, qk_dim, compiled=compiled, blocks=blocks)
     (grad,) = torch.autograd.grad(output, leaf, above)
     return output.detach(), grad
 
@@ -55,7 +55,7 @@ def test_torch_operations_are_the_definition(case: tuple[Tensor, int, int, Tenso
     leaf = qkv.clone().requires_grad_()
     expected = by_definition(leaf, heads, qk_dim)
     (expected_grad,) = torch.autograd.grad(expected, leaf, above)
-    output, grad = with_gradient(qkv, heads, qk_dim, above, blocks)
+    output, grad = with_gradient(qkv, heads, qk_dim, above, blocks=blocks)
     torch.testing.assert_close(output, expected.detach(), rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(grad, expected_grad, rtol=1e-10, atol=1e-10)
 
@@ -66,7 +66,7 @@ def test_compiled_is_the_same(case: tuple[Tensor, int, int, Tensor]) -> None:
     qkv, heads, qk_dim, above = case
     qkv, above = qkv.float(), above.float()  # the same numbers in both
     output, grad = with_gradient(qkv.double(), heads, qk_dim, above.double())
-    quick, quick_grad = with_gradient(qkv, heads, qk_dim, above)
+    quick, quick_grad = with_gradient(qkv, heads, qk_dim, above, compiled=True)
     assert quick.dtype == torch.float32
     for found, expected in ((quick, output), (quick_grad, grad)):
         # scores are sums of up to 40 products: their rounding grows with them, and the softmax with their error
@@ -82,7 +82,7 @@ def test_compiled_at_the_papers_sizes(time: int, heads: int, qk_dim: int, values
     qkv[..., : heads * qk_dim] /= qk_dim**0.5
     above = torch.randn(2, time, values, generator=rng)
     output, grad = with_gradient(qkv.double(), heads, qk_dim, above.double())
-    quick, quick_grad = with_gradient(qkv, heads, qk_dim, above)
+    quick, quick_grad = with_gradient(qkv, heads, qk_dim, above, compiled=True)
     torch.testing.assert_close(quick.double(), output, rtol=1e-5, atol=2e-6)
     torch.testing.assert_close(quick_grad.double(), grad, rtol=1e-5, atol=2e-5)
 
@@ -92,7 +92,7 @@ def test_compiled_at_the_papers_sizes(time: int, heads: int, qk_dim: int, values
 def test_scores_of_any_size(size: float) -> None:
     """A row that is all but certain, and one whose scores overflow nothing but an exponential without its maximum."""
     qkv = torch.tensor([[[1.0, 1.0, 3.0], [1.0, -size, 5.0], [1.0, -size / 2, 7.0]]])  # q, k, v of one dimension
-    output, grad = with_gradient(qkv, 1, 1, torch.ones(1, 3, 1))
+    output, grad = with_gradient(qkv, 1, 1, torch.ones(1, 3, 1), compiled=True)
     torch.testing.assert_close(output.flatten(), torch.tensor([3.0, 3.0, 3.0]))
     assert torch.isfinite(grad).all()
 
@@ -101,7 +101,7 @@ def test_scores_of_any_size(size: float) -> None:
 def test_nan_is_kept() -> None:
     qkv = torch.randn(1, 40, 3, generator=torch.Generator().manual_seed(0))
     qkv[0, 20, 1] = torch.nan
-    output = causal_attention(qkv, 1, 1)
+    output = causal_attention(qkv, 1, 1, compiled=True)
     assert torch.isfinite(output[0, :20]).all()
     assert torch.isnan(output[0, 20:]).all()
 
@@ -110,11 +110,11 @@ def test_nan_is_kept() -> None:
 def test_threads_change_nothing() -> None:
     rng = torch.Generator().manual_seed(0)
     qkv, above = torch.randn(5, 33, 2 * (2 * 8 + 6), generator=rng), torch.randn(5, 33, 6, generator=rng)
-    alone = with_gradient(qkv, 2, 8, above)
+    alone = with_gradient(qkv, 2, 8, above, compiled=True)
     allowed = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        together = with_gradient(qkv, 2, 8, above)
+        together = with_gradient(qkv, 2, 8, above, compiled=True)
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(allowed)

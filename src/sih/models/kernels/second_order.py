@@ -1,0 +1,25 @@
+"""Gradients that can be differentiated again, for functions whose own gradient is written out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+
+def gradients_again(
+    plain: Callable[..., Tensor | tuple[Tensor, ...]], inputs: Sequence[Tensor], above: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    r"""Compute $(\partial f / \partial x)^\top g$ for each input x of f = `plain`, as a function of x and g = `above`.
+
+    A hand-written backward pass works on numbers, of which a second derivative would be silently wrong. Where one may
+    be asked for (`torch.is_grad_enabled()` within it, that is `create_graph=True`), it goes through here: f is run
+    again with torch's own operations, and torch differentiates them. None stands for an input that needs no gradient.
+    """
+    wanted = [x for x in inputs if x.requires_grad]
+    with torch.enable_grad():
+        outputs = plain(*inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        found = iter(torch.autograd.grad(outputs, wanted, above, create_graph=True, materialize_grads=True))
+    return tuple(next(found) if x.requires_grad else None for x in inputs)
