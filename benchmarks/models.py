@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +20,7 @@ import sih
 from benchmarks.timing import machine, medians
 from sih.models.base import Model
 from sih.models.kernels import compiled
+from sih.models.loss import ROWS
 
 WHOLE = 10**9
 """As many sequences at a time as there are: the loss in one piece."""
@@ -45,26 +45,15 @@ def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], obje
     return step
 
 
-def fast_step(model: Model, tokens: Tensor, rows: int | None = None) -> Callable[[], object]:
+def fast_step(model: Model, tokens: Tensor, path: str | None = None, rows: int = ROWS) -> Callable[[], object]:
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> None:
         optimiser.zero_grad()
-        loss = sih.next_token_loss(model, tokens) if rows is None else sih.next_token_loss(model, tokens, rows=rows)
-        loss.backward()
+        sih.next_token_loss(model, tokens, path, rows).backward()
         optimiser.step()
 
     return step
-
-
-def without_compiler(step: Callable[[], object]) -> Callable[[], object]:
-    """The step as it is on a machine that has none."""
-
-    def fallen_back() -> None:
-        with mock.patch.object(compiled, "wanted", return_value=False):
-            step()
-
-    return fallen_back
 
 
 def standard_operations(heads: Sequence[int], batch: int, time: int = 128, dim: int = 64, qk_dim: int = 32) -> int:
@@ -103,9 +92,10 @@ def standard(rounds: int = 7) -> None:
         model = sih.Transformer(5, 128, dim=64, qk_dim=32, heads=heads)
         calls = {
             "plain": plain_step(model, tokens, "plain"),
-            "fused, loss in one piece": fast_step(model, tokens, WHOLE),
-            "fused, nothing compiled": without_compiler(fast_step(model, tokens)),
-            "fused": fast_step(model, tokens),
+            "default, in one piece": fast_step(model, tokens, rows=WHOLE),
+            "fused": fast_step(model, tokens, "fused"),
+            **({} if compiled.library() is None else {"compiled": fast_step(model, tokens, "compiled")}),
+            "default": fast_step(model, tokens),
         }
         report(f"standard {list(heads)}, batch 256", calls, standard_operations(heads, 256), rounds)
 
@@ -116,7 +106,7 @@ def disentangled(rounds: int = 3) -> None:
         model = sih.DisentangledTransformer(5, 128, heads)
         calls = {
             "dense": plain_step(model, tokens, "dense"),
-            "structured, in one piece": fast_step(model, tokens, WHOLE),
+            "structured, in one piece": fast_step(model, tokens, rows=WHOLE),
             "structured": fast_step(model, tokens),
         }
         report(f"disentangled {list(heads)}, batch 64", calls, disentangled_operations(heads, 64), rounds)
@@ -139,7 +129,7 @@ def memory_of(kind: str, heads: Sequence[int]) -> int:
     if kind == "dense":
         step = plain_step(model, tokens, "dense")
     else:
-        step = fast_step(model, tokens, WHOLE if "one piece" in kind else None)
+        step = fast_step(model, tokens, rows=WHOLE if "one piece" in kind else ROWS)
     before = peak()
     step()
     step()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import torch
+
 from sih.cli.runs_command import table_of, wide_console
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.kernels.choice import fastest
 from sih.runs.run_store import RunStore
 
 
-def models(plain: bool = False, seed: int = 0) -> None:
+def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
     """List the trained models that come with the package, with their quality beside the reference predictors'.
 
     Example: sih models --plain
@@ -15,13 +19,29 @@ def models(plain: bool = False, seed: int = 0) -> None:
 
     Args:
         plain: only the names, one on each line.
+        machine: how models compute on this machine, instead: the ways, the seconds each was measured to take.
         seed: unused; a list is not random.
     """
     store = RunStore()
-    if plain:
+    if machine:
+        print("\n".join(_machine()))
+    elif plain:
         print("\n".join(store.names()))
     else:
         found = [store.run(name) for name in store.names()]
         wide_console().print(
             table_of(found, "Shipped models, each trained by `sih train`; `sih runs show NAME` says how")
         )
+
+
+def _machine() -> list[str]:
+    """Say in lines which path each kind of model takes here, and what was measured."""
+    found = fastest()
+    took = ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in found.seconds.items())
+    return [
+        f"processor: {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}",
+        f"standard models: path {'compiled' if found.compiled else 'fused'!r} in float32 on a CPU, 'fused' elsewhere",
+        f"  attention of the paper's size, forward and backward, on one thread: {took or 'not measured: ' + found.why}",
+        f"disentangled models: path {DisentangledTransformer.paths[0]!r}",
+        "`model(tokens, path=...)` takes another path; SIH_COMPILED=0 does without the compiled one",
+    ]

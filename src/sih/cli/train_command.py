@@ -188,11 +188,10 @@ def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
         f"{config.optimiser.steps:,} steps, {writer.environment['threads']} threads -> {writer.folder}"
     )
     here = describe_environment(writer.environment["device"], writer.environment["threads"])
-    for name in ("torch", "processor", "attention"):
-        begun = writer.environment.get(name, "torch")  # runs from before there was another attention
-        if here[name] != begun:
+    for name in ("torch", "processor"):
+        if here[name] != writer.environment[name]:
             console.print(
-                f"begun with {name} {begun}, going on with {here[name]}: the result may differ in "
+                f"begun with {name} {writer.environment[name]}, going on with {here[name]}: the result may differ in "
                 "its last digits from that of a run never stopped"
             )
 

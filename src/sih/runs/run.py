@@ -7,7 +7,7 @@
     weights.safetensors       the trained model: the run is finished
 
 **Resuming is exact.** On one kind of machine, with the versions, the number of threads (which is set again) and the
-kind of attention in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
+path in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
 with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` as one that was never stopped. Each file
 appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
 killed run wrote after it is cut off and made again. `sih.runs.run_writer` does so; here runs are read.

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from sih.checks import FieldError
 from sih.files import atomic_write, tensor_bytes, write_json
-from sih.models.kernels import compiled
+from sih.models import KINDS
 from sih.models.kernels.threads import limited_threads
 from sih.models.storage import weights_file
 from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
@@ -56,9 +56,9 @@ class RunWriter:
         self._check_folder()
         environment = Run(self.folder).environment or describe_environment(device, threads)
         self.seconds = float(environment.pop("seconds", 0.0))
-        self.environment = environment
         with limited_threads(int(environment["threads"])):
-            self.trainer = Trainer(config, device)
+            self.trainer = Trainer(config, device, _path_begun_with(environment, config.model.kind))
+        self.environment = {**environment, "path": self.trainer.path}
         self.resumed = (self.folder / CHECKPOINT).exists()
 
     @property
@@ -158,7 +158,7 @@ class RunWriter:
 
 
 def describe_environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """Say what a run's bytes depend on beside its configuration: versions, processor, threads, kind of attention."""
+    """Say what a run's bytes depend on beside its configuration and the path it takes: versions, processor, threads."""
     if threads is not None and threads < 1:
         raise FieldError("threads", f"threads is a whole number, at least 1; got {threads}")
     return {
@@ -170,8 +170,13 @@ def describe_environment(device: str = "cpu", threads: int | None = None) -> dic
         "processor": torch.backends.cpu.get_cpu_capability(),
         "device": device,
         "threads": threads or torch.get_num_threads(),
-        "attention": "torch" if compiled.library() is None else "compiled",
     }
+
+
+def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
+    """Find the path of a run that began before, in the words of its time. None leaves the choice to the machine."""
+    path = environment.get("path") or {"torch": "fused", "compiled": "compiled"}.get(environment.get("attention", ""))
+    return path if path in KINDS[kind].paths else None
 
 
 def _commit() -> str | None:

@@ -75,14 +75,18 @@ class DivergedError(ArithmeticError):
 
 
 class Trainer:
-    """Holds a run in progress: model, optimiser, generator, steps done. `state()` is all of it, `restore` goes back."""
+    """Holds a run in progress: model, optimiser, generator, steps done. `state()` is all of it, `restore` goes back.
 
-    def __init__(self, config: TrainConfig, device: torch.device | str = "cpu") -> None:
+    `path` is how the model computes, the fastest way on this machine unless said: its last digits depend on it.
+    """
+
+    def __init__(self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None) -> None:
         self.config, self.device, self.step = config, check_device(device), 0
         self.task = config.task.build()
         self.rng = torch.Generator().manual_seed(config.seed)
         self.start = config.recipe.start(config.model, self.task, self.rng, self.device)
         self.model = self.start.model
+        self.path = path or self.model.usual_path()
         self.optimizer = config.optimiser.make(self.start.moves.values())
 
     def __iter__(self) -> Iterator[Step]:
@@ -99,7 +103,7 @@ class Trainer:
             group["lr"] = rate
         task = self._tasks[config.recipe.length_at(self.step, self.task.length)]
         tokens = sample(task, config.optimiser.batch, rng=self.rng).tokens.to(self.device)
-        loss = next_token_loss(self.model, tokens)
+        loss = next_token_loss(self.model, tokens, self.path)
         value = loss.item()
         if not math.isfinite(value):
             raise DivergedError(
@@ -120,7 +124,7 @@ class Trainer:
         """Measure the model as it stands on the held-out sequences."""
         batch, ml, best = self._reference
         parts = torch.split(batch.tokens.to(self.device), 64)  # a few at a time: bounded memory
-        laws = torch.cat([self.model.predict(part).cpu() for part in parts]).to(torch.float64)
+        laws = torch.cat([self.model.predict(part, self.path).cpu() for part in parts]).to(torch.float64)
         return Evaluation(kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.task.max_lag)
 
     @cached_property

@@ -80,8 +80,8 @@ def test_a_run_begun_in_the_form_of_before_goes_on(name: str, tmp_path: Path) ->
         assert line["step"] == other_line["step"]
         if "loss" in line:
             assert line["loss"] == pytest.approx(other_line["loss"], rel=1e-3)
-    kind = ("torch", "processor", "attention")
-    if [ours.environment[key] for key in kind] == [begun.environment[key] for key in kind]:
+    kind = ("torch", "processor", "path")
+    if [ours.environment[key] for key in kind] == [theirs.environment[key] for key in kind]:
         for file in ("metrics.jsonl", "weights.safetensors"):
             assert (tmp_path / "old" / file).read_bytes() == (tmp_path / "new" / file).read_bytes()
 

@@ -1,4 +1,4 @@
-"""Causal attention summed over heads, with its gradient written out.
+"""Computes causal attention summed over heads, and its gradient.
 
 `compiled` is attention.c (`sih.models.kernels.compiled`), for float32 on a CPU. Otherwise attention is made of torch's
 operations. Rows are taken in blocks: a block sees only the keys up to its end, so that most of what the mask would
@@ -34,7 +34,7 @@ def causal_attention(
     compiled: bool = False,
     blocks: int | None = None,
 ) -> Float[Tensor, "batch time values"]:
-    r"""Compute $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$ of `qkv` = [q_1 .. | k_1 .. | v_1 .. v_H]."""
+    r"""Compute $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$, `qkv` being [q_1 .. q_H, k_1 .., v_1 ..]."""
     blocks = blocks or -(-qkv.shape[1] // BLOCK_ROWS)
     function = _Compiled if compiled else _CausalAttention
     output: Tensor = function.apply(qkv, heads, qk_dim, blocks)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""attention.c, compiled by whatever C compiler the machine has, the first time it is wanted.
+"""Compiles attention.c by whatever C compiler the machine has, the first time it is wanted.
 
 The library is kept in the user's cache folder under a name made of source, flags, compiler and processor, so that a
 changed source or another machine gets its own. Without a compiler, or with SIH_COMPILED=0, there is none: attention is
