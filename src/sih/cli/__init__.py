@@ -20,7 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict_command:predict", "predict the next token of every sequence at every position"),
     "claim": ("sih.cli.claim_command:claim", "compute Claim 1 exactly, for one matrix or many"),
-    "claim search": ("sih.cli.claim_command:search", "look for a counterexample to Claim 1"),
+    "claim search": ("sih.cli.claim_search_command:search", "look for a counterexample to Claim 1"),
     "claim rates": ("sih.cli.claim_consequences:rates", "how often each rule picks the wrong lag, and exact exponents"),
     "claim beta": ("sih.cli.claim_consequences:beta", "the estimator against beta, beside BMA and ML"),
     "heads": ("sih.cli.heads_command:heads", "the least number of second-layer heads for a set of lags, and why"),

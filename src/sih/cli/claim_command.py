@@ -1,4 +1,4 @@
-"""`sih claim`: compute Claim 1 exactly, for one matrix or many. `sih claim search`: look for a counterexample."""
+"""`sih claim`: compute Claim 1 exactly, for one matrix or many, and say for which pairs of lags it is a theorem."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sih.files import write_json
 from sih.markov import load_transition_matrix
 from sih.models.kernels.threads import limited_threads
 from sih.theory.claim import ClaimTable, claim_table
+from sih.theory.coverage import OPEN, claim_status
 from sih.theory.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, load_estimates, random_matrices, save_estimates
 from sih.theory.rational import rational_expectations
-from sih.theory.search import STATE, SearchConfig, SearchState, rounds
 
 
 @limited_threads(1)  # the arrays are small: more threads mostly wait for each other
@@ -38,8 +38,9 @@ def claim(
 ) -> int:
     """Compute the expectations of Claim 1 exactly: is the true lag's normalised probability the largest on average?
 
-    Writes claim.json and three figures: the gap over matrices, the expectation of every lag, and cumulative averages
-    along a sequence. Exit code 1 if some lag's expectation exceeds the true lag's.
+    Says for each true lag and rival whether that is a theorem for all matrices with so many states, and by which lemma
+    (docs/claim.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation of every lag,
+    and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true lag's.
 
     Example: sih claim --states 10 --matrices 1000 --lags 1 2 7 9 10 11 13 15 16 22 26 28 --seed 0 --out out/claim
 
@@ -65,14 +66,16 @@ def claim(
         raise ValueError("--rational enumerates the matrix of a file; give it with --matrix")
     if monte_carlo != "no" and matrix is not None:
         raise ValueError("--monte-carlo samples an ensemble of random matrices; leave out --matrix")
-    console = _console()
+    console = wide_console()
     if matrix is None:
         P = random_matrices(states, matrices, seed=seed, concentration=concentration)
     else:
         P = load_transition_matrix(matrix)[None]
     table = claim_table(P, lags, tolerance=tolerance)
     console.print(_margin_table(table))
-    record = _record(table, P) | {"seed": seed, "matrix": str(matrix) if matrix else None}
+    pairs = _pairs(table, P.shape[-1])
+    console.print(_pair_table(pairs))
+    record = _record(table, P) | {"seed": seed, "matrix": str(matrix) if matrix else None, "pairs": pairs}
     if rational:
         record["rational_margins"] = _rational_margins(P[0], table, console)
     if monte_carlo != "no":
@@ -86,67 +89,12 @@ def claim(
     worst = record["smallest_margin"]
     verdict = "holds" if table.holds else "is VIOLATED"
     console.print(f"Claim 1 {verdict} here: smallest gap {worst['gap']:.3e}, each expectation to {table.error:.1e}")
+    proven = sum(pair["status"] != OPEN for pair in pairs)
+    console.print(f"{proven} of {len(pairs)} pairs of true lag and rival are theorems for all such matrices")
     return 0 if table.holds else 1
 
 
-@limited_threads(1)
-def search(
-    out: Path,
-    states: tuple[int, ...] = (3, 4, 5, 6),
-    sizes: tuple[int, ...] = (3, 4, 5, 6, 7, 8),
-    max_lag: int = 12,
-    lags: tuple[int, ...] | None = None,
-    descents: int = 1536,
-    starts: int = 64,
-    steps: int = 120,
-    seed: int = 0,
-    statement: Literal["claim", "wrong-lag", "non-stationary"] = "claim",
-) -> int:
-    """Descend on the normalised gap of Claim 1 from many random matrices; keep the worst case found.
-
-    The folder holds search.json (everything found) and worst.csv (the worst matrix, which `sih claim --matrix` reads).
-    The same command goes on where the last one stopped; more --descents makes a finished search longer. Exit code 1 if
-    the statement was violated.
-
-    Example: sih claim search --out out/search --states 3 4 --sizes 3 4 --descents 512
-
-    Args:
-        out: folder of the search.
-        states: numbers of states to try.
-        sizes: numbers of lags to try.
-        max_lag: the largest lag a lag set may have.
-        lags: try this lag set only.
-        descents: stop once so many descents have been made in all.
-        starts: descents made side by side, on one lag set and true lag.
-        steps: steps of a descent.
-        seed: of everything drawn.
-        statement: what is to be violated: Claim 1, or a false statement to see the search succeed.
-    """
-    console = _console()
-    config = SearchConfig(states, sizes, max_lag, lags, starts, steps, seed, statement)
-    state = SearchState.load(out) if (out / STATE).exists() else SearchState(config)
-    if state.config != config:
-        raise ValueError(f"{out} holds a search with other settings ({state.config}); give another folder")
-    wanted = -(-descents // starts)
-    try:
-        if state.rounds < wanted:
-            for num_states, found in track(rounds(config, state.rounds), wanted, "rounds", state.rounds):
-                state = state.after(num_states, found)
-                state.save(out)
-                if state.rounds >= wanted:
-                    break
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"the same command goes on from {out}") from None
-    console.print(_search_table(state))
-    if state.least is not None:
-        told = " ".join(map(str, state.least.lags))
-        console.print(f"the worst: sih claim --matrix {out / 'worst.csv'} --lags {told}")
-    if state.violations:
-        console.print(f"the statement is violated by {state.violations} descents")
-    return 1 if state.violations else 0
-
-
-def _console() -> Console:
+def wide_console() -> Console:
     """Make a console as wide as the terminal, or wide enough for the tables where there is none."""
     return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 120)
 
@@ -160,6 +108,30 @@ def _margin_table(table: ClaimTable) -> Table:
         margins = table.margins[:, j]
         cells = (own[:, j].mean(), (own[:, j] - margins).mean(), margins.mean(), margins.min())
         shown.add_row(str(lag), *(f"{x.item():.6f}" for x in cells))
+    return shown
+
+
+def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
+    """Say for each true lag and rival what is proven, and below what the gap is not in any of the matrices."""
+    least = table.gaps.amin(dim=0) - 2 * table.error
+    place = {lag: j for j, lag in enumerate(table.lags)}
+    return [
+        {"true_lag": k, "rival": r, "status": status, "gap_at_least": least[place[k], place[r]].item()}
+        for (k, r), status in claim_status(table.lags, states=states).items()
+    ]
+
+
+def _pair_table(pairs: list[dict[str, Any]]) -> Table:
+    """Show what is proven in one row for each true lag and theorem, and what is open in one for each rival."""
+    rows: dict[tuple[int, str], list[str]] = {}
+    for pair in pairs:
+        status = pair["status"]
+        if status == OPEN:
+            status = f"open, gap at least {pair['gap_at_least']:.6f} by computation"
+        rows.setdefault((pair["true_lag"], status), []).append(str(pair["rival"]))
+    shown = Table("true lag", "rivals", "Claim 1", title="For which rivals Claim 1 is a theorem")
+    for (k, status), rivals in sorted(rows.items(), key=lambda row: row[0][0]):
+        shown.add_row(str(k), " ".join(rivals), status)
     return shown
 
 
@@ -239,14 +211,3 @@ def _draw(table: ClaimTable, P: torch.Tensor, out: Path, seed: int) -> list[Path
         "claim_cumulative": claim_panels.draw_claim_cumulative(paths),
     }
     return [path for name, figure in drawn.items() for path in style.save(figure, out / name)]
-
-
-def _search_table(state: SearchState) -> Table:
-    shown = Table(title=f"Smallest normalised gap in {sum(state.descents.values())} descents")
-    for column in ("states", "K", "descents", "smallest", "1/K", "below 1/K", "gap there", "lags", "true", "rival"):
-        shown.add_column(column, justify="right", no_wrap=True)
-    for cell, worst in state.worst.items():
-        numbers = (f"{worst.ratio:.6f}", f"{1 / worst.num_lags:.6f}", str(state.below[cell]), f"{worst.gap:.2e}")
-        where = (" ".join(map(str, worst.lags)), str(worst.true_lag), str(worst.rival))
-        shown.add_row(str(worst.num_states), str(worst.num_lags), str(state.descents[cell]), *numbers, *where)
-    return shown

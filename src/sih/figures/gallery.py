@@ -14,6 +14,7 @@ from sih.experiments.certificates import CertificateErrors
 from sih.experiments.claim_cumulative import CumulativePaths
 from sih.experiments.claim_expectations import ExpectationBars
 from sih.experiments.claim_histogram import ClaimMargins
+from sih.experiments.claim_theorem import TheoremCover
 from sih.experiments.constructions import ConstructionCurves
 from sih.experiments.errata import Errata
 from sih.experiments.head_counts import HeadCounts
@@ -27,6 +28,7 @@ from sih.experiments.training_courses import TrainingCourses
 from sih.experiments.wrong_lag import WrongLagRates
 from sih.figures.beta_panels import draw_beta
 from sih.figures.claim_panels import draw_claim_cumulative, draw_claim_expectations, draw_claim_histogram
+from sih.figures.class_chains import draw_theorem
 from sih.figures.course_panels import draw_courses
 from sih.figures.error_points import draw_certificates
 from sih.figures.head_cells import draw_head_counts
@@ -46,6 +48,7 @@ FORMS: dict[type, Callable[[Any], Figure]] = {
     ClaimMargins: draw_claim_histogram,
     ExpectationBars: draw_claim_expectations,
     CumulativePaths: draw_claim_cumulative,
+    TheoremCover: draw_theorem,
     BetaCurves: draw_beta,
     PredictorCurves: draw_predictors,
     ConstructionCurves: draw_constructions,

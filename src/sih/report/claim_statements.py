@@ -9,6 +9,7 @@ from sih.experiments.cells import braces
 from sih.experiments.claim_cumulative import CumulativePaths
 from sih.experiments.wrong_lag import WrongLagRates
 from sih.report.rules import MATCH, Measured, Rule, Statement, ratio
+from sih.theory.coverage import OPEN, claim_status
 
 POSITIVE = Rule("at least", 0.0, 0.0)
 
@@ -16,7 +17,9 @@ POSITIVE = Rule("at least", 0.0, 0.0)
 def _smallest_gap(data: claim_histogram.ClaimMargins | claim_expectations.ExpectationBars) -> Measured:
     gaps = [gap for row in data.margins for gap in row]
     low = min(gaps)
-    label = f"{sum(gap > 0 for gap in gaps):,} of {len(gaps):,} gaps are positive"
+    status = claim_status(data.lags).values()
+    proven = f"{sum(word != OPEN for word in status)} of {len(status)} pairs of true lag and rival are theorems"
+    label = f"{sum(gap > 0 for gap in gaps):,} of {len(gaps):,} gaps are positive; {proven}"
     return Measured(low, (low - 2 * data.error, low + 2 * data.error), label)
 
 

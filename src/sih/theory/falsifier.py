@@ -23,9 +23,8 @@ from sih.markov import stationary_distribution
 from sih.task import check_lags
 from sih.theory.claim import Integrand
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
+from sih.theory.search_starts import FAMILIES, LOGIT_BOUND, starting_logits
 
-LOGIT_BOUND = 15.0
-"""Rows are softmax of logits in [-15, 15]: the search sees entries of P down to about 1e-13."""
 LEAST_NORMALISER = 1e-4
 """Descents are kept where the denominator is at least this, so that the ratio keeps its digits."""
 
@@ -36,25 +35,27 @@ class SearchedClaim:
 
     In Claim 1 the two are equal. `favoured` other than the true lag is compared with it only: a false statement, to try
     the search on. With `stationary` false the law of each chain's first token, at or after i - max_lag, is searched
-    with P.
+    with P. `against` names the rivals, if not all of them.
     """
 
     lags: tuple[int, ...]
     true_lag: int
     favoured: int | None = None
     stationary: bool = True
+    against: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(check_lags(self.lags)) < 2:
             raise ValueError(f"a comparison needs at least 2 lags, e.g. (1, 2, 3); got {self.lags}")
-        for lag in (self.true_lag, self.favoured or self.true_lag):
+        for lag in (self.true_lag, self.favoured or self.true_lag, *(self.against or ())):
             if lag not in self.lags:
                 raise ValueError(f"lag {lag} is not one of the lags {self.lags}")
 
     @property
     def rivals(self) -> tuple[int, ...]:
-        favoured = self.favoured or self.true_lag
-        return tuple(lag for lag in self.lags if lag != favoured) if favoured == self.true_lag else (self.true_lag,)
+        if (self.favoured or self.true_lag) != self.true_lag:
+            return (self.true_lag,)
+        return self.against or tuple(lag for lag in self.lags if lag != self.true_lag)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,20 +120,23 @@ def descend(
     steps: int,
     rng: torch.Generator,
     learning_rate: float = 0.3,
+    begin: str = "random",
+    family: str = "any",
 ) -> Descents:
     """Run Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
+    matrices = FAMILIES[family]
     if num_states < 2 or starts < 1 or steps < 1:
         raise ValueError(
             f"a search needs at least 2 states, 1 start and 1 step; got {num_states}, {starts} and {steps}"
         )
-    logits = _starting_logits(starts, num_states, rng).requires_grad_()
+    logits = starting_logits(begin, starts, num_states, rng).requires_grad_()
     start_logits = torch.zeros(starts, num_states, dtype=torch.float64, requires_grad=True)
     rule = reciprocal_rule(1e-9, float(len(claim.lags)), 1e-8)
     optimiser = torch.optim.Adam([logits, start_logits], lr=learning_rate, betas=(0.9, 0.98))
     best_value = torch.full((starts,), torch.inf, dtype=torch.float64)
     best = logits.detach().clone(), start_logits.detach().clone()
     for step in range(steps):
-        P = logits.softmax(dim=-1)
+        P = matrices(logits)
         start = stationary_by_solving(P) if claim.stationary else start_logits.softmax(dim=-1)
         gaps = normalised_gaps(P, claim, start, rule)
         too_small = torch.relu(math.log(LEAST_NORMALISER) - gaps.normaliser.clamp_min(1e-300).log())
@@ -149,7 +153,7 @@ def descend(
             for parameter in (logits, start_logits):
                 parameter -= parameter.mean(dim=-1, keepdim=True)
                 parameter.clamp_(-LOGIT_BOUND, LOGIT_BOUND)
-    return evaluate(claim, best[0].softmax(-1), None if claim.stationary else best[1].softmax(-1))
+    return evaluate(claim, matrices(best[0]), None if claim.stationary else best[1].softmax(-1))
 
 
 def evaluate(
@@ -168,13 +172,3 @@ def evaluate(
     rivals = torch.tensor(claim.rivals)[which]
     error = rule.error + 1e-14 + 1e-15 * (10 + len(claim.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
     return Descents(claim, P[order], first[order], rivals[order], gap[order], ratio[order], error)
-
-
-def _starting_logits(starts: int, num_states: int, rng: torch.Generator) -> Float[Tensor, "start state state"]:
-    """Draw logits from almost equal rows to almost deterministic ones, half leaning towards a random permutation."""
-    scale = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-1, 1.5, generator=rng).exp()
-    noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
-    order = torch.rand(starts, num_states, generator=rng).argsort(dim=-1)
-    lean = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-4, 6, generator=rng).clamp_min(0)
-    logits = scale * noise + lean * torch.nn.functional.one_hot(order, num_states)
-    return logits.clamp(-LOGIT_BOUND, LOGIT_BOUND)

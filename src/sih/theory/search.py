@@ -17,7 +17,9 @@ import torch
 from sih.checks import FieldError
 from sih.files import read_json, reading, write_json, write_rows
 from sih.task import check_lags
+from sih.theory.coverage import OPEN, claim_status
 from sih.theory.falsifier import Descents, SearchedClaim, descend
+from sih.theory.search_starts import FAMILIES, STARTS
 
 STATE = "search.json"
 WORST = "worst.csv"
@@ -29,6 +31,8 @@ class SearchConfig:
 
     Lags are at most `max_lag`, or `lags` only, if given. `statement` is "claim", or a false one to try the search on:
     "wrong-lag" (a lag other than the true one is favoured) or "non-stationary" (the chains' start is searched too).
+    `open_only` leaves out every pair of true lag and rival that is a theorem for the matrices searched, which are those
+    of a `family`. `begin` is where descents begin, a word of STARTS for each round in turn.
     """
 
     states: tuple[int, ...] = (3, 4, 5, 6)
@@ -39,6 +43,9 @@ class SearchConfig:
     steps: int = 120
     seed: int = 0
     statement: str = "claim"
+    open_only: bool = False
+    family: str = "any"
+    begin: tuple[str, ...] = ("random",)
 
     def __post_init__(self) -> None:
         if self.lags is not None:
@@ -60,6 +67,20 @@ class SearchConfig:
             raise FieldError(
                 "statement", f"statement is 'claim', 'wrong-lag' or 'non-stationary'; got {self.statement!r}"
             )
+
+        if self.open_only and self.statement != "claim":
+            raise FieldError("open_only", "open_only is about the pairs of Claim 1; leave out the statement")
+        if self.family not in FAMILIES:
+            raise FieldError("family", f"family is one of {', '.join(FAMILIES)}; got {self.family!r}")
+        if not self.begin or not set(self.begin) <= set(STARTS):
+            raise FieldError("begin", f"begin is one or more of {', '.join(STARTS)}; got {self.begin}")
+        if self.lags and self.open_only and not any(self.open_pairs(self.lags, size) for size in self.states):
+            raise FieldError("lags", f"no pair of lags of {self.lags} is open for these matrices; try (1, 2, 4)")
+
+    def open_pairs(self, lags: tuple[int, ...], num_states: int) -> list[tuple[int, int]]:
+        """List the pairs of true lag and rival that are no theorem for the matrices searched."""
+        status = claim_status(lags, states=num_states, reversible=self.family != "any")
+        return [pair for pair, word in status.items() if word == OPEN]
 
     @property
     def cells(self) -> list[tuple[int, int]]:
@@ -136,8 +157,10 @@ def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents
     while True:
         rng = torch.Generator().manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1)[0]))
         num_states, size = config.cells[number % len(config.cells)]
-        claim = _draw_claim(config, size, rng)
-        yield num_states, descend(claim, num_states, starts=config.starts, steps=config.steps, rng=rng)
+        begin = config.begin[number // len(config.cells) % len(config.begin)]
+        claim = _draw_open(config, size, num_states, rng) if config.open_only else _draw_claim(config, size, rng)
+        settings = {"starts": config.starts, "steps": config.steps}
+        yield num_states, descend(claim, num_states, **settings, rng=rng, begin=begin, family=config.family)
         number += 1
 
 
@@ -154,3 +177,16 @@ def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> Search
         favoured=lags[second] if config.statement == "wrong-lag" else None,
         stationary=config.statement != "non-stationary",
     )
+
+
+def _draw_open(config: SearchConfig, size: int, num_states: int, rng: torch.Generator) -> SearchedClaim:
+    """Draw lags until some pair is open, then a true lag that has open rivals, half the time the smallest."""
+    for _ in range(1000):
+        lags = _draw_claim(config, size, rng).lags
+        pairs = config.open_pairs(lags, num_states)
+        true_lags = sorted({k for k, _ in pairs})
+        if true_lags:
+            some = int(torch.randint(2 * len(true_lags), (), generator=rng))
+            true_lag = true_lags[max(0, some - len(true_lags))]
+            return SearchedClaim(lags, true_lag, against=tuple(r for k, r in pairs if k == true_lag))
+    raise ValueError(f"no {size} lags up to {config.max_lag} drawn have an open pair for {num_states} states")

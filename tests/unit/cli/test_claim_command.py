@@ -1,4 +1,4 @@
-"""`sih claim` and `sih claim search` from the outside."""
+"""`sih claim` from the outside."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+import sih
 from sih.cli import claim_command as claim_module
 from sih.cli import main
 from sih.theory import monte_carlo as monte_carlo_module
-from sih.theory import search as search_module
+from sih.theory.claim import claim_table
+from sih.theory.monte_carlo import random_matrices
 
 MANY = ["claim", "--states", "3", "--matrices", "5", "--lags", "1", "2", "4"]
-SEARCH = ["claim", "search", "--states", "3", "--sizes", "3", "--max-lag", "4", "--starts", "2", "--steps", "2"]
 
 
 def test_many_matrices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,41 +68,21 @@ def test_monte_carlo_stops_and_goes_on(
     assert whole["monte_carlo"]["largest_deviation_in_standard_errors"] < 6
 
 
-def test_search_stops_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*SEARCH, "--descents", "6", "--out", str(tmp_path / "whole")]) == 0
-    real = search_module.rounds
-
-    def interrupted(*arguments: Any) -> Iterator[Any]:
-        yield next(real(*arguments))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(claim_module, "rounds", interrupted)
-    assert main([*SEARCH, "--descents", "6", "--out", str(tmp_path / "parts")]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
-    monkeypatch.setattr(claim_module, "rounds", real)
-    assert main([*SEARCH, "--descents", "6", "--out", str(tmp_path / "parts")]) == 0
-    for name in ("search.json", "worst.csv"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
-    assert "the worst: sih claim --matrix" in capsys.readouterr().out
-    assert main([*SEARCH, "--seed", "1", "--out", str(tmp_path / "whole")]) == 2
-    assert "other settings" in capsys.readouterr().err
-
-
-def test_search_violates_a_false_statement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SEARCH, "--descents", "2", "--statement", "wrong-lag", "--out", str(tmp_path)]) == 1
-    assert "violated" in capsys.readouterr().out
-
-
-def test_the_worst_case_can_be_loaded(tmp_path: Path) -> None:
-    assert main([*SEARCH, "--descents", "2", "--out", str(tmp_path)]) == 0
-    worst = next(iter(json.loads((tmp_path / "search.json").read_text())["worst"].values()))
-    lags = [str(lag) for lag in worst["lags"]]
-    matrix = str(tmp_path / "worst.csv")
-    assert main(["claim", "--matrix", matrix, "--lags", *lags, "--no-figures", "--out", str(tmp_path)]) == 0
+def test_every_pair_has_a_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four states, as three would be proven; the gap of an open pair is that of the worst matrix."""
+    words = ["claim", "--states", "4", "--matrices", "5", "--lags", "1", "2", "3", "--no-figures"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
     record = json.loads((tmp_path / "claim.json").read_text())
-    assert np.array(record["P"]) == pytest.approx(np.array(worst["P"]), abs=1e-15)
+    pairs = {(pair["true_lag"], pair["rival"]): pair for pair in record["pairs"]}
+    assert {key: pair["status"] for key, pair in pairs.items()} == sih.claim_status((1, 2, 3))
+    P = random_matrices(4, 5, seed=0)
+    least = claim_table(P, (1, 2, 3)).gaps.amin(dim=0)
+    assert pairs[1, 3]["gap_at_least"] == pytest.approx(least[0, 2].item(), abs=1e-9)
+    assert pairs[1, 3]["gap_at_least"] < least[0, 2].item()
+    assert f"open, gap at least {pairs[1, 3]['gap_at_least']:.6f} by computation" in shown
+    assert "proven: Lemma T" in shown
+    assert "5 of 6 pairs of true lag and rival are theorems" in shown
 
 
 @pytest.mark.parametrize(
@@ -116,8 +96,6 @@ def test_the_worst_case_can_be_loaded(tmp_path: Path) -> None:
         (["claim", "--rational"], "give it with --matrix"),
         (["claim", "--tolerance", "0"], "between 1e-13 and 0.1"),
         (["claim", "--monte-carlo", "other"], "monte"),
-        (["claim", "search", "--out", "x", "--sizes", "40"], "from 2 to max_lag=12"),
-        (["claim", "search"], "out"),
     ],
 )
 def test_bad_input_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +105,6 @@ def test_bad_input_is_one_line(words: list[str], message: str, capsys: pytest.Ca
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [["claim"], ["claim", "search"]])
-def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*words, "--help"]) == 0
-    assert f"sih {' '.join(words)} --" in " ".join(capsys.readouterr().out.split())
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claim", "--help"]) == 0
+    assert "sih claim --" in " ".join(capsys.readouterr().out.split())

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import sih
 from sih.theory.claim import claim_table
@@ -57,6 +58,41 @@ def test_true_lags_vary() -> None:
     assert {found.claim.true_lag for _, found in itertools.islice(rounds(config), 25)} == {1, 2, 3}
 
 
+def test_open_pairs_only() -> None:
+    """Proven rivals are left out, and so are lag sets without an open pair; more is proven of reversible chains."""
+    config = SearchConfig(states=(3, 4), sizes=(3,), max_lag=5, starts=1, steps=1, open_only=True)
+    for num_states, found in itertools.islice(rounds(config), 12):
+        status = sih.claim_status(found.claim.lags, states=num_states)
+        assert found.claim.rivals
+        assert {status[found.claim.true_lag, r] for r in found.claim.rivals} == {"open"}
+    lags = SearchConfig(states=(4,), lags=(1, 2, 3), starts=1, steps=1, open_only=True)
+    assert next(rounds(lags))[1].claim.rivals == (3,)
+    with pytest.raises(ValueError, match="no pair of lags"):
+        replace(lags, states=(3,))
+    with pytest.raises(ValueError, match="no pair of lags"):
+        replace(lags, family="reversible")
+
+
+def test_families_and_starts_take_turns() -> None:
+    config = replace(SMALL, family="symmetric", begin=("tree", "blocks", "rotation"))
+    for _, found in itertools.islice(rounds(config), 6):
+        torch.testing.assert_close(found.P, found.P.mT)
+    first = [found.P for _, found in itertools.islice(rounds(replace(SMALL, begin=("random", "tree"))), 4)]
+    plain = [found.P for _, found in itertools.islice(rounds(SMALL), 4)]
+    assert [torch.equal(a, b) for a, b in zip(first, plain, strict=True)] == [True, True, False, False]
+
+
+def test_a_search_written_before_families(tmp_path: Path) -> None:
+    """Its settings have fewer words and mean what they meant."""
+    run(SMALL, SearchState(SMALL), 1).save(tmp_path)
+    path = tmp_path / "search.json"
+    value = json.loads(path.read_text())
+    for word in ("open_only", "family", "begin"):
+        del value["config"][word]
+    path.write_text(json.dumps(value))
+    assert SearchState.load(tmp_path).config == SMALL
+
+
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "search.json").write_text(json.dumps({"rounds": 3}))
     with pytest.raises(ValueError, match="not the state of a search"):
@@ -71,6 +107,10 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
         ({"starts": 0}, "at least 1"),
         ({"statement": "anything"}, "'claim', 'wrong-lag' or 'non-stationary'"),
         ({"lags": (3, 1)}, "increasing"),
+        ({"family": "other"}, "any, reversible, symmetric; got 'other'"),
+        ({"begin": ("random", "other")}, "random, rotation, tree, blocks"),
+        ({"begin": ()}, "one or more of"),
+        ({"open_only": True, "statement": "wrong-lag"}, "leave out the statement"),
     ],
 )
 def test_bad_config(change: dict[str, object], message: str) -> None:

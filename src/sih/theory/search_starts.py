@@ -1,0 +1,96 @@
+"""Where descents begin, and the matrices they move in: FAMILIES from logits to matrices, STARTS of logits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+LOGIT_BOUND = 15.0
+"""Logits are in [-15, 15]: the search sees entries of P down to about 1e-13."""
+
+Logits = Float[Tensor, "start state state"]
+
+
+def _reversible(logits: Logits) -> Logits:
+    """Divide symmetric weights by their row sums, to which the stationary law is proportional."""
+    return ((logits + logits.mT) / 2).softmax(dim=-1)
+
+
+def _symmetric(logits: Logits) -> Logits:
+    """Divide symmetric weights by the largest row sum. What a row lacks is the chance to stay."""
+    weights = ((logits + logits.mT) / 2).exp()
+    sums = weights.sum(dim=-1)
+    largest = sums.amax(dim=-1, keepdim=True)
+    return weights / largest[..., None] + torch.diag_embed(1 - sums / largest)
+
+
+FAMILIES: dict[str, Callable[[Logits], Logits]] = {
+    "any": lambda logits: logits.softmax(dim=-1),
+    "reversible": _reversible,
+    "symmetric": _symmetric,
+}
+"""Matrices by the family that a search is restricted to."""
+
+
+def _random(starts: int, num_states: int, rng: torch.Generator) -> Logits:
+    """Draw logits from almost equal rows to almost deterministic ones, half leaning towards a random permutation."""
+    scale = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-1, 1.5, generator=rng).exp()
+    noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
+    order = torch.rand(starts, num_states, generator=rng).argsort(dim=-1)
+    lean = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-4, 6, generator=rng).clamp_min(0)
+    return scale * noise + lean * torch.nn.functional.one_hot(order, num_states)
+
+
+def _uniform(low: float, high: float, starts: int, rng: torch.Generator) -> Float[Tensor, "start 1 1"]:
+    return torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(low, high, generator=rng)
+
+
+def _rotation(starts: int, num_states: int, rng: torch.Generator) -> Logits:
+    """Put the states on a circle, with steps of a mean and a width that are drawn: slow rotations and sharp ones."""
+    place = torch.arange(num_states, dtype=torch.float64)
+    width = _uniform(math.log(0.4), math.log(num_states / 3), starts, rng).exp()
+    mean = _uniform(0, num_states / 2, starts, rng)
+    ahead = (place - place[:, None] - mean + num_states / 2) % num_states - num_states / 2
+    return -((ahead / width) ** 2) / 2
+
+
+def _tree(starts: int, num_states: int, rng: torch.Generator) -> Logits:
+    """Walk on a random tree: each state is tied to one drawn before it, up and down with weights of their own."""
+    logits = torch.zeros(starts, num_states, num_states, dtype=torch.float64)
+    up, down = _uniform(1, 9, starts, rng)[:, 0, 0], _uniform(1, 9, starts, rng)[:, 0, 0]
+    every = torch.arange(starts)
+    for child in range(1, num_states):
+        parent = torch.randint(0, child, (starts,), generator=rng)
+        logits[every, child, parent], logits[every, parent, child] = up, down
+    return logits
+
+
+def _blocks(starts: int, num_states: int, rng: torch.Generator) -> Logits:
+    """Go round a few blocks of states, nearly always to the next block, where the place moves on slowly."""
+    blocks = torch.randint(2, 5, (starts, 1, 1), generator=rng)
+    state = torch.arange(num_states)
+    block = state % blocks  # (start, 1, state)
+    next_block = (block.mT + 1) % blocks == block
+    return _rotation(starts, num_states, rng) + _uniform(1, 10, starts, rng) * next_block
+
+
+STARTS: dict[str, Callable[[int, int, torch.Generator], Logits]] = {
+    "random": _random,
+    "rotation": _rotation,
+    "tree": _tree,
+    "blocks": _blocks,
+}
+"""Draws of the first logits: (how many, number of states, rng)."""
+
+
+def starting_logits(kind: str, starts: int, num_states: int, rng: torch.Generator) -> Logits:
+    """Draw the logits that descents begin from. Structured ones get a little noise, so that no two are alike."""
+    logits = STARTS[kind](starts, num_states, rng)
+    if kind != "random":
+        logits = logits + 0.1 * torch.randn(logits.shape, dtype=torch.float64, generator=rng)
+        logits = logits - logits.amax(dim=-1, keepdim=True) + LOGIT_BOUND / 2
+    return logits.clamp(-LOGIT_BOUND, LOGIT_BOUND)
