@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 
+from sih.checks import FieldError
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict_command:predict", "predict the next token of every sequence at every position"),
@@ -96,7 +98,7 @@ def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> C
 
 def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
     """Name the flag that an error is about, if it knows its field and the command has one of that name."""
-    field = getattr(error, "field", None)
+    field = error.field.replace(".", "_") if isinstance(error, FieldError) else None
     known = command is not None and field in inspect.signature(command).parameters
     return f"--{field.replace('_', '-')}: " if field is not None and known else ""
 

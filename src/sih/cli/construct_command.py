@@ -107,7 +107,7 @@ def construct(
 def verify(
     folder: Annotated[Path, tyro.conf.Positional], size: int = 16, seed: int = 0, out: Path | None = None
 ) -> int:
-    """Run saved weights and compare every layer with the closed form of their circuit; exit code 1 if they differ.
+    """Run saved weights and compare every layer with the closed form of their circuit (exit code 1 if they differ).
 
     Example: sih verify circuit
 

@@ -79,7 +79,7 @@ def _open(address: str) -> None:
 
 
 def _lists(value: object) -> object:
-    """As JSON has it: no tuples."""
+    """Turn tuples into lists, as JSON has them."""
     if isinstance(value, dict):
         return {name: _lists(entry) for name, entry in value.items()}
     return [_lists(entry) for entry in value] if isinstance(value, tuple | list) else value

@@ -26,7 +26,7 @@ def heads(
     draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> int:
-    """The least number of second-layer heads that lose and mix nothing, a pattern, and why fewer do not do.
+    """Find the least number of second-layer heads that lose and mix nothing, a pattern, and why fewer will not do.
 
     Example: sih heads --lags 1 2 4 8 --draw pattern.png
 
@@ -70,7 +70,7 @@ def heads(
 
 
 def strip(pattern: Pattern, width: int) -> Text:
-    """One period as coloured cells, `width` columns wide; a dot is an offset that no head takes."""
+    """Show one period as coloured cells, `width` columns wide, with a dot for an offset that no head takes."""
     from rich.text import Text
 
     cell = len(str(pattern.heads - 1)) + 1

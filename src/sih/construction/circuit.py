@@ -65,22 +65,22 @@ class Circuit:
 
     @property
     def heads(self) -> int:
-        """The number of second-layer heads."""
+        """Count the second-layer heads."""
         return max(self.head_of_offset) + 1
 
     @property
     def model_heads(self) -> tuple[int, int, int]:
-        """The number of heads of each layer."""
+        """Count the heads of each layer."""
         return len(self.exponents), self.heads, 1
 
     @property
     def exponents(self) -> dict[str, float]:
-        """The exponent of each first-layer head, by its name."""
+        """Give the exponent of each first-layer head, by its name."""
         return {"1.1": self.temper, "1.2": -self.temper} if self.symmetric else {"1.1": self.temper}
 
     @property
     def first_exact_position(self) -> int:
-        """The first position (0-based) from which the attention equals the closed form."""
+        """Find the first position (0-based) from which the attention equals the closed form."""
         if self.sink:
             return self.max_lag - 1
         if self.third == "key":
@@ -90,7 +90,7 @@ class Circuit:
         return ready + (self.max_lag - 1 if self.third == "mask" else 0)
 
     def heads_at(self, offsets: Int[Tensor, " *shape"]) -> Int[Tensor, " *shape"]:
-        """Return the head of each offset, continued periodically to negative ones; -1 where none takes it."""
+        """Return the head of each offset, negative ones included, and -1 where none takes it."""
         return torch.tensor(self.head_of_offset)[offsets % len(self.head_of_offset)]
 
     def counts(self, time: int | None = None) -> Int[Tensor, "time head"]:
@@ -131,12 +131,12 @@ def log_probabilities(task: Task, circuit: Circuit, power: float = 1.0) -> Float
 def normalised(
     tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit, temper: float
 ) -> Float[Tensor, "batch time lag"]:
-    """Return p-tilde at every position from max_lag on; 0 before, where no head looks."""
+    """Return p-tilde at every position from max_lag on, and 0 before, where no head looks."""
     return normalised_probabilities(tokens, task, log_P=log_probabilities(task, circuit, temper))
 
 
 def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
-    """Return E at every position; it is right from `circuit.first_exact_position` on.
+    """Return E at every position, right from `circuit.first_exact_position` on.
 
     The time it takes is proportional to positions x lags x period.
     """

@@ -217,7 +217,7 @@ def _gaps(length: int) -> Int[Tensor, "query key"]:
 
 
 def _choose(where: Bool[Tensor, "row column"], yes: float, no: float) -> Float[Tensor, "row column"]:
-    """Return one of two numbers at each place, in float64; torch.where would make it float32."""
+    """Return one of two numbers at each place, in float64 (torch.where would make it float32)."""
     return torch.full(where.shape, no, dtype=torch.float64).masked_fill(where, yes)
 
 

@@ -26,7 +26,7 @@ LEAK = 1e-6
 
 @runtime_checkable
 class CircuitSpec(Protocol):
-    """Says what is asked of a circuit, whatever the task; its fields are the options of `sih.construct`."""
+    """Says what is asked of a circuit, whatever the task. Its fields are the options of `sih.construct`."""
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         """Choose every number that was left open, for this task and number format, or raise a `FieldError`."""
@@ -164,7 +164,9 @@ CIRCUITS: dict[str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit
 
 
 def circuit_spec(target: str, **options: Any) -> CircuitSpec:
-    """Return the spec of this kind of circuit; an option that is None is left to it, one that it lacks is an error.
+    """Return the spec of this kind of circuit.
+
+    An option that is None is left to the circuit, one that it lacks is an error.
 
     >>> circuit_spec("two-lags", beta=3.0, heads=None)
     TwoLagCircuit(lam=None, beta=3.0, temper=1.0)
@@ -203,7 +205,7 @@ def needed_lam(circuit: Circuit, task: Task) -> float:
 
 
 def _with_masks(circuit: Circuit, task: Task, lam: float | None) -> Circuit:
-    """Return the circuit with masks of strength `lam`, or strong enough if None; refuse weak ones, and short tasks."""
+    """Give the circuit masks of strength `lam`, or strong enough if None, and refuse weak ones and short tasks."""
     if circuit.first_exact_position >= circuit.length:
         raise FieldError(
             "length",

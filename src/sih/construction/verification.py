@@ -155,9 +155,10 @@ def error_table(
     dtypes: Sequence[torch.dtype] = (torch.float64, torch.float32),
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """List the largest error over masks, temperatures and number formats; None where `construct` refuses the masks.
+    """List the largest error over masks, temperatures and number formats.
 
-    A circuit that sets its own temperature has one line for each strength of the masks, with beta None.
+    It is None where `construct` refuses the masks. A circuit that sets its own temperature has one line for each
+    strength of the masks, with beta None.
     """
     rows: list[dict[str, Any]] = []
     for dtype, beta, lam in itertools.product(dtypes, betas if "beta" in option_names(target) else (None,), lams):
@@ -174,7 +175,7 @@ def error_table(
 
 
 def adversarial(task: Task, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
-    """Make sequences that chance would hardly draw; only possible ones, where P has zeros."""
+    """Make sequences that chance would hardly draw, though possible ones where P has zeros."""
     length, states = task.length, task.num_states
     rows: dict[str, Tensor] = {}
     if (task.P > 0).all():

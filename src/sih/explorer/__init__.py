@@ -1,1 +1,1 @@
-"""The explorer: a page that shows the circuit choose. `sih explore` serves it; nothing is fetched from elsewhere."""
+"""The explorer: a page that shows the circuit choose. `sih explore` serves it, and fetches nothing from elsewhere."""

@@ -68,7 +68,7 @@ def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
 
 
 def fitting(state: State, runs: Runs) -> list[ModelChoice]:
-    """List the state's own model, then the others that can be shown for its task; of equal circuits, the first."""
+    """List the state's own model, then the others that can be shown for its task, equal circuits once."""
     task = state.task()
     found, circuits = [], []
     for choice in (state.models[0], *(ModelChoice(kind) for kind in SHOWN)):

@@ -37,7 +37,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
-    """Make the ASGI application; `hosts` are names it answers to besides those of the loopback interface."""
+    """Make the ASGI application, which answers to `hosts` besides the names of the loopback interface."""
     runs = all_runs(RunStore())
     quick, slow = anyio.Semaphore(WORKERS), anyio.Semaphore(1)  # certificates do not keep views waiting
     listed = {"circuits": list(SHOWN), "trained": described(runs)}
@@ -58,7 +58,7 @@ def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
 
 
 def _answering(work: Callable[[Any], Response], turns: anyio.Semaphore) -> Handler:
-    """Make a handler that reads JSON and answers with `work` on it, in a thread, in its turn; bad input is a 422."""
+    """Make a handler that reads JSON and answers with `work` on it, in a thread, in its turn (bad input is a 422)."""
 
     async def handler(request: Request) -> Response:
         try:
@@ -88,7 +88,7 @@ def _python(body: Any) -> Response:
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """Read the page's files, content and type by path; once, so that no request ever opens one."""
+    """Read the page's files once, so that no request ever opens one: content and type by path."""
     found = {f"/{path.name}": (path.read_bytes(), TYPES[path.suffix]) for path in STATIC.iterdir()}
     return {"/": found["/index.html"], **found}
 

@@ -63,7 +63,7 @@ class ModelChoice:
 
     @property
     def trained(self) -> bool:
-        """Whether it is a trained model, not a circuit."""
+        """Tell whether it is a trained model, not a circuit."""
         return self.kind == TRAINED
 
     def options(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class State:
-    """Holds all that the page shows; from `query` on, where it looks, not what it computes."""
+    """Holds all that the page shows: what it computes and, from `query` on, where it looks."""
 
     lags: tuple[int, ...] = (1, 2, 3)
     states: int = 5

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-
 from sih.checks import FieldError
 from sih.models.base import Model
 from sih.runs.run import Run
@@ -40,12 +38,11 @@ def described(runs: Runs) -> list[dict[str, Any]]:
 
 
 def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
-    """Return the model of that name, if it was trained for this task; `where` is the entry that an error is about."""
+    """Return the model of that name, if it was trained for this task, or raise an error about the entry `where`."""
     if name not in runs:
         raise FieldError(where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}")
     trained = runs[name].task
-    same = trained.lags == task.lags and torch.equal(trained.P, task.P)
-    if not same or task.length > trained.length:
+    if not trained.same_chains(task) or task.length > trained.length:
         raise FieldError(
             where,
             f"{name} was trained for the lags {' '.join(map(str, trained.lags))}, {trained.num_states} states, up to "

@@ -56,7 +56,7 @@ class Pass:
 
     @property
     def attention(self) -> Float[Tensor, "head query key"]:
-        """The attention of all heads, a layer after the other."""
+        """Join the attention of all heads, a layer after the other."""
         return torch.cat([heads[0] for heads in self.trace.attention])
 
 
@@ -113,7 +113,7 @@ def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, "
 
 
 def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
-    """Return the circuit that a choice asks for; an error is about its slider, or about the choice as a whole."""
+    """Return the circuit that a choice asks for, or raise an error about its slider or about all of the choice."""
     try:
         return circuit_spec(**{"target": "paper", **choice.options()}).resolve(task, torch.float64)
     except FieldError as error:
@@ -122,7 +122,7 @@ def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
 
 
 def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the laws to compare with, and the lags' weights; the paper's estimator has the first model's sliders."""
+    """Return the laws to compare with, and the lags' weights (the paper's estimator with the first model's sliders)."""
     try:
         laws = {
             "truth": known_lag(batch.tokens, batch.lags, task),

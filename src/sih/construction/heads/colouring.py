@@ -170,7 +170,7 @@ class _Backtracking:
         return free & ~(1 << v)
 
     def extend(self, free: int, allowed: list[int], room: list[int], used: int) -> bool:
-        """Colour the free vertices, with the colours below `used` and new ones in order; tell whether it was done."""
+        """Try to colour the free vertices with the colours below `used` and new ones, and tell whether it was done."""
         self.budget.spend()
         settled = self._give_forced(free, allowed, room, used)
         if settled is None:
@@ -189,7 +189,7 @@ class _Backtracking:
         return False
 
     def _give_forced(self, free: int, allowed: list[int], room: list[int], used: int) -> tuple[int, int] | None:
-        """Colour vertices with one choice while there are some; None where one has no choice left."""
+        """Colour vertices with one choice while there are some, or return None where one has no choice left."""
         while True:
             choices = allowed[: used + 1]
             one = two = 0  # vertices with at least one, at least two colours to choose from
