@@ -12,7 +12,7 @@ import torch
 from support.small_experiments import HEADS, HISTOGRAM, SMALL, counted
 
 from sih.artifacts.keep import data_key, find, keep, models_read
-from sih.experiments.table import EXPERIMENTS, experiment_named
+from sih.experiments.table import experiment_named
 from sih.runs.run_store import SHIPPED, RunStore
 
 STORE = RunStore()
@@ -66,17 +66,6 @@ def test_a_table_stands_beside_the_data(tmp_path: Path) -> None:
     kept.files[1].unlink()
     assert not keep(experiment, tmp_path, STORE).computed
     assert kept.files[1].exists()
-
-
-def test_a_seed_changes_only_what_is_random() -> None:
-    assert EXPERIMENTS["claim_histogram"].with_seed(7).config.seed == 7
-    assert EXPERIMENTS["heads"].with_seed(7) == EXPERIMENTS["heads"]
-    assert EXPERIMENTS["claim_histogram"].with_seed(0) == EXPERIMENTS["claim_histogram"]
-
-
-def test_an_unknown_figure_is_answered_with_the_names() -> None:
-    with pytest.raises(ValueError, match=r"no figure 'tezer'; the figures are .*claim_histogram"):
-        experiment_named("tezer")
 
 
 def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(tmp_path: Path) -> None:

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from sih.experiments.table import EXPERIMENTS, experiment_named
+
+
+def test_an_unknown_figure_is_answered_with_the_names() -> None:
+    with pytest.raises(ValueError, match=r"no figure 'tezer'; the figures are .*claim_histogram"):
+        experiment_named("tezer")
+    assert experiment_named("heads") is EXPERIMENTS["heads"]
+
+
+def test_every_experiment_can_go_to_another_process() -> None:
+    for experiment in EXPERIMENTS.values():
+        assert pickle.loads(pickle.dumps(experiment)) == experiment
+
+
+def test_the_papers_come_before_ours() -> None:
+    names = list(EXPERIMENTS)
+    assert names.index("teaser") < names.index("trained") < names.index("claim_cumulative_25") < names.index("recipes")

@@ -1,0 +1,66 @@
+"""The house keeps to its plan: a name once, a test beside each module, documents that name what is there."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import sih
+
+ROOT = Path(__file__).parents[2]
+SOURCE, UNIT = ROOT / "src" / "sih", ROOT / "tests" / "unit"
+MODULES = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
+ELSEWHERE = {
+    "figures": "a form of drawing is drawn, from a file of its data, in the test of its experiment",
+    "models/kernels/second_order.py": "models/test_derivatives.py has the derivatives of every path",
+    "experiments/errata.py": "test_errata_figure.py: tests/integration has a test_errata.py",
+}
+"""Modules, and rooms, whose tests are not in a file of their name, and why."""
+OF_MANY = {
+    "test_cli.py": "the table of commands, and what all of them share",
+    "test_derivatives.py": "first and second derivatives of every path",
+    "test_errata_figure.py": "of experiments/errata.py",
+    "test_sharpness.py": "that the lemmas ask for no more than they need",
+}
+"""Tests in a room that are not of one module, and what they are of."""
+
+
+def test_no_file_name_stands_twice() -> None:
+    assert [name for name, count in Counter(path.name for path in MODULES).items() if count > 1] == []
+
+
+def test_every_module_has_a_test_of_its_name() -> None:
+    missing = [str(path) for path in MODULES if not (UNIT / path.parent / f"test_{path.name}").exists()]
+    assert [path for path in missing if not {path, path.split("/")[0]} & ELSEWHERE.keys()] == []
+    assert all((SOURCE / name).exists() for name in ELSEWHERE)
+
+
+def test_every_test_of_a_room_is_of_a_module_there() -> None:
+    found = [path.relative_to(UNIT) for path in UNIT.glob("*/**/test_*.py")]
+    strays = [path for path in found if not (SOURCE / path.parent / path.name.removeprefix("test_")).exists()]
+    assert {path.name for path in strays} == OF_MANY.keys()
+
+
+def test_no_room_has_a_public_functions_name() -> None:
+    """Else importing the one would hide the other."""
+    rooms = {path.stem for path in SOURCE.glob("[a-z]*")}
+    assert {name for name in rooms if callable(getattr(sih, name, None))} == set()
+
+
+@pytest.mark.parametrize("document", ["docs/paper_map.md", "docs/architecture.md", "docs/report.md", "CONTRIBUTING.md"])
+def test_documents_name_what_is_there(document: str) -> None:
+    """Names like `sih.room.module.name`, and files of code and tests between backticks."""
+    quoted = re.findall(r"`([^`\n]+)`", (ROOT / document).read_text())
+    for name in (name for words in quoted for name in re.findall(r"\bsih(?:\.\w+)+", words)):
+        pkgutil.resolve_name(name)  # or an error that says what is not there
+    folders = [ROOT, ROOT / "tests", SOURCE]
+    for words in quoted:
+        file, _, test = words.partition("::")
+        if re.fullmatch(r"[\w/]+\.(py|md|js|c)", file) and "NAME" not in file:
+            there = [path for folder in folders for path in (folder / file, *folder.rglob(file)) if path.exists()]
+            assert there, f"{document}: {words}"
+            assert not test or f"def {test}(" in there[0].read_text(), f"{document}: {words}"
