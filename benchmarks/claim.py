@@ -8,22 +8,13 @@ import torch
 
 import sih
 from benchmarks.timing import machine, medians
+from sih.models.kernels.threads import limited_threads
 from sih.theory.claim import claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, printed, random_matrices, trimmed
 
 
+@limited_threads(1)  # the arrays fit a core's cache: a second thread gains little, and loses much when disturbed
 def main() -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(
-        1
-    )  # the arrays fit a core's cache: a second thread gains little, and loses much when disturbed
-    try:
-        _main()
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _main() -> None:
     P = random_matrices(10, 20, seed=0)
     rng = torch.Generator().manual_seed(0)
     samples = 4000

@@ -14,13 +14,13 @@ from statistics import median
 from typing import Any
 
 import httpx
-import torch
 
 from benchmarks.timing import machine, medians
 from sih.explorer.parse_state import read_state
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
+from sih.models.kernels.threads import limited_threads
 from sih.runs.run_store import RunStore
 
 CLIENTS, REQUESTS = 50, 200
@@ -39,9 +39,8 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+@limited_threads(1)
 def main() -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     print(f"explorer: a view, a token changed each time ({machine()}; medians of 15)")
     runs = all_runs(RunStore())
     for name, value in CASES.items():
@@ -54,7 +53,6 @@ def main() -> None:
         size = len(pack(make_view(read_state(value), runs)))
         print(f"  {name}: {took * 1e3:.0f} ms, {size / 1e3:.0f} kB")
     load()
-    torch.set_num_threads(threads)
 
 
 def load() -> None:

@@ -14,6 +14,7 @@ import torch
 
 import sih
 from benchmarks.timing import machine
+from sih.models.kernels.threads import limited_threads
 from sih.training.config import TrainConfig
 from sih.training.trainer import Trainer
 
@@ -32,9 +33,8 @@ def timed(call: Callable[[], object]) -> tuple[float, float]:
     return time.process_time() - begin[0], time.perf_counter() - begin[1]
 
 
+@limited_threads(1)
 def main() -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     print(f"training: lags 1 2 3, heads 1 3 1, length 128 ({machine()}; medians of {ROUNDS})")
     for name, config in CONFIGS.items():
         trainer = Trainer(config.replace(held_out=16))
@@ -50,7 +50,6 @@ def main() -> None:
             f"data {data * 1e3:.2f} of {processor * 1e3:.0f} ms of processor time, {data / processor:.1%} "
             "(wanted under 3%)"
         )
-    torch.set_num_threads(threads)
 
 
 if __name__ == "__main__":
