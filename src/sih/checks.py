@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -32,23 +32,17 @@ def check_sizes(**sizes: int) -> None:
 
 def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
     """Give the numbers of heads of each layer as a tuple, or raise a FieldError."""
-    wanted = "heads is the number of heads of each layer, e.g. (1, 3, 1)"
-    try:
-        given = tuple(heads)
-    except TypeError:
-        raise FieldError("heads", f"{wanted}; got {heads!r}") from None
+    given = tuple(heads) if isinstance(heads, Iterable) else ()
     if not given or any(isinstance(h, bool) or not isinstance(h, int) or h < 1 for h in given):
-        raise FieldError("heads", f"{wanted}; got {given!r}")
+        raise FieldError("heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}")
     return given
 
 
-def check_temperature(temperature: float) -> float:
+def check_temperature(value: float) -> float:
     """Give the temperature as a float if it is positive and finite, or raise a FieldError."""
-    if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
-        raise FieldError(
-            "temperature", f"temperature divides the scores and must be positive and finite; got {temperature!r}"
-        )
-    return float(temperature)
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise FieldError("temperature", f"temperature divides the scores and is positive and finite; got {value!r}")
+    return float(value)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -89,8 +83,7 @@ def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
             f"tokens must be int64 of shape (batch, time) with time 1 to {length}; "
             f"got {tokens.dtype} of shape {tuple(tokens.shape)}",
         )
-    if tokens.numel() == 0 or not is_concrete(tokens):
-        return
-    low, high = (int(bound) for bound in torch.aminmax(tokens))
-    if low < 0 or high >= num_states:
-        raise FieldError("tokens", f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")
+    if tokens.numel() and is_concrete(tokens):
+        low, high = (int(bound) for bound in torch.aminmax(tokens))
+        if low < 0 or high >= num_states:
+            raise FieldError("tokens", f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")

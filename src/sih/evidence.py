@@ -40,16 +40,11 @@ def log_probabilities(
 
 
 def normalised_probabilities(
-    tokens: Int[Tensor, "batch time"],
-    task: MatrixTask,
-    *,
-    temper: float = 1.0,
-    log_P: Float[Tensor, "state state"] | None = None,
+    tokens: Int[Tensor, "batch time"], task: MatrixTask, *, temper: float = 1.0, log_P: Tensor | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compare the hypotheses token by token: $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$.
 
-    γ is `temper`, 1 in the paper (Sec. 5.1). It is 0 where a token does not count. `log_P` is as in
-    `log_probabilities`.
+    γ is `temper`, 1 in the paper (Sec. 5.1). It is 0 where a token does not count. `log_P` as in `log_probabilities`.
     """
     counts = counted(task.parents(tokens.shape[1])).to(tokens.device)
     return torch.softmax(temper * log_probabilities(tokens, task, log_P), dim=-1) * counts[:, None]
@@ -63,7 +58,13 @@ def lag_log_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> F
     the first max_lag.
     """
     log_likelihood = log_probabilities(tokens, task).cumsum(dim=1)
-    _check_possible(log_likelihood)
+    if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
+        dead = torch.isneginf(log_likelihood).all(dim=-1)
+        row = int(dead[:, -1].nonzero()[0])
+        raise ValueError(
+            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on: "
+            "each lag has met a transition of probability 0"
+        )
     return log_likelihood
 
 
@@ -109,23 +110,7 @@ def check_states(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Int[Ten
     """Give the tokens as int64 if they all are states of the task, or raise a ValueError."""
     num_states = len(task.P)
     if tokens.numel() and not (int(tokens.min()) >= 0 and int(tokens.max()) < num_states):
-        outside = (tokens < 0) | (tokens >= num_states)
-        row, position = outside.nonzero()[0].tolist()
-        raise FieldError(
-            "tokens",
-            f"tokens are states 0 to {num_states - 1}; "
-            f"sequence {row} has {int(tokens[row, position])} at position {position}",
-        )
+        row, i = ((tokens < 0) | (tokens >= num_states)).nonzero()[0].tolist()
+        found = f"sequence {row} has {int(tokens[row, i])} at position {i}"
+        raise FieldError("tokens", f"tokens are states 0 to {num_states - 1}; {found}")
     return tokens.long()
-
-
-def _check_possible(log_likelihood: Float[Tensor, "batch time hypothesis"]) -> None:
-    if not log_likelihood.shape[1] or not torch.isneginf(log_likelihood[:, -1]).all(dim=-1).any():
-        return  # likelihoods only fall, so the last position tells
-    dead = torch.isneginf(log_likelihood).all(dim=-1)
-    row = int(dead[:, -1].nonzero()[0])
-    position = int(dead[row].nonzero()[0])
-    raise ValueError(
-        f"sequence {row} is impossible under every lag of the task from position {position} on: "
-        "each lag has met a transition of probability 0"
-    )

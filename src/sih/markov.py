@@ -8,9 +8,11 @@ kinds of random matrices: one added there can be chosen in every command and on 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,9 +27,7 @@ MatrixLike = Tensor | np.ndarray | Sequence[Any]
 """What can become a transition matrix: a tensor, an array, nested lists."""
 
 
-def as_transition_matrix(
-    value: MatrixLike,
-) -> Float[Tensor, "state state"]:
+def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
     """Give `value` as a float64 transition matrix, or raise a ValueError that says what is wrong with it.
 
     It must be square, finite, non-negative, irreducible and aperiodic, with rows that sum to 1 within 1e-6. They are
@@ -41,7 +41,7 @@ def as_transition_matrix(
         P = torch.as_tensor(value, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
-            f"a transition matrix is a square table of numbers, e.g. [[0.5, 0.5], [1.0, 0.0]]; got {_short(value)}"
+            f"a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]; got {reprlib.repr(value)}"
         ) from error
     if P.ndim != 2 or P.shape[0] != P.shape[1] or P.shape[0] < 2:
         raise ValueError(
@@ -66,17 +66,12 @@ def check_ergodic(P: Float[Tensor, "state state"]) -> None:
     """Raise ValueError, naming the states at fault, unless the chain is irreducible and aperiodic."""
     edges = P > 0
     steps = _steps_from_first(edges)
-    if (steps < 0).any():
-        raise ValueError(
-            f"the chain must be irreducible: state 0 never reaches {_states(steps < 0)}; "
-            "give every state a path to every other"
-        )
-    back = _steps_from_first(edges.T)
-    if (back < 0).any():
-        raise ValueError(
-            f"the chain must be irreducible: state 0 is never reached from {_states(back < 0)}; "
-            "give every state a path to every other"
-        )
+    for count, fault in ((steps, "never reaches"), (_steps_from_first(edges.T), "is never reached from")):
+        if (count < 0).any():
+            raise ValueError(
+                f"the chain must be irreducible: state 0 {fault} {_states(count < 0)}; "
+                "give every state a path to every other"
+            )
     # Every cycle's length is a multiple of the period, and so is steps[i] + 1 - steps[j] along every edge i -> j;
     # their greatest common divisor is the period.
     source, target = edges.nonzero(as_tuple=True)
@@ -116,12 +111,12 @@ def random_transition_matrix(
 
     A concentration of 1.0 is uniform on the simplex, a smaller one nearer deterministic.
     """
-    _check_size(num_states)
-    _check_positive("concentration", concentration)
+    _check_sizes(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
         P = torch.softmax(_log_gamma_draws((num_states, num_states), concentration, draw), dim=-1)
-        if _is_ergodic(P):  # fails only where a tiny concentration makes entries underflow to 0
+        with suppress(ValueError):  # raised only where a tiny concentration makes entries underflow to 0
+            check_ergodic(P)
             return P
     raise FieldError(
         "concentration",
@@ -137,21 +132,17 @@ def random_doubly_stochastic(
 
     Gamma entries are balanced by Sinkhorn's iteration.
     """
-    _check_size(num_states)
-    _check_positive("concentration", concentration)
+    _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     for _ in range(100_000):
         log_P = log_P - log_P.logsumexp(dim=0, keepdim=True)
         row_sums = log_P.logsumexp(dim=1, keepdim=True)
         log_P = log_P - row_sums
         if row_sums.abs().max() < 1e-14:
-            break
-    else:
-        raise FieldError(
-            "concentration",
-            f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more",
-        )
-    return as_transition_matrix(log_P.exp())
+            return as_transition_matrix(log_P.exp())
+    raise FieldError(
+        "concentration", f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more"
+    )
 
 
 def random_sparse(
@@ -162,8 +153,7 @@ def random_sparse(
     The probabilities among them are Dirichlet. A random cycle through all states makes the chain irreducible, a
     self-loop at one state aperiodic.
     """
-    _check_size(num_states)
-    _check_positive("concentration", concentration)
+    _check_sizes(num_states, concentration)
     if not 1 <= nonzero <= num_states:
         raise FieldError("nonzero", f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
     draw = _numpy_rng(rng)
@@ -185,8 +175,7 @@ def random_near_periodic(
     num_states: int, *, rng: torch.Generator, period: int = 2, noise: float = 0.05, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
     """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row."""
-    _check_size(num_states)
-    _check_positive("concentration", concentration)
+    _check_sizes(num_states, concentration)
     if not 2 <= period <= num_states:
         raise FieldError("period", f"period is the number of groups of states, 2 to {num_states}; got {period}")
     if not 0 < noise <= 1:
@@ -200,23 +189,13 @@ def random_near_periodic(
     )
 
 
-class RandomMatrix(Protocol):
-    """Draws a transition matrix."""
-
-    __name__: str
-
-    def __call__(
-        self, num_states: int, *, rng: torch.Generator, concentration: float = 1.0
-    ) -> Float[Tensor, "state state"]: ...
-
-
-RANDOM: dict[str, RandomMatrix] = {
+RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
     "dirichlet": random_transition_matrix,
     "doubly-stochastic": random_doubly_stochastic,
     "sparse": random_sparse,
     "near-periodic": random_near_periodic,
 }
-"""The kinds of random matrices, by the name in commands and on the page."""
+"""The kinds of random matrices, by the name in commands and on the page: (num_states, rng=, concentration=) -> P."""
 
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
@@ -234,22 +213,13 @@ def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
 def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
     """Count the fewest steps from state 0 to each state, -1 where there is no path."""
     steps = torch.full((edges.shape[0],), -1)
-    frontier = torch.zeros(edges.shape[0], dtype=torch.bool)
-    frontier[0] = True
+    frontier = torch.arange(edges.shape[0]) == 0
     step = 0
     while frontier.any():
         steps[frontier] = step
         frontier = edges[frontier].any(dim=0) & (steps < 0)
         step += 1
     return steps
-
-
-def _is_ergodic(P: Float[Tensor, "state state"]) -> bool:
-    try:
-        check_ergodic(P)
-    except ValueError:
-        return False
-    return True
 
 
 def _numpy_rng(rng: torch.Generator) -> np.random.Generator:
@@ -269,16 +239,8 @@ def _states(which: Bool[Tensor, " state"]) -> str:
     return ("state " if len(indices) == 1 else "states ") + named
 
 
-def _check_size(num_states: int) -> None:
+def _check_sizes(num_states: int, concentration: float) -> None:
     if num_states < 2:
         raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise FieldError(name, f"{name} is a positive number, e.g. 1.0; got {value}")
-
-
-def _short(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+    if not (concentration > 0 and math.isfinite(concentration)):
+        raise FieldError("concentration", f"concentration is a positive number, e.g. 1.0; got {concentration}")

@@ -100,8 +100,7 @@ def known_lag(
         raise FieldError(
             "lags", f"the lag of sequence {wrong} is {int(lags[wrong])}, but the task's lags are {task.hypotheses}"
         )
-    weights = is_lag.to(torch.float64)[:, None, :].expand(-1, tokens.shape[1], -1)
-    return mixture(weights, tokens, task)
+    return mixture(is_lag.to(torch.float64)[:, None, :].expand(-1, tokens.shape[1], -1), tokens, task)
 
 
 def stationary_law(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:

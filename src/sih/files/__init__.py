@@ -7,7 +7,6 @@ from sih.files.array_file import write_rows as write_rows
 from sih.files.atomic import atomic_write as atomic_write
 from sih.files.json_file import read_json as read_json
 from sih.files.json_file import write_json as write_json
-from sih.files.reading import FileError as FileError
 from sih.files.reading import MissingFileError as MissingFileError
 from sih.files.reading import reading as reading
 from sih.files.tensor_file import read_note as read_note

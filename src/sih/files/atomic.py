@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,27 +24,20 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     b'1 2 3'
     """
     path = Path(path)
-    folder = path.parent
+    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".part")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = part.open("xb")
     except OSError as error:
         raise ValueError(f"cannot write to {path}: {error.strerror or error}") from error
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
         if path.is_dir():
             raise ValueError(f"cannot write to {path}: it is a folder")
-        os.replace(name, path)
+        os.replace(part, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
