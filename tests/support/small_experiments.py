@@ -12,7 +12,7 @@ from sih.runs.run_store import RunStore
 
 C = TypeVar("C")
 D = TypeVar("D")
-SMALL = claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 HISTOGRAM = dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL)
 HEADS = dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4))
 

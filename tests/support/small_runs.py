@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from support.small_configs import small
@@ -23,3 +24,10 @@ def make(folder: Path, config: TrainConfig = SHORT, stop_after: int | None = Non
             writer.save()
             break
     return writer
+
+
+def make_all(parent: Path, configs: Mapping[str, TrainConfig]) -> Path:
+    """A run for each configuration, in a folder of its name."""
+    for name, config in configs.items():
+        make(parent / name, config)
+    return parent

@@ -91,15 +91,15 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
     )
 
 
-def table(curves: BetaCurves) -> Rows:
+def table(data: BetaCurves) -> Rows:
     """Make one row for each length: BMA, ML, the limit of large beta, the best beta of each evidence with its KL."""
     rows = [["T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
-    for j, length in enumerate(curves.config.lengths):
+    for j, length in enumerate(data.config.lengths):
         best = []
         for kind in EVIDENCES:
-            kl, beta = min(zip(curves.selective[kind][j], curves.config.betas, strict=True))
+            kl, beta = min(zip(data.selective[kind][j], data.config.betas, strict=True))
             best.append(f"{abs(kl):.5f} (β={beta:g})")
-        rows.append([str(length), *(f"{abs(x[j]):.5f}" for x in (curves.bma, curves.ml, curves.limit)), *best])
+        rows.append([str(length), *(f"{abs(x[j]):.5f}" for x in (data.bma, data.ml, data.limit)), *best])
     return rows
 
 

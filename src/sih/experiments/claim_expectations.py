@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sih.experiments.claim_histogram import ClaimConfig, exact_table
 from sih.experiments.experiment import Experiment
 from sih.runs.run_store import RunStore
-from sih.theory.claim import ClaimTable, claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
+from sih.theory.claim import ClaimTable
 
 CAPTION = (
     "Expected normalised transition probability of every lag r, a panel for each true lag (red), for the paper's "
     "twelve lags; exact expectations, means over matrices with Dirichlet(1) rows, bars one standard deviation over "
     "matrices. Dashes: one over the number of lags. No models are trained."
 )
-
-
-@dataclass(frozen=True)
-class ExpectationsConfig:
-    num_states: int = 10
-    matrices: int = 10
-    lags: tuple[int, ...] = PAPER_LAGS
-    concentration: float = 1.0
-    seed: int = 0
-    tolerance: float = 1e-10
 
 
 @dataclass(frozen=True)
@@ -42,10 +32,9 @@ class ExpectationBars:
     error: float
 
 
-def compute(config: ExpectationsConfig, store: RunStore) -> ExpectationBars:
-    """Compute the expectations of random matrices exactly."""
-    P = random_matrices(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
-    return of_table(claim_table(P, config.lags, tolerance=config.tolerance), config.num_states)
+def compute(config: ClaimConfig, store: RunStore) -> ExpectationBars:
+    """Compute the expectations of random matrices exactly, and average them."""
+    return of_table(exact_table(config), config.num_states)
 
 
 def of_table(table: ClaimTable, num_states: int) -> ExpectationBars:
@@ -58,7 +47,6 @@ def of_table(table: ClaimTable, num_states: int) -> ExpectationBars:
     )
 
 
-EXPERIMENT = Experiment("claim_expectations", CAPTION, ExpectationsConfig(), ExpectationBars, compute)
-EXPERIMENT_25 = Experiment(
-    "claim_expectations_25", CAPTION, ExpectationsConfig(num_states=25), ExpectationBars, compute
-)
+FEW, MORE_STATES = ClaimConfig(matrices=10), ClaimConfig(num_states=25, matrices=10)
+EXPERIMENT = Experiment("claim_expectations", CAPTION, FEW, ExpectationBars, compute)
+EXPERIMENT_25 = Experiment("claim_expectations_25", CAPTION, MORE_STATES, ExpectationBars, compute)

@@ -10,7 +10,7 @@ from sih.experiments import claim_histogram, head_counts, training_courses
 from sih.experiments import table as experiments_table
 from sih.experiments.experiment import Experiment
 
-SMALL = claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 Experiments = dict[str, Experiment[Any, Any]]
 
 

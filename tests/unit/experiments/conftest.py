@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from support.small_runs import make_all
 
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 
 SMALL = TrainConfig(lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=1, batch=2, held_out=2)
 
 
-def _trained(folder: Path, config: TrainConfig) -> str:
-    for _ in RunWriter(config, folder, threads=1):
-        pass
-    return str(folder)
-
-
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Hardly trained, but trained: by name, their folders."""
-    parent = tmp_path_factory.mktemp("runs")
     configs = {
         "standard-1.2": SMALL,
         "standard-1.2-seed1": SMALL.replace(seed=1),
@@ -30,4 +21,5 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "two-layers": SMALL.replace(heads=(1, 1)),
         "one-head": SMALL.replace(heads=(1, 1, 1)),
     }
-    return {name: _trained(parent / name, config) for name, config in configs.items()}
+    parent = make_all(tmp_path_factory.mktemp("runs"), configs)
+    return {name: str(parent / name) for name in configs}

@@ -5,6 +5,7 @@ import torch
 
 import sih
 from sih.experiments import claim_expectations
+from sih.experiments.claim_histogram import ClaimConfig
 from sih.figures.claim_panels import draw_claim_expectations
 from sih.runs.run_store import RunStore
 from sih.theory.claim import claim_table
@@ -14,9 +15,7 @@ LAGS = (1, 2, 5)
 
 
 def test_expectations() -> None:
-    data = claim_expectations.compute(
-        claim_expectations.ExpectationsConfig(num_states=3, matrices=4, lags=LAGS), RunStore()
-    )
+    data = claim_expectations.compute(ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore())
     values = claim_table(random_matrices(3, 4, seed=0), LAGS).expectations
     torch.testing.assert_close(torch.tensor(data.mean).double(), values.mean(dim=0), rtol=0, atol=1e-6)
     torch.testing.assert_close(torch.tensor(data.spread).double(), values.std(dim=0), rtol=0, atol=1e-6)

@@ -15,7 +15,7 @@ LAGS = (1, 2, 5)
 
 
 def test_histogram() -> None:
-    data = claim_histogram.compute(claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=LAGS), RunStore())
+    data = claim_histogram.compute(claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore())
     table = claim_table(random_matrices(3, 4, seed=0), LAGS)
     torch.testing.assert_close(torch.tensor(data.margins).double(), table.margins, rtol=0, atol=1e-6)
     ax = draw_claim_histogram(data).axes[0]
@@ -25,7 +25,7 @@ def test_histogram() -> None:
 
 
 def test_figures_are_the_same_bytes_every_time(tmp_path: Path) -> None:
-    data = claim_histogram.compute(claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=LAGS), RunStore())
+    data = claim_histogram.compute(claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore())
     first, second = (style.save(draw_claim_histogram(data), tmp_path / name / "figure") for name in "ab")
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 from hypothesis import assume, given, settings
+from support.small_runs import make
 from support.strategies import tasks_with_tokens
 
 import sih
@@ -27,8 +28,7 @@ SMALL = TrainConfig(
 
 
 def run_in(folder: Path, config: TrainConfig = SMALL) -> str:
-    for _ in RunWriter(config, folder, threads=1):
-        pass
+    make(folder, config)
     return str(folder)
 
 

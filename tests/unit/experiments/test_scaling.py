@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 from support.pictures import through_file
+from support.small_runs import make_all
 
 import sih
 from sih.experiments import scaling
 from sih.experiments.compared import FRESH_SEED
 from sih.figures.scaling_panels import draw_scaling
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 
 BASE = TrainConfig(
@@ -30,11 +30,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    for name, config in RUNS.items():
-        for _ in RunWriter(config, folder / name, threads=1):
-            pass
-    return folder
+    return make_all(tmp_path_factory.mktemp("runs"), RUNS)
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from support.pictures import through_file
+from support.small_runs import make, make_all
 
 import sih
 from sih.experiments import trained
 from sih.experiments.compared import FRESH_SEED
 from sih.figures.kl_curves import draw_trained
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 
 BASE = TrainConfig(
@@ -42,11 +42,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    for name, config in RUNS.items():
-        for _ in RunWriter(config, folder / name, threads=1):
-            pass
-    return folder
+    return make_all(tmp_path_factory.mktemp("runs"), RUNS)
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +129,7 @@ def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
 
 
 def test_other_heads_and_widths_have_curves_of_their_own(folder: Path) -> None:
-    for _ in RunWriter(BASE.replace(dim=16), folder / "wide", threads=1):
-        pass
+    make(folder / "wide", BASE.replace(dim=16))
     names = tuple(str(folder / name) for name in ("a", "wide", "two"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=4), RunStore())
     labels = [label for label, of in data.panels[0].compared.items() if of.trained]

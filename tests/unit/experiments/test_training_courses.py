@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 from support.pictures import through_file
+from support.small_runs import make
 
 from sih.experiments import training_courses
 from sih.figures.course_panels import draw_courses
 from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 
 
@@ -31,8 +31,7 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
     config = TrainConfig(
         lags=(1, 2), states=3, length=12, heads=(1, 2), dim=8, qk_dim=4, steps=4, batch=2, evaluate_every=2, held_out=5
     )
-    for _ in RunWriter(config, tmp_path / "run", threads=1):
-        pass
+    make(tmp_path / "run", config)
     data = training_courses.compute(training_courses.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
     (course,) = data.courses
     assert course.steps == [0, 2, 4]

@@ -19,7 +19,7 @@ from sih.report.rules import VERDICTS, Finding
 from sih.report.statements import judge_all
 from sih.runs.run_store import RunStore
 
-SMALL = claim_histogram.HistogramConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 EXPERIMENTS = (
     dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
     dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
