@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
+from sih.construction import heads_needed
 from sih.experiments.attention_maps import Map
 from sih.experiments.experiment import Experiment
 from sih.markov import random_transition_matrix
@@ -65,7 +66,7 @@ def compute(config: TeaserConfig, store: RunStore) -> Teaser:
         raise ValueError(f"shown is between the largest lag and the length of {config.length}; got {config.shown}")
     examples = [sequence_of_lag(task, k, rng=rng)[0, : config.shown].tolist() for k in config.lags]
     tokens = sequence_of_lag(task, config.true_lag, rng=rng)
-    model = reference_model(task, 1 if len(config.lags) == 2 else None)
+    model = reference_model(task, heads_needed(config.lags))
     attention = model.trace(tokens).attention
     weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1]
     return Teaser(
