@@ -65,11 +65,8 @@ class Agreements:
 
     def with_usual_heads(self) -> dict[str, Agreement]:
         """Select the models of the usual width with as many heads as the circuit needs."""
-        usual = {
-            name: of.dim is None and of.heads == usual_heads(self.models[name].lags)
-            for name, of in self.compared.items()
-        }
-        return {name: found for name, found in self.models.items() if usual[name]}
+        width = {name: of.dim for name, of in self.compared.items()}
+        return {name: m for name, m in self.models.items() if width[name] is None and m.heads == usual_heads(m.lags)}
 
 
 def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
