@@ -37,17 +37,9 @@ def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
     tensor([[0.5000, 0.5000],
             [1.0000, 0.0000]], dtype=torch.float64)
     """
-    try:
-        P = torch.as_tensor(value, dtype=torch.float64).detach()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]; got {reprlib.repr(value)}"
-        ) from error
-    if P.ndim != 2 or P.shape[0] != P.shape[1] or P.shape[0] < 2:
-        raise ValueError(
-            "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "
-            f"got shape {tuple(P.shape)}"
-        )
+    P = as_squares(value)
+    if P.ndim != 2:
+        raise ValueError(f"one transition matrix is asked for; got a table of shape {tuple(P.shape)}")
     if not torch.isfinite(P).all():
         i, j = (~torch.isfinite(P)).nonzero()[0].tolist()
         raise ValueError(f"a transition matrix holds finite numbers; entry ({i}, {j}) is {P[i, j].item()}")
@@ -60,6 +52,22 @@ def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
         raise ValueError(f"every row of a transition matrix sums to 1; row {worst} sums to {sums[worst].item():.9g}")
     check_ergodic(P)
     return P / sums
+
+
+def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
+    """Give one square table of numbers or many in float64, or raise a ValueError."""
+    try:
+        P = torch.as_tensor(value, dtype=torch.float64).detach()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]; got {reprlib.repr(value)}"
+        ) from error
+    if P.ndim < 2 or P.shape[-2] != P.shape[-1] or P.shape[-1] < 2 or P.numel() == 0:
+        raise ValueError(
+            "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "
+            f"got shape {tuple(P.shape)}"
+        )
+    return P
 
 
 def check_ergodic(P: Float[Tensor, "state state"]) -> None:

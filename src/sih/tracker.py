@@ -52,10 +52,7 @@ class LagTracker:
     def posterior(self) -> Float[Tensor, " lag"]:
         """Give the probability of each lag after the tokens so far."""
         log_joint = [p + total for p, total in zip(self._log_prior, self._log_likelihood, strict=True)]
-        largest = max(log_joint)
-        weights = [math.exp(value - largest) for value in log_joint]
-        total = sum(weights)
-        return torch.tensor([weight / total for weight in weights], dtype=torch.float64)
+        return torch.tensor(log_joint, dtype=torch.float64).softmax(dim=0)
 
     def predict(self) -> Float[Tensor, " state"]:
         """Give the law of the next token."""

@@ -99,10 +99,7 @@ def list_runs(parent: str | Path) -> list[Run]:
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the state of an unfinished run, and what was noted with it."""
-    try:
+    missing = f"{path.parent} has no {CHECKPOINT}: its run has not begun"
+    with reading(path, "is damaged (remove it to start anew)", missing=missing):
         state, note = read_tensors(path)
         return state, json.loads(note["run"])
-    except FileNotFoundError:
-        raise ValueError(f"{path.parent} has no {CHECKPOINT}: its run has not begun") from None
-    except (OSError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {str(error).splitlines()[0]}; remove it to start anew") from error

@@ -137,14 +137,11 @@ class RunWriter:
 
     def _check_folder(self) -> None:
         if (self.folder / CONFIG).exists():
-            found = Run(self.folder).config
-            if found != self.config:
-                ours, theirs = self.config.flat(), found.flat()
-                name = next(name for name in ours if name not in theirs or ours[name] != theirs[name])
-                raise ValueError(
-                    f"{self.folder} holds another run: {name} is {theirs.get(name)} there and {ours[name]} here; "
-                    "choose another folder"
-                )
+            ours, theirs = self.config.flat(), Run(self.folder).config.flat()
+            for name in ours:
+                if name not in theirs or ours[name] != theirs[name]:
+                    difference = f"{name} is {theirs.get(name)} there and {ours[name]} here"
+                    raise ValueError(f"{self.folder} holds another run: {difference}; choose another folder")
             return
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise ValueError(f"{self.folder} is not empty and holds no run; choose another folder")
@@ -181,13 +178,11 @@ def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
 
 def _commit() -> str | None:
     """Find the commit of the source, where it is run from a repository."""
-    here = Path(__file__).parent
-    command = ["git", "-C", str(here), "log", "-1", "--format=%H", "--", "."]
+    command = ["git", "-C", str(Path(__file__).parent), "log", "-1", "--format=%H", "--", "."]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
     except (OSError, subprocess.SubprocessError):
         return None
-    return found or None
 
 
 @contextmanager

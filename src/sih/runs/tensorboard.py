@@ -16,8 +16,12 @@ class EventWriter:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self._new = _writer()
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            extra = "pip install 'selective-induction-heads[tensorboard]'"
+            raise ValueError(f"TensorBoard events need the extra: {extra}") from None
+        self.folder, self._new = Path(folder), SummaryWriter
         self._open: Any = None
 
     def show(self, step: Step) -> None:
@@ -36,13 +40,3 @@ class EventWriter:
     def __exit__(self, *exception: object) -> None:
         if self._open is not None:
             self._open.close()
-
-
-def _writer() -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise ValueError(
-            "TensorBoard events need the extra: pip install 'selective-induction-heads[tensorboard]'"
-        ) from None
-    return SummaryWriter

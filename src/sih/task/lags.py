@@ -103,12 +103,7 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain lists and numbers, from which `Task(**task.to_dict())` makes the same task."""
-        return {
-            "P": self.P.tolist(),
-            "lags": list(self.lags),
-            "length": self.length,
-            "lag_prior": self.lag_prior.tolist(),
-        }
+        return {"P": self.P.tolist(), "lags": list(self.lags), "length": self.length, "lag_prior": self.prior.tolist()}
 
 
 def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:

@@ -19,7 +19,6 @@ from sih.files import read_arrays, read_table, reading, write_arrays, write_rows
 from sih.task.lags import Task
 from sih.task.parents import Batch
 
-SUFFIXES = (".npz", ".csv")
 _MARK = "# sih sample "
 
 
@@ -35,7 +34,7 @@ class Sample:
 
 def check_suffix(path: Path) -> Path:
     """Give `path` if its ending says a format we write, or raise a ValueError."""
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in (".npz", ".csv"):
         raise ValueError(f"the file's ending says its format, .npz or .csv, e.g. sample.npz; got {path}")
     return path
 
@@ -54,10 +53,7 @@ def save_sample(path: str | Path, batch: Batch, task: Task, seed: int) -> None:
 
 
 def load_sample(path: str | Path) -> Sample:
-    """Read what `save_sample` wrote, or a table of whole numbers with one row for each sequence.
-
-    Anything else is a ValueError.
-    """
+    """Read what `save_sample` wrote, or a table of whole numbers, one row for each sequence, or raise a ValueError."""
     path = check_suffix(Path(path))
     with reading(path, "holds no sample"):
         return _load_npz(path) if path.suffix == ".npz" else _load_csv(path)

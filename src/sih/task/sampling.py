@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -33,7 +33,7 @@ def sample(task: MatrixTask, size: int, *, rng: torch.Generator, device: torch.d
         raise ValueError(f"size is the number of sequences, at least 1; got {size}")
     device = torch.device(device) if device is not None else rng.device
     cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)
-    draw: _Draw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
+    draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
 
     prior_cdf = _distribution_functions(task.prior[None])[0].to(device)
     chosen = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
@@ -48,7 +48,12 @@ def sample(task: MatrixTask, size: int, *, rng: torch.Generator, device: torch.d
 
 
 def _sample_hypothesis(
-    parents: Int[Tensor, " time"], start: int, size: int, draw: _Draw, rng: torch.Generator, device: torch.device
+    parents: Int[Tensor, " time"],
+    start: int,
+    size: int,
+    draw: _TableDraw | _SearchDraw,
+    rng: torch.Generator,
+    device: torch.device,
 ) -> Int[Tensor, "time batch"]:
     """Draw sequences of one hypothesis, time first, from uniform numbers made ahead for as many positions as fit."""
     tokens = torch.empty((len(parents), size), dtype=torch.int64, device=device)
@@ -82,22 +87,11 @@ def _blocks(parents: list[int], begin: int) -> Iterator[tuple[int, int, slice | 
             first = position
 
 
-class _Draw(Protocol):
-    """Turns uniform numbers into states. `keys` prepares many at once, a call looks each up in its parent's row.
-
-    `root` is the row of tokens without a parent: the stationary law. Calls use only operators that NumPy and torch
-    share, on whichever `_numpy_if_cpu` chose.
-    """
-
-    root: int
-
-    def keys(self, uniform: Float[Tensor, "time batch"]) -> Any: ...
-
-    def __call__(self, key: Any, parent: Any) -> Any: ...
-
-
 class _TableDraw:
-    """Draws by look-up, for few states.
+    """Turns uniform numbers into states by look-up, for few states.
+
+    `keys` prepares many numbers at once, a call draws from the row of each one's parent (`root` if it has none: the
+    stationary law), with operators that NumPy and torch share, on whichever `_numpy_if_cpu` chose.
 
     The jumps of all the rows' distribution functions together cut [0, 1) into cells. Given a number's cell and the row,
     the state is a look-up. The cell is a look-up too, but for the few numbers that share one of `BINS` equal bins with
@@ -127,7 +121,7 @@ class _TableDraw:
 
 
 class _SearchDraw:
-    """Draws by a binary search in the row of the parent, all sequences side by side, for many states."""
+    """Does the same by a binary search in the row of the parent, all sequences side by side, for many states."""
 
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
         self.states = self.root = cdf.shape[1]

@@ -15,18 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import ROW_SUM_TOLERANCE, as_transition_matrix, stationary_distribution
+from sih.markov import ROW_SUM_TOLERANCE, MatrixLike, as_squares, as_transition_matrix, stationary_distribution
 from sih.task import check_lags
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
-
-Matrices = Tensor | np.ndarray | Sequence[Any]
 
 CHUNK = 2**19
 """Numbers in one array of the recursion: matrices are taken so many at a time that it stays in the cache."""
@@ -62,7 +58,7 @@ class ClaimTable:
 
 
 def claim_expectations(
-    P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12
+    P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12
 ) -> Float[Tensor, "*matrix lag lag"]:
     """Compute the expectation in Claim 1 for each lag k true and each lag r scored, at entry (..., k, r).
 
@@ -75,7 +71,7 @@ def claim_expectations(
     return claim_table(P, lags, tolerance=tolerance).expectations
 
 
-def claim_table(P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12) -> ClaimTable:
+def claim_table(P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12) -> ClaimTable:
     r"""Compute the expectations for every matrix, with a bound on their absolute error: `tolerance`, plus rounding.
 
     The bound. The integral is a mixture of $c/x$ over the values x of the denominator, with
@@ -96,15 +92,11 @@ def claim_table(P: Matrices, lags: Sequence[int], *, tolerance: float = 1e-12) -
     rounding = 1e-15 * (10 + len(lags)) * (1 + num_states**0.5)
     flat = P.reshape(-1, num_states, num_states)
     many = max(1, CHUNK // (num_states**2 * len(rule.nodes)))
-    parts = [_all_true_lags(part, lags, rule) for part in flat.split(many)]
+    parts = []
+    for part in flat.split(many):
+        integrand = Integrand(part, stationary_distribution(part), rule)
+        parts.append(torch.stack([integrand.expectations(lags, k, weighted=k) for k in lags], dim=1))
     return ClaimTable(lags, torch.cat(parts).reshape(*P.shape[:-2], len(lags), len(lags)), rule.error + cut + rounding)
-
-
-def _all_true_lags(
-    P: Float[Tensor, "matrix state state"], lags: tuple[int, ...], rule: ReciprocalRule
-) -> Float[Tensor, "matrix lag lag"]:
-    integrand = Integrand(P, stationary_distribution(P), rule)
-    return torch.stack([integrand.expectations(lags, k, weighted=k) for k in lags], dim=1)
 
 
 @dataclass(frozen=True)
@@ -208,18 +200,9 @@ class Integrand:
         return self._powers[exponent]
 
 
-def _as_matrices(value: Matrices) -> Float[Tensor, "*matrix state state"]:
+def _as_matrices(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
     """Check every matrix of the batch as `as_transition_matrix` does, the positive ones all at once."""
-    try:
-        P = torch.as_tensor(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError("transition matrices are square tables of numbers, e.g. [[0.5, 0.5], [1.0, 0.0]]") from error
-    if P.ndim < 2 or P.shape[-1] != P.shape[-2] or P.shape[-1] < 2 or P.numel() == 0:
-        raise ValueError(
-            "transition matrices are square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "
-            f"got shape {tuple(P.shape)}"
-        )
-    P = P.detach().to(torch.float64)
+    P = as_squares(value)
     sums = P.sum(dim=-1, keepdim=True)
     plain = ((P > 0).all(dim=(-2, -1))) & ((sums - 1).abs() <= ROW_SUM_TOLERANCE).all(dim=(-2, -1))
     for index in (~plain).nonzero().tolist():

@@ -126,9 +126,7 @@ def descend(
     """Run Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
     matrices = FAMILIES[family]
     if num_states < 2 or starts < 1 or steps < 1:
-        raise ValueError(
-            f"a search needs at least 2 states, 1 start and 1 step; got {num_states}, {starts} and {steps}"
-        )
+        raise ValueError(f"at least 2 states, 1 start and 1 step are needed; got {num_states}, {starts} and {steps}")
     logits = starting_logits(begin, starts, num_states, rng).requires_grad_()
     start_logits = torch.zeros(starts, num_states, dtype=torch.float64, requires_grad=True)
     rule = reciprocal_rule(1e-9, float(len(claim.lags)), 1e-8)
@@ -157,18 +155,14 @@ def descend(
 
 
 def evaluate(
-    claim: SearchedClaim,
-    P: Float[Tensor, "matrix state state"],
-    start: Float[Tensor, "matrix state"] | None = None,
+    claim: SearchedClaim, P: Float[Tensor, "matrix state state"], start: Float[Tensor, "matrix state"] | None = None
 ) -> Descents:
     """Compute the least ratio at each matrix to 1e-13, and put those whose normaliser is too small last."""
-    least = 1e-14 / P.shape[-1]
-    rule = reciprocal_rule(least, float(len(claim.lags)), 1e-13)
+    rule = reciprocal_rule(1e-14 / P.shape[-1], float(len(claim.lags)), 1e-13)
     first = stationary_distribution(P) if start is None else start  # by elimination: exact for slow chains too
     gaps = normalised_gaps(P, claim, first, rule)
     ratio, which = gaps.ratio.masked_fill(gaps.normaliser < LEAST_NORMALISER / 2, torch.inf).min(dim=-1)
     order = ratio.argsort()
-    gap = gaps.gap.gather(1, which[:, None])[:, 0]
-    rivals = torch.tensor(claim.rivals)[which]
+    gap, rivals = gaps.gap.gather(1, which[:, None])[:, 0], torch.tensor(claim.rivals)[which]
     error = rule.error + 1e-14 + 1e-15 * (10 + len(claim.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
     return Descents(claim, P[order], first[order], rivals[order], gap[order], ratio[order], error)

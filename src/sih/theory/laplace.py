@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -13,15 +13,13 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class ReciprocalRule:
-    r"""Approximates $1/x \approx \sum_j w_j e^{-t_j x}$ to a relative `error` for `smallest` <= x <= `largest`.
+    r"""Approximates $1/x \approx \sum_j w_j e^{-t_j x}$ to a relative `error` for x in the range it was made for.
 
-    For $0 \le x <$ `smallest` the sum is at most $(1 + \text{error})/x$.
+    Below that range, for x >= 0, the sum is at most $(1 + \text{error})/x$.
     """
 
     nodes: Float[Tensor, " node"]
     weights: Float[Tensor, " node"]
-    smallest: float
-    largest: float
     error: float
 
     def __call__(self, x: Float[Tensor, " point"]) -> Float[Tensor, " point"]:
@@ -51,11 +49,10 @@ def reciprocal_rule(smallest: float, largest: float, tolerance: float) -> Recipr
         nodes = torch.exp(u - torch.exp(-u))
         weights = step * nodes * (1 + torch.exp(-u))
         used = weights > 1e-3 * tolerance
-        rule = ReciprocalRule(nodes[used] / largest, weights[used] / largest, smallest, largest, 0.0)
-        x = torch.logspace(
-            math.log10(smallest), math.log10(largest), 40 * math.ceil(span / step) + 2, dtype=torch.float64
-        )
+        rule = ReciprocalRule(nodes[used] / largest, weights[used] / largest, tolerance)
+        points = 40 * math.ceil(span / step) + 2
+        x = torch.logspace(math.log10(smallest), math.log10(largest), points, dtype=torch.float64)
         error = 1.02 * (x * rule(x) - 1).abs().max().item()
         if error <= tolerance:
-            return ReciprocalRule(rule.nodes, rule.weights, smallest, largest, error)
+            return replace(rule, error=error)
         step *= 0.97

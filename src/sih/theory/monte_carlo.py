@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.checks import FieldError, check_choice, check_sizes
 from sih.files import read_arrays, reading, write_arrays
 from sih.markov import random_transition_matrix, stationary_distribution
 from sih.stats import Estimate, estimate
@@ -44,27 +45,19 @@ class MonteCarlo:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lags", check_lags(self.lags))
-        for name in ("matrices", "sequences"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}")
+        check_sizes(matrices=self.matrices, sequences=self.sequences)
+        check_choice("form", self.form, ("printed", "trimmed"))
         if self.length <= self.lags[-1]:
-            raise ValueError(f"length must be above the largest lag, {self.lags[-1]}; got {self.length}")
-        if self.form not in ("printed", "trimmed"):
-            raise ValueError(f"form is 'printed' or 'trimmed'; got {self.form!r}")
+            raise FieldError("length", f"length must be above the largest lag, {self.lags[-1]}; got {self.length}")
 
 
 def random_matrices(
     num_states: int, matrices: int, *, seed: int, concentration: float = 1.0
 ) -> Float[Tensor, "matrix s s"]:
     """Draw transition matrices, of which number n depends on the seed and n only, whatever their number."""
-    if matrices < 1:
-        raise ValueError(f"matrices must be at least 1; got {matrices}")
-    return torch.stack(
-        [
-            random_transition_matrix(num_states, rng=_generator(seed, n, 0), concentration=concentration)
-            for n in range(matrices)
-        ]
-    )
+    check_sizes(matrices=matrices)
+    generators = [_generator(seed, n, 0) for n in range(matrices)]
+    return torch.stack([random_transition_matrix(num_states, rng=g, concentration=concentration) for g in generators])
 
 
 def estimates(check: MonteCarlo, first: int = 0) -> Iterator[Estimate[Tensor]]:
@@ -146,8 +139,7 @@ def _average(
     P: Float[Tensor, "state state"], windows: Int[Tensor, "lag sample lag"], targets: Int[Tensor, "lag sample"]
 ) -> Estimate[Tensor]:
     p = P[windows, targets[..., None]]  # (true lag, sample, lag)
-    p_norm = p / p.sum(dim=-1, keepdim=True)
-    return estimate(p_norm, dim=1)
+    return estimate(p / p.sum(dim=-1, keepdim=True), dim=1)
 
 
 def _draw(cdf: Float[Tensor, "sample state"], rng: torch.Generator) -> Int[Tensor, " sample"]:

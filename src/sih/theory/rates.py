@@ -14,7 +14,7 @@ every n, and its saddle point gives the probability itself (Lugannani and Rice).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -45,8 +45,7 @@ class Lead:
         r"""Give $P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, or 0 where d is minus infinity: the rival is out."""
         finite = torch.isfinite(self.gain)
         gain = torch.where(finite, self.gain, 0.0)
-        weight = self.law * gain**order * torch.exp(theta * gain)
-        return torch.where(finite, weight, 0.0)
+        return torch.where(finite, self.law * gain**order * torch.exp(theta * gain), 0.0)
 
 
 def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
@@ -113,9 +112,11 @@ def overtaking_probability(chain: Lead, transitions: int) -> float:
     alive = math.exp(log_alive)
     if abs(slope) <= 1e-9 * math.sqrt(max(curvature, 0.0)):
         return alive / 2
-    if slope > 0:
-        return alive - overtaking_probability(_mirrored(chain), transitions)
-    largest = 300 / chain.gain[torch.isfinite(chain.gain)].abs().max().item()  # beyond it exp overflows
+    finite = torch.isfinite(chain.gain)
+    if slope > 0:  # the true lag's lead over the rival, where what has put the rival out stays out
+        mirrored = replace(chain, gain=torch.where(finite, -chain.gain, chain.gain))
+        return alive - overtaking_probability(mirrored, transitions)
+    largest = 300 / chain.gain[finite].abs().max().item()  # beyond it exp overflows
     high = min(1.0, largest)
     while _log_moments(chain, high, transitions)[1] < 0:
         if high == largest:  # the lead is never above 0, and M_n tends to the probability that it is 0
@@ -133,12 +134,6 @@ def overtaking_probability(chain: Lead, transitions: int) -> float:
     u = theta * math.sqrt(curvature)
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
     return alive * min(1.0, max(0.0, 0.5 * math.erfc(w / math.sqrt(2)) + density * (1 / u - 1 / w)))
-
-
-def _mirrored(chain: Lead) -> Lead:
-    """Give the true lag's lead over the rival, where what has put the rival out stays out."""
-    gain = torch.where(torch.isfinite(chain.gain), -chain.gain, chain.gain)
-    return Lead(chain.law, chain.following, gain, chain.start, chain.every)
 
 
 def _log_moments(chain: Lead, theta: float, transitions: int) -> tuple[float, float, float]:
@@ -178,7 +173,7 @@ def _log_root(chain: Lead, theta: float) -> float:
         if growth == 0.0:
             return -math.inf
         new = image / growth + 0.5 * v
-        new = new / new.max()
+        new /= new.max()
         if (new - v).abs().max() < 1e-14:
             break
         v = new

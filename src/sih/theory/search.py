@@ -6,6 +6,7 @@ where it was, and two machines can share one. Rounds yield; the caller writes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sih.checks import FieldError
+from sih.checks import FieldError, check_choice, check_sizes
 from sih.files import read_json, reading, write_json, write_rows
 from sih.task import check_lags
 from sih.theory.coverage import OPEN, claim_status
@@ -58,20 +59,11 @@ class SearchConfig:
             raise FieldError(
                 "sizes", f"sizes are numbers of lags, each from 2 to max_lag={self.max_lag}; got {self.sizes}"
             )
-        if self.starts < 1 or self.steps < 1:
-            raise FieldError(
-                "starts" if self.starts < 1 else "steps",
-                f"starts and steps are at least 1; got {self.starts} and {self.steps}",
-            )
-        if self.statement not in ("claim", "wrong-lag", "non-stationary"):
-            raise FieldError(
-                "statement", f"statement is 'claim', 'wrong-lag' or 'non-stationary'; got {self.statement!r}"
-            )
-
+        check_sizes(starts=self.starts, steps=self.steps)
+        check_choice("statement", self.statement, ("claim", "wrong-lag", "non-stationary"))
+        check_choice("family", self.family, tuple(FAMILIES))
         if self.open_only and self.statement != "claim":
             raise FieldError("open_only", "open_only is about the pairs of Claim 1; leave out the statement")
-        if self.family not in FAMILIES:
-            raise FieldError("family", f"family is one of {', '.join(FAMILIES)}; got {self.family!r}")
         if not self.begin or not set(self.begin) <= set(STARTS):
             raise FieldError("begin", f"begin is one or more of {', '.join(STARTS)}; got {self.begin}")
         if self.lags and self.open_only and not any(self.open_pairs(self.lags, size) for size in self.states):
@@ -153,15 +145,13 @@ class SearchState:
 
 def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents]]:
     """Yield the number of states and the descents of round `first`, `first` + 1, ... without end."""
-    number = first
-    while True:
+    for number in itertools.count(first):
         rng = torch.Generator().manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1)[0]))
         num_states, size = config.cells[number % len(config.cells)]
         begin = config.begin[number // len(config.cells) % len(config.begin)]
         claim = _draw_open(config, size, num_states, rng) if config.open_only else _draw_claim(config, size, rng)
         settings = {"starts": config.starts, "steps": config.steps}
         yield num_states, descend(claim, num_states, **settings, rng=rng, begin=begin, family=config.family)
-        number += 1
 
 
 def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> SearchedClaim:
@@ -171,12 +161,8 @@ def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> Search
     first, second = torch.randperm(size, generator=rng)[:2].tolist()
     if torch.rand((), generator=rng) < 0.5 and second != 0:
         first = 0
-    return SearchedClaim(
-        lags,
-        lags[first],
-        favoured=lags[second] if config.statement == "wrong-lag" else None,
-        stationary=config.statement != "non-stationary",
-    )
+    favoured = lags[second] if config.statement == "wrong-lag" else None
+    return SearchedClaim(lags, lags[first], favoured, stationary=config.statement != "non-stationary")
 
 
 def _draw_open(config: SearchConfig, size: int, num_states: int, rng: torch.Generator) -> SearchedClaim:

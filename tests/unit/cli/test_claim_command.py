@@ -92,7 +92,7 @@ def test_every_pair_has_a_status(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["claim", "--lags", "3"], "at least 2 lags"),
         (["claim", "--matrix", "nowhere.csv"], "there is no file nowhere.csv"),
         (["claim", "--states", "1"], "at least 2 states"),
-        (["claim", "--matrices", "0"], "matrices must be at least 1"),
+        (["claim", "--matrices", "0"], "matrices must be a whole number, at least 1"),
         (["claim", "--rational"], "give it with --matrix"),
         (["claim", "--tolerance", "0"], "between 1e-13 and 0.1"),
         (["claim", "--monte-carlo", "other"], "monte"),

@@ -161,6 +161,12 @@ def test_bad_input(P: Tensor, lags: tuple[int, ...], message: str) -> None:
         claim_expectations(P, lags)
 
 
+def test_lists_keep_all_their_digits() -> None:
+    rows = [[0.9, 0.1], [0.3, 0.7]]
+    exact = claim_expectations(torch.tensor(rows, dtype=torch.float64), (1, 2))
+    assert torch.equal(claim_expectations(rows, (1, 2)), exact)
+
+
 def test_bad_tolerance(rng: torch.Generator) -> None:
     with pytest.raises(ValueError, match="between 1e-13 and"):
         claim_expectations(sih.random_transition_matrix(3, rng=rng), (1, 2), tolerance=1e-20)

@@ -77,9 +77,9 @@ def test_another_experiment_is_not_mixed_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"matrices": 0}, "matrices must be at least 1"),
+        ({"matrices": 0}, "matrices must be a whole number, at least 1"),
         ({"length": 5}, "above the largest lag, 5"),
-        ({"form": "other"}, "'printed' or 'trimmed'"),
+        ({"form": "other"}, "printed, trimmed; got 'other'"),
         ({"lags": (2, 2)}, "increasing"),
     ],
 )

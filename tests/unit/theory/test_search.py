@@ -105,7 +105,7 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
         ({"states": (1,)}, "2 or more"),
         ({"sizes": (3, 20)}, "from 2 to max_lag=12"),
         ({"starts": 0}, "at least 1"),
-        ({"statement": "anything"}, "'claim', 'wrong-lag' or 'non-stationary'"),
+        ({"statement": "anything"}, "claim, wrong-lag, non-stationary; got 'anything'"),
         ({"lags": (3, 1)}, "increasing"),
         ({"family": "other"}, "any, reversible, symmetric; got 'other'"),
         ({"begin": ("random", "other")}, "random, rotation, tree, blocks"),
