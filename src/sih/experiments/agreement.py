@@ -65,8 +65,8 @@ class Agreements:
 
     def with_usual_heads(self) -> dict[str, Agreement]:
         """Select the models of the usual width with as many heads as the circuit needs."""
-        width = {name: of.dim for name, of in self.compared.items()}
-        return {name: m for name, m in self.models.items() if width[name] is None and m.heads == usual_heads(m.lags)}
+        each = [(name, of, self.models[name]) for name, of in self.compared.items()]
+        return {name: m for name, of, m in each if of.dim is None and of.heads == usual_heads(m.lags)}
 
 
 def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
