@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-READOUTS = ("logit", "probability")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -36,13 +34,6 @@ def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
     if not given or any(isinstance(h, bool) or not isinstance(h, int) or h < 1 for h in given):
         raise FieldError("heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}")
     return given
-
-
-def check_temperature(value: float) -> float:
-    """Give the temperature as a float if it is positive and finite, or raise a FieldError."""
-    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-        raise FieldError("temperature", f"temperature divides the scores and is positive and finite; got {value!r}")
-    return float(value)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:

@@ -30,7 +30,8 @@ def missing_models(experiments: Iterable[Experiment[Any, Any]], store: RunStore)
 
 def train_missing(names: list[str], folder: Path, console: Console) -> None:
     """Train one after the other, each resumable, having said how long it will take, by a few timed steps of each."""
-    configs = {name: _config(name, folder) for name in names}
+    begun = {name: Run(folder / name).config for name in names if (folder / name / CONFIG).exists()}
+    configs = {name: begun.get(name) or named(name) for name in names}  # a run goes on as it was begun
     left = {name: seconds_left(config, folder / name) for name, config in configs.items()}
     for name, seconds in left.items():
         console.print(f"  {name}: about {_minutes(seconds)}   {command_of(configs[name])} --out {folder / name}")
@@ -47,10 +48,11 @@ def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
     """Estimate how long a run will take, by a few timed steps with each length of sequence, on a copy."""
     run = Run(folder)
     done = run.metrics[-1]["step"] if run.metrics else 0
+    edges = [0, *(until for until, _ in config.recipe.length_schedule or ()), config.optimiser.steps]
     total = 0.0
     state = torch.get_rng_state()
-    for first, last in _stages(config):
-        if last <= done:
+    for first, last in itertools.pairwise(edges):
+        if last <= max(first, done):
             continue
         trainer = Trainer(config)
         trainer.step = first
@@ -61,17 +63,6 @@ def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
         total += (time.perf_counter() - began) / timed * (last - max(first, done))
     torch.set_rng_state(state)
     return total
-
-
-def _stages(config: TrainConfig) -> list[tuple[int, int]]:
-    """List the first and the last step of every length."""
-    edges = [0, *(until for until, _ in config.recipe.length_schedule or ()), config.optimiser.steps]
-    return [(first, last) for first, last in itertools.pairwise(edges) if first < last]
-
-
-def _config(name: str, folder: Path) -> TrainConfig:
-    """Return what the name asks for; a run begun under it goes on as it was begun."""
-    return Run(folder / name).config if (folder / name / CONFIG).exists() else named(name)
 
 
 def _minutes(seconds: float) -> str:

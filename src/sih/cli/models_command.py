@@ -29,9 +29,8 @@ def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
         print("\n".join(store.names()))
     else:
         found = [store.run(name) for name in store.names()]
-        wide_console().print(
-            table_of(found, "Shipped models, each trained by `sih train`; `sih runs show NAME` says how")
-        )
+        title = "Shipped models, each trained by `sih train`; `sih runs show NAME` says how"
+        wide_console().print(table_of(found, title))
 
 
 def _machine() -> list[str]:

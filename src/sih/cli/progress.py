@@ -13,10 +13,7 @@ SECONDS_A_LINE = 10.0
 
 def track(items: Iterable[Item], total: int, what: str, done: int = 0) -> Iterator[Item]:
     """Pass the items on, and count them from `done` up to `total`."""
-    if sys.stderr.isatty():
-        yield from _bar(items, total, what, done)
-    else:
-        yield from _lines(items, total, what, done)
+    return (_bar if sys.stderr.isatty() else _lines)(items, total, what, done)
 
 
 def _bar(items: Iterable[Item], total: int, what: str, done: int) -> Iterator[Item]:

@@ -30,8 +30,8 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int
         folder: the folder that holds the runs' folders.
         seed: unused; a list is not random.
     """
-    table = table_of(list_runs(folder), f"Runs in {folder}: mean KL past max lag, on held-out sequences")
-    wide_console().print(table)
+    title = f"Runs in {folder}: mean KL past max lag, on held-out sequences"
+    wide_console().print(table_of(list_runs(folder), title))
 
 
 def wide_console() -> Console:
@@ -60,10 +60,7 @@ def table_of(found: list[Run], title: str) -> Table:
 
 
 def show(
-    run: Annotated[str, tyro.conf.Positional],
-    out: Path | None = None,
-    period: int | None = None,
-    seed: int = 0,
+    run: Annotated[str, tyro.conf.Positional], out: Path | None = None, period: int | None = None, seed: int = 0
 ) -> None:
     """Plot a run's loss and KL, beside maximum likelihood's and the Bayes average's, and say where its heads look.
 
@@ -82,7 +79,6 @@ def show(
 
     if period is not None and period < 1:
         raise ValueError(f"--period is a whole number, at least 1; got {period}")
-
     found = open_run(run)
     console = Console(soft_wrap=True, highlight=False)
     if not found.evaluations:
@@ -95,12 +91,10 @@ def show(
         attention = found.model.trace(tokens).attention
     for head in masses_by_offset(attention, period or task.max_lag - task.min_lag + 1):
         console.print(str(head))
-    probabilities = probability_correlation(attention[0][:, 0], tokens, task)
-    console.print(
-        f"attention of head 1.1 at the lags, correlation with the normalised probabilities: {probabilities:.2f}"
-    )
-    stem = Path(f"{found.name}-training") if out is None else out
-    for path in style.save(draw_training(found), stem):
+    correlation = probability_correlation(attention[0][:, 0], tokens, task)
+    alike = "attention of head 1.1 at the lags, correlation with the normalised probabilities"
+    console.print(f"{alike}: {correlation:.2f}")
+    for path in style.save(draw_training(found), out or Path(f"{found.name}-training")):
         console.print(f"wrote {path}")
 
 
@@ -116,8 +110,7 @@ def remove(run: Annotated[Path, tyro.conf.Positional], yes: bool = False, seed: 
     """
     if not run.is_dir():
         raise ValueError(f"there is no folder {run}")
-    found = open_run(run)
-    state = "finished" if found.finished else "unfinished"
+    state = "finished" if open_run(run).finished else "unfinished"
     if not yes:
         if not sys.stdin.isatty():
             raise ValueError(f"removing {run} needs a yes: run it on a terminal, or say --yes")

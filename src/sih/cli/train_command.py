@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +85,7 @@ def train(
     )
     folder = Path("runs") / run_name(config) if out is None else out
     console = Console(soft_wrap=True, highlight=False)
-    shown = [EventWriter(folder)] if tensorboard else []
+    events = EventWriter(folder) if tensorboard else None
     writer = RunWriter(config, folder, device=device, threads=threads, checkpoint_seconds=checkpoint_seconds)
     if writer.finished:
         console.print(f"{folder} is finished already")
@@ -95,29 +95,27 @@ def train(
         return 0
     again = shlex.join(["sih", "train", *sys.argv[2:]]) if sys.argv[1:2] == ["train"] else "the same command"
     try:
-        run_to_the_end(writer, console, again, shown)
+        run_to_the_end(writer, console, again, events)
     except DivergedError as error:
         print(f"sih: {error}; the last checkpoint is kept in {folder}", file=sys.stderr)
         return 1
     return 0
 
 
-def run_to_the_end(writer: RunWriter, console: Console, again: str, shown: Sequence[EventWriter] = ()) -> None:
-    """Train, showing how it goes, in `shown` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
+def run_to_the_end(writer: RunWriter, console: Console, again: str, events: EventWriter | None = None) -> None:
+    """Train, showing how it goes, as `events` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
     _say_how_it_begins(writer, console)
     show, total = _bar if console.is_terminal else _lines, writer.config.optimiser.steps
-    with _interruptible() as stopped, ExitStack() as writing:
-        for events in shown:
-            writing.enter_context(events)
+    with _interruptible() as stopped, events or nullcontext():
         for step in show(writer, total, console):
-            for events in shown:
+            if events:
                 events.show(step)
             if stopped:
                 writer.save()
                 break
     if stopped and not writer.finished:
-        progress = f"step {writer.trainer.step} of {total}"
-        raise KeyboardInterrupt(f"{writer.folder} is saved at {progress}; go on with: {again}")
+        place = f"{writer.folder} is saved at step {writer.trainer.step} of {total}"
+        raise KeyboardInterrupt(f"{place}; go on with: {again}")
     _summary(Run(writer.folder), console)
 
 
@@ -131,7 +129,11 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
         words = [re.sub(f"^--{old}(?==|$)", f"--{new.replace('_', '-')}", word) for word in words]
     preset = _said(words, "preset") or "paper"
     fields = preset_fields(preset, **{word: said for word in WORDS if (said := _said(words, word)) is not None})
-    fields |= _states_of_matrix(words)
+    if (path := _said(words, "matrix")) is not None:
+        fields["states"] = len(read_matrix(path))
+        if (states := _said(words, "states")) not in (None, str(fields["states"])):
+            found = f"which has {fields['states']} states"
+            raise ValueError(f"--states {states} does not fit {path}, {found}; leave one out")
     top = {name: fields.pop(name) for name in TOP if name in fields}
     parts = parts_of(fields)
     for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():
@@ -142,17 +144,6 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
     command = functools.partial(train, preset=preset, **parts, **chosen, **top)
     command.__doc__ = train.__doc__
     return command, words
-
-
-def _states_of_matrix(words: Sequence[str]) -> dict[str, Any]:
-    """Return the number of states of the matrix that a command line names, if it names one."""
-    path, states = _said(words, "matrix"), _said(words, "states")
-    if path is None:
-        return {}
-    found = len(read_matrix(path))
-    if states is not None and states != str(found):
-        raise ValueError(f"--states {states} does not fit {path}, which has {found} states; leave one out")
-    return {"states": found}
 
 
 def _said(words: Sequence[str], flag: str) -> str | None:
@@ -190,10 +181,8 @@ def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
     here = describe_environment(writer.environment["device"], writer.environment["threads"])
     for name in ("torch", "processor"):
         if here[name] != writer.environment[name]:
-            console.print(
-                f"begun with {name} {writer.environment[name]}, going on with {here[name]}: the result may differ in "
-                "its last digits from that of a run never stopped"
-            )
+            console.print(f"begun with {name} {writer.environment[name]}, going on with {here[name]}: ", end="")
+            console.print("the result may differ in its last digits from that of a run never stopped")
 
 
 def _summary(run: Run, console: Console) -> None:

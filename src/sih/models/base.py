@@ -6,6 +6,7 @@ calling `site(name, value)` at each value worth a name. Everything else here fol
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,21 +16,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import (
-    DTYPES,
-    READOUTS,
-    FieldError,
-    check_choice,
-    check_heads,
-    check_sizes,
-    check_temperature,
-    check_tokens,
-    is_concrete,
-)
-from sih.models.sites import UNOBSERVED, PassRecorder, Replacement, Site, Trace
+from sih.checks import DTYPES, FieldError, check_choice, check_heads, check_sizes, check_tokens, is_concrete
+from sih.models.sites import PassRecorder, Replacement, Site, Trace
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ModelConfig:
     """Describes everything that shapes a model, apart from its weights. A kind adds fields of its own."""
 
@@ -46,8 +37,12 @@ class ModelConfig:
     def __post_init__(self) -> None:
         check_sizes(num_states=self.num_states, length=self.length)
         object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
-        object.__setattr__(self, "temperature", check_temperature(self.temperature))
-        check_choice("readout", self.readout, READOUTS)
+        alpha = self.temperature
+        if not (isinstance(alpha, int | float) and math.isfinite(alpha) and alpha > 0):
+            message = f"temperature divides the scores and is positive and finite; got {alpha!r}"
+            raise FieldError("temperature", message)
+        object.__setattr__(self, "temperature", float(alpha))
+        check_choice("readout", self.readout, ("logit", "probability"))
         check_choice("dtype", self.dtype, tuple(DTYPES))
 
 
@@ -103,14 +98,12 @@ class Model(nn.Module, ABC):
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
         """Make the named values of a pass, for `trace`. A kind may override it to make them with less work."""
-        recorder = PassRecorder()
-        self.equations(tokens, recorder)
-        return recorder.values
+        return self.run(tokens).values
 
     def forward(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Float[Tensor, "batch time state"]:
         """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`."""
         path = self._check(tokens, path)
-        return self.equations(tokens, UNOBSERVED) if path == self.paths[-1] else self.fast(tokens, path)
+        return self.equations(tokens, Site()) if path == self.paths[-1] else self.fast(tokens, path)
 
     def usual_path(self) -> str:
         """Choose the path of a call that names none, the fastest on this machine.
@@ -140,7 +133,9 @@ class Model(nn.Module, ABC):
         self._check(tokens, None)
         recorder = PassRecorder(dict(replace or {}))
         self.equations(tokens, recorder)
-        recorder.check_replaced()
+        missed = [name for name in recorder.replace if name not in recorder.values]
+        if missed:
+            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(recorder.values)}")
         return Trace(tokens, recorder.values, self.config.heads)
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:

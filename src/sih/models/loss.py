@@ -1,13 +1,11 @@
 """Computes the training loss and its gradient, a few sequences at a time.
 
-A batch's activations are larger than any cache, and memory that large is asked of the system anew at every
-step. So the gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that
-stays warm; the sums are the same. It also bounds the memory of a step, whatever the batch.
+A batch's activations are larger than any cache, and memory that large is asked of the system anew at every step. So the
+gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that stays warm and bounded.
 
 On a CPU the parts go to as many threads as torch may use, each of which works alone, unless the model's products are
-large (`Model.large_products`): the standard model's step is made of many small operations, and two cores that share
-each of them wait for one another more than two that share none. The parts are added up in their order, so that the
-result does not depend on which thread was first.
+large (`Model.large_products`): cores that share many small operations mostly wait for one another. The parts are added
+up in their order, so that the result does not depend on which thread was first.
 """
 
 from __future__ import annotations
@@ -29,10 +27,7 @@ ROWS = 32
 
 
 def next_token_loss(
-    model: Model,
-    tokens: Int[Tensor, "batch time"],
-    path: str | None = None,
-    rows: int = ROWS,
+    model: Model, tokens: Int[Tensor, "batch time"], path: str | None = None, rows: int = ROWS
 ) -> Float[Tensor, ""]:
     r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
 

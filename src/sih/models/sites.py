@@ -1,7 +1,7 @@
 """Gives names to the values of a forward pass, to look at them and to change them on the way.
 
-A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets
-back. In an ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by.
+A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets back. In an
+ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by.
 
 Names, the same for all kinds of model (layers and heads counted from 1):
 
@@ -36,9 +36,6 @@ class Site:
     def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
         """See the parts of the value `name` too, each under its own name."""
         return value
-
-
-UNOBSERVED = Site()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +91,14 @@ class PassRecorder(Site):
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         if name in self.replace:
-            value = _replaced(name, value, self.replace[name])
+            replacement = self.replace[name]
+            new = replacement(value) if callable(replacement) else replacement
+            new = torch.as_tensor(new, dtype=value.dtype, device=value.device)
+            try:
+                value = new.expand(value.shape)
+            except RuntimeError:
+                wanted = f"shape {tuple(value.shape)}, or broadcast to it; got {tuple(new.shape)}"
+                raise ValueError(f"the replacement for {name!r} must have {wanted}") from None
         self.values[name] = value
         return value
 
@@ -103,21 +107,3 @@ class PassRecorder(Site):
         if self.replace.keys() & columns.keys():
             self.values[name] = torch.cat(parts, dim=-1)
         return self.values[name]
-
-    def check_replaced(self) -> None:
-        """Raise a ValueError if a replacement met no value: its name was wrong."""
-        missed = [name for name in self.replace if name not in self.values]
-        if missed:
-            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.values)}")
-
-
-def _replaced(name: str, value: Tensor, replacement: Replacement) -> Tensor:
-    new = replacement(value) if callable(replacement) else replacement
-    new = torch.as_tensor(new, dtype=value.dtype, device=value.device)
-    try:
-        return new.expand(value.shape)
-    except RuntimeError:
-        raise ValueError(
-            f"the replacement for {name!r} must have shape {tuple(value.shape)}, or broadcast to it; "
-            f"got {tuple(new.shape)}"
-        ) from None

@@ -41,7 +41,7 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
 
 def weights_file(model: Model, stored: str | None = None) -> bytes:
     """Make the content of `weights.safetensors`, its numbers of the type `stored`, or else of the model's own."""
-    own = dtype_name(_dtype(model))
+    own = _dtype(model)
     check_choice("stored", stored or own, (own, "float16"))
     weights = {name: weight.detach() for name, weight in model.state_dict().items()}
     if stored == "float16":
@@ -57,7 +57,9 @@ def load(folder: str | Path) -> Model:
     folder = Path(folder)
     config = _read_object(folder / CONFIG)
     if "version" in config or "steps" in config:  # a training run's; the model's own is in its weights' file
-        config = _written_for(folder / WEIGHTS)
+        missing = f"there is no file {folder / WEIGHTS}: the run is not finished"
+        with reading(folder / WEIGHTS, "is damaged or no model's weights", missing=missing):
+            config = json.loads(read_note(folder / WEIGHTS)["config"])
     model = model_from(config, folder / CONFIG)
     load_weights(model, folder / WEIGHTS)
     if (folder / NOTES).exists():
@@ -68,7 +70,7 @@ def load(folder: str | Path) -> Model:
 def config_of(model: Model) -> dict[str, Any]:
     """Describe the model in plain numbers, words and lists, from which `model_from` makes it again."""
     entries = {**dataclasses.asdict(model.config), "heads": list(model.config.heads)}
-    return {"model": model.Shape.kind, **entries, "dtype": dtype_name(_dtype(model))}
+    return {"model": model.Shape.kind, **entries, "dtype": _dtype(model)}
 
 
 def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
@@ -97,10 +99,9 @@ def load_weights(model: Model, path: str | Path) -> None:
         if name not in found:
             raise ValueError(f"{path} has no weight {name!r}; it holds another model's weights")
         if found[name].shape != weight.shape or found[name].dtype not in (weight.dtype, torch.float16):
-            raise ValueError(
-                f"{path}: weight {name!r} should be {weight.dtype} of shape {tuple(weight.shape)}; "
-                f"it is {found[name].dtype} of shape {tuple(found[name].shape)}"
-            )
+            right = f"{weight.dtype} of shape {tuple(weight.shape)}"
+            got = f"{found[name].dtype} of shape {tuple(found[name].shape)}"
+            raise ValueError(f"{path}: weight {name!r} should be {right}; it is {got}")
         if not torch.isfinite(found[name]).all():
             raise ValueError(f"{path}: weight {name!r} holds numbers that are not finite")
     extra = sorted(found.keys() - wanted.keys())
@@ -111,16 +112,9 @@ def load_weights(model: Model, path: str | Path) -> None:
     model.load_state_dict(found)
 
 
-def _dtype(model: Model) -> torch.dtype:
-    """Give the type of the weights, to which the model may have been converted since it was made."""
-    return next(model.parameters()).dtype
-
-
-def _written_for(path: Path) -> dict[str, Any]:
-    missing = f"there is no file {path}: the run is not finished"
-    with reading(path, "is damaged or no model's weights", missing=missing):
-        config: dict[str, Any] = json.loads(read_note(path)["config"])
-        return config
+def _dtype(model: Model) -> str:
+    """Name the type of the weights, to which the model may have been converted since it was made."""
+    return dtype_name(next(model.parameters()).dtype)
 
 
 def _read_object(path: Path) -> dict[str, Any]:

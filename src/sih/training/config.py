@@ -122,8 +122,7 @@ def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
     shape = whole.get("model", KINDS[words["model"]].Shape)
     recipe = whole["recipe"] if "recipe" in whole else recipe_named(words["init"], shape.kind)
     optimiser = whole.get("optimiser", OPTIMISERS[words["optimiser"]])
-    found = (TaskConfig, shape, optimiser, recipe, EvaluationConfig)
-    return dict(zip(PARTS, found, strict=True))
+    return dict(zip(PARTS, (TaskConfig, shape, optimiser, recipe, EvaluationConfig), strict=True))
 
 
 def names_of(classes: Mapping[str, type]) -> dict[str, str]:

@@ -27,8 +27,7 @@ def paper_disentangled(**changes: Any) -> dict[str, Any]:
 def harmonic(**changes: Any) -> dict[str, Any]:
     """Sets what finds the circuit in minutes, with model, task and loss still the paper's (docs/training.md).
 
-    That is a harmonic start, layers that keep to their parts at first, short sequences before long ones, batches of 64,
-    a high rate that falls.
+    That is a harmonic start, layers that keep to their parts at first, short sequences first, a high rate that falls.
     """
     kind, init = changes.get("model", WORDS["model"]), changes.get("init", "harmonic")
     settings = dict(recipe_named("harmonic", kind).settings)

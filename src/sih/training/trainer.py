@@ -58,8 +58,7 @@ class Evaluation:
 class Step:
     """Says what one update did. `step` counts updates, this one included; the loss is that of its batch, before it.
 
-    Step 0, before the first update, has no loss but an evaluation. `model` is the model itself, which goes on
-    changing.
+    Step 0, before the first update, has no loss but an evaluation. `model` is the model itself, which goes on changing.
     """
 
     step: int
@@ -106,9 +105,8 @@ class Trainer:
         loss = next_token_loss(self.model, tokens, self.path)
         value = loss.item()
         if not math.isfinite(value):
-            raise DivergedError(
-                f"the loss became {value} at step {self.step + 1}, learning rate {rate:g}; try a smaller one"
-            )
+            place = f"step {self.step + 1}, learning rate {rate:g}"
+            raise DivergedError(f"the loss became {value} at {place}; try a smaller one")
         self.model.zero_grad()
         loss.backward()
         self.start.gradients(self.step)
@@ -136,10 +134,8 @@ class Trainer:
     @cached_property
     def _reference(self) -> tuple[Batch, Float[Tensor, " time"], Float[Tensor, " time"]]:
         batch = self.config.held_out_batch(self.task)
-        ml, best = (
-            kl_to_truth(predictor(batch.tokens, self.task), batch, self.task).mean(dim=0)
-            for predictor in (maximum_likelihood, bma)
-        )
+        laws = (predictor(batch.tokens, self.task) for predictor in (maximum_likelihood, bma))
+        ml, best = (kl_to_truth(law, batch, self.task).mean(dim=0) for law in laws)
         return batch, ml, best
 
     def state(self) -> dict[str, Tensor]:

@@ -9,28 +9,22 @@ coordinates: then adding is concatenating. With J_m the first m coordinates of d
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import torch
 
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.standard.transformer import Transformer
+from sih.models.standard.transformer import Transformer, TransformerConfig
 
 
 @torch.no_grad()
 def to_standard(model: DisentangledTransformer) -> Transformer:
     """Make an attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}."""
-    config = model.config
-    depth = len(config.heads)
-    standard = Transformer(
-        config.num_states,
-        config.length,
-        dim=model.stream(depth).dim,
-        qk_dim=model.stream(depth - 1).dim,
-        heads=config.heads,
-        temperature=config.temperature,
-        readout=config.readout,
-        dtype=model.readout.dtype,
-        init="zeros",
-    ).to(model.readout.device)
+    depth = len(model.config.heads)
+    dim, qk_dim = model.stream(depth).dim, model.stream(depth - 1).dim
+    config = TransformerConfig(**asdict(model.config), dim=dim, qk_dim=qk_dim, mlp_dim=None, activation="relu")
+    standard = Transformer.from_config(config).to(model.readout)
+    assert isinstance(standard, Transformer)
     names = model.stream(0)
     standard.token[:, names["token"]].fill_diagonal_(1)
     standard.position[:, names["position"]].fill_diagonal_(1)

@@ -5,8 +5,7 @@ one-hot position e_i, which they do not. With W cut accordingly, row i's score o
 
     (z_i W_zz + W_ez[i]) . z_j + (z_i W_ze)[j] + W_ee[i, j].
 
-Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its
-corner.
+Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its corner.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ def attend(
 
 
 def reordered(
-    weights: Float[Tensor, "head rows columns"],
-    rows: Int[Tensor, " row"] | None,
-    columns: Int[Tensor, " column"],
+    weights: Float[Tensor, "head rows columns"], rows: Int[Tensor, " row"] | None, columns: Int[Tensor, " column"]
 ) -> Float[Tensor, "head row column"]:
     """Take some rows and columns of every matrix, none twice, in another order."""
     rows = torch.arange(weights.shape[1], device=weights.device) if rows is None else rows

@@ -1,24 +1,16 @@
 """Names the parts of a residual stream, so that nothing is ever addressed by its offset.
 
-The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot
-position, width T). A head copies the whole stream it reads, so that its output has one block for each block
-before it: head h of layer l puts `l.h/` in front of their names. After layer 1 of a model with heads (1, 3,
-1) the stream is
-
-    token, position, 1.1/token, 1.1/position,
-
-and `2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read
-from the right, a name is the route by which the information came. Names count layers and heads from 1, as the
-paper does.
+The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot position, width
+T). A head copies the whole stream it reads: head h of layer l puts `l.h/` in front of the names of all blocks before
+it. After layer 1 of a model with heads (1, 3, 1) the stream is token, position, 1.1/token, 1.1/position, and
+`2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read from the right, a
+name is the route by which the information came. Layers and heads are counted from 1, as in the paper.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
-
-HEAD = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
 
 
 class ResidualStream:
@@ -55,9 +47,6 @@ class ResidualStream:
             raise ValueError(f"there is no block {name!r} here; the blocks are {_listed(self.names)}")
         return self._slices[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._slices
-
 
 @lru_cache(maxsize=64)
 def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> ResidualStream:
@@ -71,13 +60,15 @@ def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
     >>> parse_head("2.1", heads=(1, 3, 1))
     (1, 0)
     """
-    match = HEAD.fullmatch(name)
-    if match is not None:
-        layer, head = int(match[1]), int(match[2])
-        if layer <= len(heads) and head <= heads[layer - 1]:
-            return layer - 1, head - 1
-    known = [f"{layer}.{head}" for layer, count in enumerate(heads, 1) for head in range(1, count + 1)]
-    raise ValueError(f"there is no head {name!r}; the heads, layer.head counted from 1, are {_listed(known)}")
+    known = head_names(heads)
+    if name not in known:
+        raise ValueError(f"there is no head {name!r}; the heads, layer.head counted from 1, are {_listed([*known])}")
+    return known[name]
+
+
+def head_names(heads: Sequence[int]) -> dict[str, tuple[int, int]]:
+    """Give the indices of each head by its name."""
+    return {f"{layer + 1}.{head + 1}": (layer, head) for layer, count in enumerate(heads) for head in range(count)}
 
 
 def _listed(names: Sequence[str], most: int = 12) -> str:

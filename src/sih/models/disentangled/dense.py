@@ -87,16 +87,7 @@ class DisentangledTransformer(Model):
         init: str = "uniform",
         rng: torch.Generator | None = None,
     ) -> None:
-        super().__init__(
-            ModelConfig(
-                num_states=num_states,
-                length=length,
-                heads=check_heads(heads),
-                temperature=temperature,
-                readout=readout,
-                dtype=dtype_name(dtype),
-            )
-        )
+        super().__init__(ModelConfig(num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)))
         check_choice("init", init, ("uniform", "zeros"))
         dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
         self.A = nn.ParameterList(
@@ -117,20 +108,17 @@ class DisentangledTransformer(Model):
         position = torch.eye(time, self.config.length, dtype=token.dtype, device=tokens.device)
         h = torch.cat([site("token", token), site("position", position.expand(batch, -1, -1))], dim=-1)
         h = site("0/stream", h)
-        for layer, A in enumerate(self.A, 1):
-            outputs = [self._head(f"{layer}.{head}", A[head - 1], h, site) for head in range(1, len(A) + 1)]
+        for layer, heads in enumerate(self.A, 1):
+            stream, outputs = self.stream(layer - 1), []
+            for head, A in enumerate(heads, 1):
+                name = f"{layer}.{head}"
+                scores = site(f"{name}/scores", mask_later(h @ A @ h.mT))
+                attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
+                output = site(f"{name}/output", attention @ h)
+                blocks = {f"{name}/{block}": stream[block] for block in stream.names}
+                outputs.append(site.parts(f"{name}/output", output, blocks))
             h = site(f"{layer}/stream", torch.cat([h, *outputs], dim=-1))
         return site("output", h @ self.readout.T)
-
-    def _head(
-        self, name: str, A: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], site: Site
-    ) -> Float[Tensor, "batch time dim"]:
-        scores = site(f"{name}/scores", mask_later(h @ A @ h.mT))
-        attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
-        output = site(f"{name}/output", attention @ h)
-        layer, _ = parse_head(name, self.config.heads)
-        stream = self.stream(layer)
-        return site.parts(f"{name}/output", output, {f"{name}/{block}": stream[block] for block in stream.names})
 
     def stream(self, layer: int) -> ResidualStream:
         """Name the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
@@ -154,15 +142,14 @@ class DisentangledTransformer(Model):
 
     def written_blocks(self) -> WrittenBlocks:
         """Collect the blocks that are not zero."""
-        config, depth = self.config, len(self.config.heads)
-        sizes = (config.num_states, config.length, config.heads)
-        found = WrittenBlocks(*sizes, temperature=config.temperature, dtype=self.readout.dtype)
+        config = self.config
+        found = WrittenBlocks(config.num_states, config.length, config.heads, config.temperature, self.readout.dtype)
         for head, blocks in found.A.items():
             names = self.stream(parse_head(head, config.heads)[0]).names
             for query, key in itertools.product(names, names):
                 if (A := self.block(head, query, key)).any():
                     blocks[query, key] = A
-        for name in self.stream(depth).names:
+        for name in self.stream(len(config.heads)).names:
             if (W := self.readout_block(name)).any():
                 found.readout[name] = W
         return found

@@ -28,9 +28,8 @@ class LazyValues(Mapping[str, Tensor]):
     ) -> None:
         self.heads, self.A, self.known = heads, A, dict(known)
         (batch, time), output = tokens.shape, known["output"]
-        self.known["token"] = torch.eye(output.shape[-1], dtype=output.dtype, device=output.device)[tokens]
-        position = torch.eye(time, length, dtype=output.dtype, device=output.device)
-        self.known["position"] = position.expand(batch, -1, -1)
+        self.known["token"] = torch.eye(output.shape[-1]).to(output)[tokens]
+        self.known["position"] = torch.eye(time, length).to(output).expand(batch, -1, -1)
         self.names = tuple(_names(output.shape[-1], length, heads))
 
     def __getitem__(self, name: str) -> Tensor:
@@ -51,13 +50,13 @@ class LazyValues(Mapping[str, Tensor]):
         if rest == "stream":
             if head == "0":
                 return torch.cat([self["token"], self["position"]], dim=-1)
-            count = self.heads[int(head) - 1]
-            outputs = [self[f"{head}.{number}/output"] for number in range(1, count + 1)]
-            return torch.cat([self[f"{int(head) - 1}/stream"], *outputs], dim=-1)
+            before = int(head) - 1
+            outputs = [self[f"{head}.{number + 1}/output"] for number in range(self.heads[before])]
+            return torch.cat([self[f"{before}/stream"], *outputs], dim=-1)
         layer, index = parse_head(head, self.heads)
         if rest == "scores":
-            h, A = self[f"{layer}/stream"], self.A[layer][index]
-            return mask_later(h @ A @ h.mT)
+            h = self[f"{layer}/stream"]
+            return mask_later(h @ self.A[layer][index] @ h.mT)
         return self[f"{head}/attention"] @ self[f"{layer}/stream" if rest == "output" else rest]
 
 

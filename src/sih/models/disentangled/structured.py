@@ -1,18 +1,17 @@
 r"""Computes the dense equations of the disentangled transformer with a third of their work.
 
-Every part of the stream is a product of attention matrices applied to one-hot vectors: the part that came by
-the route c through heads is C_c [e_s, e_i], where C_c, a product of lower triangular matrices, is lower triangular.
-Hence:
+Every part of the stream is a product of attention matrices applied to one-hot vectors: the part that came by the route
+c through heads is C_c [e_s, e_i], where C_c, a product of lower triangular matrices, is lower triangular. Hence:
 
-- The position block of the embedding, C = I, is never built: a product with it is a row or a column of the
-  weights. The position block of a head's first copy *is* its attention.
-- Row i of a position block ends at column i. Rows are cut into blocks. The rows of block r hold the columns of
-  row blocks 0 .. r and nothing else, one after the other, so that what they multiply is the top left corner of the
-  weights, once the weights' coordinates are put in the same order (`CoordinateOrder`).
+- The position block of the embedding, C = I, is never built: a product with it is a row or a column of the weights. The
+  position block of a head's first copy *is* its attention.
+- Row i of a position block ends at column i. Rows are cut into blocks. The rows of block r hold the columns of row
+  blocks 0 .. r and nothing else, so that what they multiply is the top left corner of the weights, once the weights'
+  coordinates are put in the same order (`CoordinateOrder`).
 - The readout is linear: the last layer's values are multiplied by it first, and are S wide instead of d.
 
-The token block of the embedding stays one-hot: a product with its S columns is a look-up whose gradient is a
-product as well, where the gradient of a gather would be a scatter.
+The token block of the embedding stays one-hot: a product with its S columns is a look-up whose gradient is a product as
+well, where the gradient of a gather would be a scatter.
 """
 
 from __future__ import annotations

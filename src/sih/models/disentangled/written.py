@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.models.disentangled.blocks import parse_head, stream_after
+from sih.models.disentangled.blocks import head_names, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
 from sih.models.kernels.causal import mask_later
 from sih.models.sites import Trace
@@ -34,35 +34,27 @@ class WrittenBlocks:
         num_states: int,
         length: int,
         heads: Sequence[int],
-        *,
-        temperature: float = 1.0,
+        temperature: float = 1,
         dtype: torch.dtype = torch.float64,
     ) -> None:
         self.num_states, self.length, self.heads = num_states, length, tuple(heads)
         self.temperature, self.dtype = temperature, dtype
-        self.A: dict[str, dict[tuple[str, str], Tensor]] = {
-            f"{layer}.{head}": {} for layer, count in enumerate(self.heads, 1) for head in range(1, count + 1)
-        }
+        self.A: dict[str, dict[tuple[str, str], Tensor]] = {name: {} for name in head_names(self.heads)}
         """By head, "1.1" first, then by block of the query and of the key."""
         self.readout: dict[str, Tensor] = {}
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
         layer, _ = parse_head(head, self.heads)
-        if (query, key) not in self.A[head]:
-            self.A[head][query, key] = self._zeros(self._width(layer, query), self._width(layer, key))
-        return self.A[head][query, key]
+        rows, columns = self._width(layer, query), self._width(layer, key)
+        return self.A[head].setdefault((query, key), torch.zeros(rows, columns, dtype=self.dtype))
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
-        if name not in self.readout:
-            self.readout[name] = self._zeros(self.num_states, self._width(len(self.heads), name))
-        return self.readout[name]
+        columns = self._width(len(self.heads), name)
+        return self.readout.setdefault(name, torch.zeros(self.num_states, columns, dtype=self.dtype))
 
     def _width(self, layers: int, name: str) -> int:
         columns = stream_after(self.num_states, self.length, self.heads[:layers])[name]
         return int(columns.stop - columns.start)
-
-    def _zeros(self, rows: int, columns: int) -> Tensor:
-        return torch.zeros(rows, columns, dtype=self.dtype)
 
 
 def run(blocks: WrittenBlocks, tokens: Int[Tensor, "batch time"]) -> Trace:

@@ -1,10 +1,8 @@
 """Computes the equations of the standard transformer with less work.
 
 - One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
-- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked
-  up.
-- The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide,
-  not d.
+- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked up.
+- The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide, not d.
 - Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.kernels.causal`).
 """
 

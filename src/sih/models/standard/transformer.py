@@ -105,20 +105,9 @@ class Transformer(Model):
         rng: torch.Generator | None = None,
     ) -> None:
         check_sizes(qk_dim=qk_dim)
-        super().__init__(
-            TransformerConfig(
-                num_states=num_states,
-                length=length,
-                dim=dim,
-                qk_dim=qk_dim,
-                heads=check_heads(heads),
-                mlp_dim=mlp_dim,
-                activation=activation,
-                temperature=math.sqrt(qk_dim) if temperature is None else temperature,
-                readout=readout,
-                dtype=dtype_name(dtype),
-            )
-        )
+        alpha = math.sqrt(qk_dim) if temperature is None else temperature
+        usual = (num_states, length, check_heads(heads), alpha, readout, dtype_name(dtype))
+        super().__init__(TransformerConfig(*usual, dim=dim, qk_dim=qk_dim, mlp_dim=mlp_dim, activation=activation))
         check_choice("init", init, ("uniform", "normal", "zeros"))
         self.token = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
         self.position = nn.Parameter(torch.zeros(length, dim, dtype=dtype))

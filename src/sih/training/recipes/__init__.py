@@ -5,7 +5,6 @@ import pkgutil
 
 from sih.checks import check_choice
 from sih.training.recipes.recipe import Recipe as Recipe
-from sih.training.recipes.recipe import Start as Start
 
 
 def all_recipes() -> list[type[Recipe]]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import ClassVar
 
 import torch
@@ -54,15 +55,19 @@ class HarmonicPositions(StagedRecipe):
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
         assert isinstance(model, Transformer)
         set_parts(model, self.max_period)
-        return HarmonicStart(self, model.to(device))
+        return HarmonicStart(model.to(device), self)
 
 
 class HarmonicStart(Start):
-    """Holds a standard model, and freezes what does not move at first."""
+    """Holds a standard model, and freezes what does not move at first.
+
+    Tokens, readout and layer 1 keep to the parts they start with, and the layers between the first and the last stand
+    still: their moments are 0 too, so that Adam leaves them alone.
+    """
 
     model: Transformer
 
-    def __init__(self, recipe: HarmonicPositions, model: Transformer) -> None:
+    def __init__(self, model: Transformer, recipe: HarmonicPositions) -> None:
         super().__init__(model)
         self.recipe = recipe
 
@@ -71,7 +76,11 @@ class HarmonicStart(Start):
         if recipe.length_at(step, length) < length:
             self.model.position.grad = None
         if step < (recipe.frozen_steps or 0):
-            freeze_gradients(self.model, recipe.max_period)
+            for weight, zero in left_out(self.model, recipe.max_period):
+                assert weight.grad is not None
+                weight.grad[zero] = 0
+            for layer in self.model.each_layer()[1:-1]:
+                layer.zero_grad()
 
 
 def harmonics(length: int, max_period: int) -> Float[Tensor, "time harmonic"]:
@@ -89,53 +98,34 @@ def parts(dim: int, max_period: int) -> tuple[slice, slice, slice]:
     """Return the coordinates of positions, of the output and of tokens."""
     count, output = harmonics(1, max_period).shape[1], dim // 4
     if not 0 < count < dim - output:
-        raise FieldError(
-            "max_period",
-            f"max_period is at least 2 and leaves coordinates to the tokens; {max_period} takes {count} of dim={dim}",
-        )
+        wanted = "max_period is at least 2 and leaves coordinates to the tokens"
+        raise FieldError("max_period", f"{wanted}; {max_period} takes {count} of dim={dim}")
     return slice(count), slice(count, count + output), slice(count + output, dim)
 
 
 @torch.no_grad()
 def set_parts(model: Transformer, max_period: int) -> None:
     """Turn freshly drawn weights into those above. Rows of F and E have length sqrt(d), as if they were normal."""
-    dim, token, readout = model.config.dim, model.token.clone(), model.readout.clone()
+    dim = model.config.dim
     positions, output, tokens = parts(dim, max_period)
     F = harmonics(model.config.length, max_period)
     model.position.zero_()
     model.position[:, positions] = math.sqrt(dim / F.shape[1]) * F.to(model.position.dtype)
-    model.token.zero_()
-    model.token[:, tokens] = math.sqrt(dim / (dim - tokens.start)) * token[:, tokens]
-    for weight, zero in rows_left_out(model, max_period):
-        weight[..., zero, :] = 0
-    model.readout.zero_()
-    model.readout[:, output] = math.sqrt(dim / (output.stop - output.start)) * readout[:, output]
+    model.token.mul_(math.sqrt(dim / (dim - tokens.start)))
+    model.readout.mul_(math.sqrt(dim / (output.stop - output.start)))
+    for weight, zero in left_out(model, max_period):
+        weight[zero] = 0
 
 
-def rows_left_out(model: Transformer, max_period: int) -> list[tuple[Tensor, slice]]:
-    """List layer 1's weights, each with the rows that start as zero."""
-    positions, _, _ = parts(model.config.dim, max_period)
-    first = model.each_layer()[0]
-    return [(first.Q, positions), (first.K, positions), (first.V, slice(positions.stop, None))]
-
-
-def freeze_gradients(model: Transformer, max_period: int) -> None:
-    """Take the gradient from what does not move at first.
-
-    Tokens, readout and layer 1 keep to the parts they start with, and the layers between the first and the last stand
-    still: their moments are 0 too, so that Adam leaves them alone.
-    """
-    _, output, tokens = parts(model.config.dim, max_period)
-    for weight, rows in rows_left_out(model, max_period):
-        _grad(weight)[..., rows, :] = 0
-    _grad(model.token)[:, : tokens.start] = 0
-    _grad(model.readout)[:, : output.start] = 0
-    _grad(model.readout)[:, output.stop :] = 0
-    for layer in model.each_layer()[1:-1]:
-        for weight in layer.parameters():
-            weight.grad = None
-
-
-def _grad(weight: Tensor) -> Tensor:
-    assert weight.grad is not None
-    return weight.grad
+def left_out(model: Transformer, max_period: int) -> list[tuple[Tensor, tuple[EllipsisType | slice, ...]]]:
+    """List the weights of tokens, readout and layer 1, each with the places that start as zero."""
+    positions, output, tokens = parts(model.config.dim, max_period)
+    first, every = model.each_layer()[0], slice(None)
+    return [
+        (first.Q, (..., positions, every)),
+        (first.K, (..., positions, every)),
+        (first.V, (..., slice(positions.stop, None), every)),
+        (model.token, (..., slice(tokens.start))),
+        (model.readout, (..., slice(output.start))),
+        (model.readout, (..., slice(output.stop, None))),
+    ]

@@ -69,11 +69,11 @@ class Recipe(ABC):
         untils = [0, *(until for until, _ in schedule)]
         rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= steps
         if not rising or any(not task.max_lag < length < task.length for _, length in schedule):
-            raise FieldError(
-                "length_schedule",
-                f"length_schedule is pairs of a step (rising, at most {steps}) and a length ({task.max_lag + 1} to "
-                f"{task.length - 1}) until then, e.g. (1000, 32); got {schedule!r}",
+            wanted = (
+                f"a step (rising, at most {steps}) and a length ({task.max_lag + 1} to {task.length - 1}) until then"
             )
+            message = f"length_schedule is pairs of {wanted}, e.g. (1000, 32); got {schedule!r}"
+            raise FieldError("length_schedule", message)
         return dataclasses.replace(self, length_schedule=schedule)
 
     def length_at(self, step: int, length: int) -> int:

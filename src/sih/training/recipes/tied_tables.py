@@ -16,7 +16,7 @@ applied to the gradient in A, and training moves C. Model and loss are unchanged
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,7 +31,6 @@ from sih.training.recipes.recipe import Fields, StagedRecipe, Start
 
 SCALE = 0.05
 """The standard deviation of the tables' first entries."""
-COORDINATES = ("token", "position")
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,10 @@ class TiedStart(Start):
         self.sizes, self.last = (model.config.num_states, length), len(model.config.heads)
         times, distances = torch.arange(length), torch.arange(1 - length, length)
         self.by_position = residues(times, range(1, max_period + 1)).to(model.readout)
-        near = torch.arange(-max_period, max_period + 1)
-        clipped = (distances.clamp(-max_period, max_period)[:, None] == near).to(torch.float64)
-        self.by_distance = torch.cat([clipped, residues(distances, range(2, max_period + 1))], dim=1).to(model.readout)
-        zeros = {str(layer): self._collected(torch.zeros_like(A)) for layer, A in enumerate(model.A, 1)}
-        zeros["readout"] = self._collected_readout(torch.zeros_like(model.readout))
-        tables = {f"{at}/{kinds}": nn.Parameter(part) for at, parts in zeros.items() for kinds, part in parts.items()}
-        super().__init__(model, tables)
+        near = nn.functional.one_hot(distances.clamp(-max_period, max_period) + max_period, 2 * max_period + 1)
+        self.by_distance = torch.cat([near, residues(distances, range(2, max_period + 1))], dim=1).to(model.readout)
+        zeros = self._collected(map(torch.zeros_like, model.A), torch.zeros_like(model.readout))
+        super().__init__(model, {name: nn.Parameter(table) for name, table in zeros.items()})
 
     @torch.no_grad()
     def draw(self, rng: torch.Generator) -> None:
@@ -126,12 +122,10 @@ class TiedStart(Start):
         """Write the model's weights: A and W_O from C."""
         for layer, A in enumerate(self.model.A, 1):
             tt, tp, pt, pp = self._blocks(A)
-            pairs = itertools.product(COORDINATES, COORDINATES)
-            table = {pair: self.moves[f"{layer}/{'/'.join(pair)}"] for pair in pairs}
-            tt.copy_(table["token", "token"])
-            tp.copy_(table["token", "position"] @ self.by_position.T)
-            pt.copy_(torch.einsum("hpcqs,ic->hpiqs", table["position", "token"], self.by_position))
-            by_distance = table["position", "position"] @ self.by_distance.T
+            tt.copy_(self.moves[f"{layer}/token/token"])
+            tp.copy_(self.moves[f"{layer}/token/position"] @ self.by_position.T)
+            pt.copy_(torch.einsum("hpcqs,ic->hpiqs", self.moves[f"{layer}/position/token"], self.by_position))
+            by_distance = self.moves[f"{layer}/position/position"] @ self.by_distance.T
             pp.copy_(toeplitz(by_distance).transpose(2, 3))
         token, position = self._readout_blocks(self.model.readout)
         token.copy_(self.moves["readout/token"])
@@ -140,26 +134,22 @@ class TiedStart(Start):
     @torch.no_grad()
     def collect_gradients(self) -> None:
         """Make the gradient of the tables from that of the model's weights."""
-        for layer, A in enumerate(self.model.A, 1):
-            assert A.grad is not None
-            for kinds, grad in self._collected(A.grad).items():
-                self.moves[f"{layer}/{kinds}"].grad = grad
-        assert self.model.readout.grad is not None
-        for kind, grad in self._collected_readout(self.model.readout.grad).items():
-            self.moves[f"readout/{kind}"].grad = grad
+        weights = (self.model.readout, *self.model.A)
+        readout, *A = (weight.grad for weight in weights if weight.grad is not None)
+        for name, grad in self._collected(A, readout).items():
+            self.moves[name].grad = grad
 
-    def _collected(self, A: Float[Tensor, "head dim dim"]) -> dict[str, Tensor]:
-        tt, tp, pt, pp = self._blocks(A)
-        return {
-            "token/token": tt.clone(),
-            "token/position": tp @ self.by_position,
-            "position/token": torch.einsum("hpiqs,ic->hpcqs", pt, self.by_position),
-            "position/position": diagonal_sums(pp.transpose(2, 3)) @ self.by_distance,
-        }
-
-    def _collected_readout(self, readout: Float[Tensor, "state dim"]) -> dict[str, Tensor]:
+    def _collected(self, A: Iterable[Float[Tensor, "_ _ _"]], readout: Float[Tensor, "state dim"]) -> dict[str, Tensor]:
+        """Apply the transpose of `write` to A and W_O, or to their gradients."""
+        found = {}
+        for layer, weights in enumerate(A, 1):
+            tt, tp, pt, pp = self._blocks(weights)
+            found[f"{layer}/token/token"] = tt.clone()
+            found[f"{layer}/token/position"] = tp @ self.by_position
+            found[f"{layer}/position/token"] = torch.einsum("hpiqs,ic->hpcqs", pt, self.by_position)
+            found[f"{layer}/position/position"] = diagonal_sums(pp.transpose(2, 3)) @ self.by_distance
         token, position = self._readout_blocks(readout)
-        return {"token": token.clone(), "position": position @ self.by_position}
+        return {**found, "readout/token": token.clone(), "readout/position": position @ self.by_position}
 
     def _blocks(self, A: Float[Tensor, "head dim dim"]) -> list[Float[Tensor, "head path _ path _"]]:
         """Split A by kind of query and key coordinate: token/token, token/position, ..."""
@@ -175,8 +165,7 @@ class TiedStart(Start):
 def residues(numbers: Int[Tensor, " number"], periods: range) -> Float[Tensor, "number entry"]:
     """Mark with 1 the residue of each number, for each period."""
     columns = [numbers % n == r for n in periods for r in range(n)]
-    empty = torch.zeros(len(numbers), 0, dtype=torch.float64)
-    return torch.stack(columns, dim=1).to(torch.float64) if columns else empty
+    return torch.stack(columns, dim=1).to(torch.float64) if columns else torch.zeros(len(numbers), 0).double()
 
 
 def toeplitz(values: Float[Tensor, "*blocks distance"]) -> Float[Tensor, "*blocks time time"]:
