@@ -115,10 +115,7 @@ def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Te
 def random_transition_matrix(
     num_states: int, *, rng: torch.Generator, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Draw each row from a symmetric Dirichlet law.
-
-    A concentration of 1.0 is uniform on the simplex, a smaller one nearer deterministic.
-    """
+    """Draw each row from a symmetric Dirichlet law, uniform on the simplex at 1.0, nearer deterministic below."""
     _check_sizes(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
@@ -136,10 +133,7 @@ def random_transition_matrix(
 def random_doubly_stochastic(
     num_states: int, *, rng: torch.Generator, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Draw a matrix whose rows and columns sum to 1, so that its stationary law is uniform.
-
-    Gamma entries are balanced by Sinkhorn's iteration.
-    """
+    """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform."""
     _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     for _ in range(100_000):

@@ -83,8 +83,8 @@ class Descents:
     error: float
 
     @property
-    def violated(self) -> bool:
-        return bool((self.gap < -2 * self.error).any())
+    def violations(self) -> int:
+        return int((self.gap < -2 * self.error).sum())
 
 
 def normalised_gaps(

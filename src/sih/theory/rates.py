@@ -72,10 +72,7 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
 
 
 def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
-    """Compute I, above, per transition and in nats.
-
-    It is 0 where the rival is not behind on average, and infinite if it never catches up.
-    """
+    """Compute I, above, in nats per transition: 0 for a rival not behind on average, infinite if it cannot catch up."""
     chain = lead(task, true_lag, rival, score)
     low, high = 0.0, 1.0  # log rho is convex and 0 at 0: find a bracket of its minimum, then narrow it
     while (value := _log_root(chain, 2 * high)) < _log_root(chain, high):

@@ -118,7 +118,7 @@ class SearchState:
             self.config,
             self.rounds + 1,
             self.descents | {cell: self.descents.get(cell, 0) + len(found.ratio)},
-            self.violations + int((found.gap < -2 * found.error).sum()),
+            self.violations + found.violations,
             self.below | {cell: self.below.get(cell, 0) + below},
             worst,
         )

@@ -83,7 +83,7 @@ def test_stationary_by_solving(rng: torch.Generator) -> None:
 
 def assert_true_violation(found: Descents) -> None:
     """Enumerated in exact rational arithmetic, from the floats of the matrix and of the start it ended in."""
-    assert found.violated
+    assert found.violations
     P = oracles_claim.as_fractions(found.P[0].tolist())
     start = (
         oracles.stationary(P) if found.claim.stationary else oracles_claim.as_fractions([found.start[0].tolist()])[0]
@@ -110,7 +110,7 @@ def test_a_descent_descends_and_does_not_break_what_is_proven(rng: torch.Generat
     after = descend(statement, 2, starts=8, steps=60, rng=torch.Generator().manual_seed(3))
     assert after.ratio.mean() < before.ratio.mean() - 0.01
     assert after.ratio.min() >= 1 / 3 - 1e-9  # two states: never below 1/K (lemmas)
-    assert not after.violated
+    assert not after.violations
 
 
 def test_same_seed_same_descents() -> None:
