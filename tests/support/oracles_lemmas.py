@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -107,15 +107,14 @@ def stationary(P: list[list[Fraction]]) -> list[Fraction]:
     return [row[-1] for row in A]
 
 
-def free_gaps(
-    P: list[list[Fraction]], f: Sequence[Fraction], lags: Sequence[int], k: int, position: int | None = None
-) -> dict[int, Fraction]:
-    """gamma_f for every rival r, f free of P, by summing over all the tokens that the window's lags point at.
+def windows(
+    P: list[list[Fraction]], lags: Sequence[int], k: int, position: int | None = None
+) -> Iterator[tuple[Fraction, dict[int, int]]]:
+    """The state at each lag and its probability, over all that is possible.
 
     With a `position` (from 1) the sequence is Algorithm 1's: its first max(lags) tokens are independent draws.
     """
-    n, pi = len(P), stationary(P)
-    last = max(lags)
+    pi, last = stationary(P), max(lags)
     i = position if position is not None else 10**6
     tokens = sorted({i - lag for lag in lags})
     links: list[tuple[int, int | None, list[list[Fraction]]]] = []
@@ -127,18 +126,40 @@ def free_gaps(
         if older and position is not None and max(older) <= last - k:
             older = []  # the older token has no descendants: lag k begins after the first draws
         links.append((tokens.index(t), tokens.index(max(older)) if older else None, power(P, steps)))
-    own = tokens.index(i - k)
-    gaps = dict.fromkeys((r for r in lags if r != k), Q(0))
-    for window in product(range(n), repeat=len(tokens)):
+    for window in product(range(len(P)), repeat=len(tokens)):
         chance = Q(1)
         for new, old, step in links:
             chance *= pi[window[new]] if old is None else step[window[old]][window[new]]
-        y = f[window[own]]
-        if chance and y:
-            share = chance * y / sum(f[x] for x in window)
+        if chance:
+            yield chance, {i - t: state for t, state in zip(tokens, window, strict=True)}
+
+
+def free_gaps(
+    P: list[list[Fraction]], f: Sequence[Fraction], lags: Sequence[int], k: int, position: int | None = None
+) -> dict[int, Fraction]:
+    """gamma_f for every rival r, f free of P."""
+    gaps = dict.fromkeys((r for r in lags if r != k), Q(0))
+    for chance, at in windows(P, lags, k, position):
+        y = f[at[k]]
+        if y:
+            share = chance * y / sum(f[x] for x in at.values())
             for r in gaps:
-                gaps[r] += share * (y - f[window[tokens.index(i - r)]])
+                gaps[r] += share * (y - f[at[r]])
     return gaps
+
+
+def free_betweenness(
+    P: list[list[Fraction]], f: Sequence[Fraction], lags: Sequence[int], k: int, r: int, other: int
+) -> tuple[Fraction, Fraction]:
+    """E[(Y-Z)(Y-L)/Sigma] for f at the lags k, r and another, and E[(Y-Z)^2/Sigma]."""
+    between = square = Q(0)
+    for chance, at in windows(P, lags, k):
+        total = sum(f[x] for x in at.values())
+        if total:
+            y, z = f[at[k]], f[at[r]]
+            between += chance * (y - z) * (y - f[at[other]]) / total
+            square += chance * (y - z) ** 2 / total
+    return between, square
 
 
 def power(P: list[list[Fraction]], steps: int) -> list[list[Fraction]]:

@@ -1,4 +1,6 @@
-r"""The cases of Claim 1 that are proven: the paper's (App. A), and two that ask nothing of the chain.
+r"""The cases of Claim 1 that the paper proves (App. A), and two that ask nothing of the chain.
+
+What is proven for which lags is in `coverage.py`; further lemmas are in the files that it names.
 
 Write a and b for the rows $P_{X_{i-k},\cdot}$ and $P_{X_{i-r},\cdot}$, and $\Sigma$ for the sum of the rows of all K
 lags. The gap is $E_k - E_r = \mathbb E \sum_s a(a-b)/\Sigma$, the normaliser $N = \mathbb E \sum_s (a-b)^2/\Sigma$.
@@ -23,6 +25,8 @@ $$K(E_k - E_r) = N + \sum_{l \ne k, r} \mathbb E\sum_s (p_k - p_r)(p_k - p_l)/\S
 
 So Claim 1, and a gap of at least N/K, would follow if each `betweenness` below were at least 0: if, in mean square
 weighted by $1/\Sigma$, the true lag's row were never strictly between two others'. For three lags the two are one.
+Lemma B (`inside_class.py`) proves it where c(k) = {k, l} and r is outside; where k and r are alone in their classes
+exchange does, as (a-b)(a-c) + (b-a)(b-c) = (a-b)^2.
 """
 
 from __future__ import annotations

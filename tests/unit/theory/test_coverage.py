@@ -10,7 +10,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.oracles_lemmas import free_gaps, stationary
+from support.oracles_lemmas import free_betweenness, free_gaps, stationary
 
 import sih
 from sih.theory.coverage import THEOREMS, pairs
@@ -192,6 +192,28 @@ def test_reversible_chains(lags: tuple[int, ...], data: st.DataObject) -> None:
     for k in lags:
         for r, gap in free_gaps(P, f, lags, k).items():
             assert status[k, r] == "open" or gap >= 0
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([(1, 2, 3), (2, 3, 4), (1, 3, 4), (3, 5, 7), (1, 3, 5), (2, 3, 4, 5), (2, 3, 4, 7)]), st.data())
+def test_the_true_lag_is_not_between_two_others(lags: tuple[int, ...], data: st.DataObject) -> None:
+    """Lemma B for c(k) = {k, l} and any r outside; exchange where k and r are alone. For three lags: 3 gap = N + B."""
+    P = data.draw(chains(3))
+    f = data.draw(st.lists(values, min_size=3, max_size=3))
+    status = sih.claim_status(lags)
+    for k in lags:
+        own = [lag for lag in lags if lag % k == 0]
+        for r in lags:
+            for other in lags:
+                if len({k, r, other}) < 3:
+                    continue
+                between, square = free_betweenness(P, f, lags, k, r, other)
+                if len(own) == 2 and other in own:
+                    assert between >= 0
+                if len(own) == 1 and status[k, r] == "proven: exchange":
+                    assert between == square / 2
+                if len(lags) == 3:
+                    assert 3 * free_gaps(P, f, lags, k)[r] == square + between
 
 
 def test_other_marginals_break_the_theorem() -> None:

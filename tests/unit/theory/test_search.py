@@ -48,6 +48,12 @@ def test_false_statements_are_violated() -> None:
     assert run(wrong, SearchState(wrong), 2).violations > 0
 
 
+@pytest.mark.parametrize("family", ["reversible", "symmetric"])
+def test_false_statements_are_violated_in_each_family(family: str) -> None:
+    wrong = replace(SMALL, statement="wrong-lag", family=family, begin=("rotation", "tree", "blocks"))
+    assert run(wrong, SearchState(wrong), 6).violations > 0
+
+
 def test_given_lags_are_the_only_ones() -> None:
     config = SearchConfig(states=(3,), lags=(2, 3, 7), starts=2, steps=1)
     assert {found.claim.lags for _, found in itertools.islice(rounds(config), 3)} == {(2, 3, 7)}
