@@ -114,7 +114,9 @@ def test_overlapping_rows(P: Tensor, theta: float) -> None:
     """Mixed so that P(x, s) >= theta pi(s): the lower bound of (3), part by part."""
     pi = sih.stationary_distribution(P)
     P = theta * pi.expand_as(P) + (1 - theta) * P
-    assert overlap(P).item() >= theta - 1e-9
+    least = min(p / law for row in P.tolist() for p, law in zip(row, pi.tolist(), strict=True))
+    assert overlap(P).item() == pytest.approx(least, abs=1e-9)
+    assert least >= theta - 1e-9
     R, factor = (P - theta * pi) / (1 - theta), 3 * theta / (1 + 2 * theta)
     c, b, a = P[:, None, None, :], P[None, :, None, :], P[None, None, :, :]
     total = a + b + c
