@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from sih.cli.train_command import command_of, run_to_the_end
@@ -44,13 +43,12 @@ def train_missing(names: list[str], folder: Path, console: Console) -> None:
             print(f"sih: {name}: {error}; its figures are made without it", file=sys.stderr)
 
 
-def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
-    """Estimate how long a run will take, by a few timed steps with each length of sequence, on a copy."""
+def seconds_left(config: TrainConfig, folder: Path) -> float:
+    """Estimate how long a run will take, by two timed steps with each length of sequence, on a copy."""
     run = Run(folder)
     done = run.metrics[-1]["step"] if run.metrics else 0
     edges = [0, *(until for until, _ in config.recipe.length_schedule or ()), config.optimiser.steps]
     total = 0.0
-    state = torch.get_rng_state()
     for first, last in itertools.pairwise(edges):
         if last <= max(first, done):
             continue
@@ -58,10 +56,9 @@ def seconds_left(config: TrainConfig, folder: Path, timed: int = 2) -> float:
         trainer.step = first
         trainer.advance()  # the first is slower: it fills caches
         began = time.perf_counter()
-        for _ in range(timed):
-            trainer.advance()
-        total += (time.perf_counter() - began) / timed * (last - max(first, done))
-    torch.set_rng_state(state)
+        trainer.advance()
+        trainer.advance()
+        total += (time.perf_counter() - began) / 2 * (last - max(first, done))
     return total
 
 

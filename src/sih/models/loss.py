@@ -38,9 +38,10 @@ def next_token_loss(
     if not is_concrete(tokens):
         return _summed(model, tokens, path) / _terms(tokens)
     path = path or model.usual_path()
-    if not torch.is_grad_enabled():
+    wanted = [weight for weight in model.parameters() if weight.requires_grad]
+    if not wanted or not torch.is_grad_enabled():
         return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
-    loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *model.parameters())  # type: ignore[no-untyped-call]
+    loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *wanted)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -58,9 +59,7 @@ def _terms(tokens: Tensor) -> int:
 
 class _NextTokenLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *parameters: Tensor) -> Tensor:
-        wanted = [parameter for parameter in parameters if parameter.requires_grad]
-
+    def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *wanted: Tensor) -> Tensor:
         def part(tokens: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
             with torch.enable_grad():
                 summed = _summed(model, tokens, path)
@@ -68,18 +67,15 @@ class _NextTokenLoss(torch.autograd.Function):
             return summed.detach(), torch.autograd.grad(summed, wanted, allow_unused=True, materialize_grads=True)
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
-        loss = parameters[0].new_zeros(())
+        loss = wanted[0].new_zeros(())
         alone = model.large_products or tokens.device.type != "cpu"  # with large products memory counts, too
         threads = 1 if alone else torch.get_num_threads()
         for summed, grads in side_by_side(part, torch.split(tokens, rows), threads):
             loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad
-        rest = iter(totals)
-        ctx.model, ctx.tokens, ctx.terms = model, tokens, _terms(tokens)
-        ctx.grads = [next(rest) if parameter.requires_grad else None for parameter in parameters]
-        mean: Tensor = loss / ctx.terms
-        return mean
+        ctx.model, ctx.tokens, ctx.wanted, ctx.grads = model, tokens, wanted, totals
+        return loss / _terms(tokens)
 
     @staticmethod
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
@@ -89,6 +85,6 @@ class _NextTokenLoss(torch.autograd.Function):
             def mean(*_: Tensor) -> Tensor:
                 return _summed(model, tokens, model.paths[-1]) / _terms(tokens)
 
-            return None, None, None, None, *gradients_again(mean, tuple(model.parameters()), (above,))
-        scale = above / ctx.terms
-        return None, None, None, None, *(None if grad is None else grad * scale for grad in ctx.grads)
+            return None, None, None, None, *gradients_again(mean, ctx.wanted, (above,))
+        scale = above / _terms(ctx.tokens)
+        return None, None, None, None, *(grad * scale for grad in ctx.grads)

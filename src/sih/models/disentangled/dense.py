@@ -52,9 +52,7 @@ class DisentangledShape(ModelShape):
         object.__setattr__(self, "heads", check_heads(self.heads))
         check_sizes(qk_dim=self.qk_dim)
 
-    def build(
-        self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None
-    ) -> DisentangledTransformer:
+    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
         temperature = math.sqrt(self.qk_dim)
         return DisentangledTransformer(num_states, length, self.heads, temperature=temperature, init=init, rng=rng)
 

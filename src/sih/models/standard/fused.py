@@ -35,7 +35,8 @@ def forward(
         heads, _, qk_dim = layer.Q.shape
         last = number == len(layers) and layer.W1 is None
         V = layer.V @ W_O.T if last else layer.V
-        W = _side_by_side(layer.Q / temperature, layer.K, V)
+        parts = (layer.Q / temperature, layer.K, V)
+        W = torch.cat([part.transpose(0, 1).flatten(1) for part in parts], dim=1)  # [Q_1 .. Q_H | K_1 .. | V_1 ..]
         # A product with the one-hot tokens is a look-up whose gradient is a product as well, not a scatter.
         qkv = token @ (E @ W) + F @ W if number == 1 else h @ W
         output = causal_attention(qkv, heads, qk_dim, compiled=compiled)
@@ -45,8 +46,3 @@ def forward(
         if layer.W1 is not None:
             h = h + layer.mlp(h, activation)
     return h @ W_O.T
-
-
-def _side_by_side(*weights: Float[Tensor, "head dim _"]) -> Float[Tensor, "dim columns"]:
-    """Make one matrix for all heads: [Q_1 .. Q_H | K_1 .. K_H | V_1 .. V_H]."""
-    return torch.cat([weight.transpose(0, 1).flatten(1) for weight in weights], dim=1)

@@ -63,9 +63,7 @@ class TransformerShape(ModelShape):
         object.__setattr__(self, "heads", check_heads(self.heads))
         _check_widths(self.dim, self.qk_dim, self.mlp_dim)
 
-    def build(
-        self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None
-    ) -> Transformer:
+    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
         return Transformer(num_states, length, **asdict(self), init=init, rng=rng)
 
 
@@ -75,9 +73,8 @@ class Transformer(Model):
     `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is (`ModelConfig`). `mlp_dim` adds
     an MLP with `activation` to every layer.
 
-    `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs),
-    from `rng` (a generator seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything,
-    with d for the embeddings; `"zeros"` is for weights to come.
+    `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs), from
+    `rng` (one seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything, d for the embeddings.
 
     `path="plain"` is the equations as they stand, `"fused"` the same numbers with less work, and `"compiled"` that with
     attention in C, for float32 on a CPU with a C compiler.
