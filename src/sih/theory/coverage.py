@@ -23,6 +23,13 @@ for no more than independent classes and equal marginals. (b): $(f(X_{i-k}), f(X
 f(X_{i-k-2j}))$ have the same law. (c): the two classes have the same law and are independent, so exchanging them keeps
 the law and $\Sigma$, and y(y-z) + z(z-y) = (y-z)^2; k is the least of c(k), so it changes places with r. ∎
 
+**Strict.** If P is irreducible and aperiodic, $E_k > E_r$ in all these cases unless all rows of P are equal. For let
+some f = P(., s) not be constant. Lemma E: its pointwise bound is strict where y differs from z, and Y = Z almost
+surely for every s would make all rows equal, as every power of P is irreducible. Lemma T: likewise, its bound is
+strict unless a = b = c (`test_lemma_t_is_strict`). Lemma D: take y = max f > z, which has positive probability; there
+z' <= y and part (i) leaves (1-β)u^2 + βu^2/2 > 0. Lemma M: q > 0, and E + q(B-5/4) is a mixture of E >= 0 and of a
+number above 0, the latter with a share of q(1-1/κ) > 0. Exchange: (Y-Z)^2 > 0 with positive probability.
+
 Also: two lags have gap N/2, in any coupling (Lemma 1, `lemmas.py`). Two states: any lags (Two rows, `lemmas.py`). A
 *reversible* P also has exchange where c(r) = r + k - c(k), the mirror image: r is outside c(k), or it is the last of a
 c(k) that is its own mirror image. Three states: also r = k+2j, if $\mathcal K$ = {k, k+j, k+2j} (`three_in_a_row.py`).

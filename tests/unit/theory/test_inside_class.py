@@ -153,6 +153,25 @@ def test_lemma_t_has_positive_coefficients() -> None:
     assert count == 737
 
 
+def test_lemma_t_is_strict() -> None:
+    """Where the least of a, b, c (or m) is above 0 some coefficient of x alone, and of w alone, is left beside it.
+
+    Where the least is 0 and m = 0 the cleared polynomial may vanish; the slack itself does not.
+    """
+    x, w, m, t = sympy.symbols("x w m t")
+    for order in permutations("abc"):
+        at: dict[str, sympy.Expr] = dict(zip(order, (m + t, m + t + x, m + t + x + w), strict=True))
+        rising = order.index("a") < order.index("b")
+        left = sympy.expand(lemma_t_polynomial(at["a"], at["b"], at["c"], m, rising))
+        for nothing in ({w: 0, t: 0}, {w: 0, m: 0}, {x: 0, t: 0}, {x: 0, m: 0}):
+            assert left.subs(nothing) != 0
+        assert order[0] != "c" or left.subs({w: 0, t: 0, m: 0}) != 0  # c = 0 < a, b
+    for a, b, c in ((3, 0, 0), (3, 0, 2), (0, 2, 0), (0, 2, 3), (3, 2, 0), (2, 3, 0), (0, 0, 2)):
+        assert t_slack(Fraction(a), Fraction(b), Fraction(c), Fraction(0)).low > 0
+    u, v = sympy.symbols("u v", positive=True)  # b = 0: 9a^2/(a+c) - 9a/2 + 3c/2, cleared
+    assert sympy.discriminant(9 * u**2 / 2 - 3 * u * v + 3 * v**2 / 2, u) == -18 * v**2
+
+
 def test_lemma_t_polynomial_is_the_inequality() -> None:
     """The cleared polynomial is the slack, less what concavity gives away."""
     a, b, c, m = sympy.symbols("a b c m", positive=True)
