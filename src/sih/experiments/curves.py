@@ -127,7 +127,8 @@ def panel(
 def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
     """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel."""
     rows = [[corner, *(braces(one.lags) for one in panels)]]
-    for label in dict.fromkeys(label for one in panels for label in one.kl):
+    fullest_first = sorted(panels, key=lambda one: -len(one.kl))
+    for label in dict.fromkeys(label for one in fullest_first for label in one.kl):
         rows.append([label, *(str(one.kl[label]) if label in one.kl else "" for one in panels)])
     return rows
 
