@@ -16,19 +16,19 @@
 #include <string.h>
 
 #define TILE 16
-#define COLUMNS 2
+#define ROWS 8
 #if defined(__AVX512F__) /* 32 registers of 16 floats */
 #define LANES 16
-#define ROWS 8
+#define COLUMNS 2
 #elif defined(__AVX__) /* 16 of 8 */
 #define LANES 8
-#define ROWS 4
+#define COLUMNS 1
 #elif defined(__aarch64__) /* 32 of 4 */
 #define LANES 4
-#define ROWS 8
+#define COLUMNS 2
 #else /* SSE: 16 of 4 */
 #define LANES 4
-#define ROWS 4
+#define COLUMNS 1
 #endif
 
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
