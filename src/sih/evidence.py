@@ -8,8 +8,6 @@ A probability of 0 is allowed. A hypothesis under which the sequence seen so far
 weight 0. A sequence impossible under every hypothesis is an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -5,8 +5,6 @@ The paper (Sec. 4) asks for irreducible and aperiodic chains, and everything her
 kinds of random matrices: one added there can be chosen in every command and on the page.
 """
 
-from __future__ import annotations
-
 import math
 import reprlib
 from collections.abc import Callable, Sequence
@@ -229,7 +227,7 @@ def _numpy_rng(rng: torch.Generator) -> np.random.Generator:
     return np.random.default_rng(torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist())
 
 
-def _log_gamma_draws(shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator) -> Float[Tensor, ...]:
+def _log_gamma_draws(shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator) -> Float[Tensor, "..."]:
     """Draw logarithms of Gamma(a, 1) numbers: log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
     boosted = np.log(draw.standard_gamma(shape_parameter + 1, shape))
     return torch.from_numpy(boosted + np.log1p(-draw.random(shape)) / shape_parameter)

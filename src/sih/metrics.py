@@ -1,7 +1,5 @@
 """How far a prediction is from the truth."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -10,8 +10,6 @@ The selective estimator adds up probabilities instead of multiplying them, so th
 evidence for its lag, not a veto.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ $\sqrt{\sum_b (x_b - \bar x)^2 / (n - 1)} / \sqrt{n}$. Rivals measured on the sa
 differences, repetition by repetition: what they share, above all how hard a sequence is, drops out of the error.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

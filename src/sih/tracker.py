@@ -1,7 +1,5 @@
 """The exact posterior over lags, one token at a time."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 

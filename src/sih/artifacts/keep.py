@@ -7,8 +7,6 @@
 Everything is computed on one thread, so that the number of cores does not change the last digits.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Files made from something, with a record beside them of what: found again only if neither has changed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path

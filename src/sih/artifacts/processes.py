@@ -1,7 +1,5 @@
 """Work spread over processes, one for each core."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

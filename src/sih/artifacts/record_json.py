@@ -3,8 +3,6 @@
 Its fields are numbers, words, None, lists, tuples, dictionaries by words, and further such dataclasses.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, is_dataclass
 from types import NoneType, UnionType

@@ -1,7 +1,5 @@
 """Which source files an answer rests on, and a digest of them: found by reading them, not by running them."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -3,8 +3,6 @@
 Every model on fresh sequences of its own task; what is measured is in `sih.analysis.distances`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ One row for each model, one column for each head. The heads of a layer come in t
 are nearest to, in total variation; each map says how near, over the rows where the construction equals its closed form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ With mean evidence a fixed $\beta$ bounds the weights; with the sum the best $\b
 every length. BMA and ML do not depend on $\beta$.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

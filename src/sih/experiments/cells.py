@@ -1,7 +1,5 @@
 """How lag sets and numbers with errors are written in tables and titles."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Prop. 1 (Sec. 5.1) with the mask form of the third layer, its positional form (A
 the task and adversarial ones (`sih.verify`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag: the paper's figures of App. E."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 r"""$\mathbb E[p_r/\sum_l p_l]$ for every true lag and every scored lag, exactly: the paper's figures of App. E."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sih.experiments.claim_histogram import ClaimConfig, exact_table

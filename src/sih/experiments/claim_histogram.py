@@ -1,7 +1,5 @@
 r"""The gap of Claim 1 over random matrices, exactly: the paper's Fig. 3 (left), $E_k - \max_{r \ne k} E_r$."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sih.experiments.experiment import Experiment

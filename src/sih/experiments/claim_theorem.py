@@ -1,7 +1,5 @@
 """For which pairs of lags Claim 1 is a theorem, and the residue classes that decide it. Beyond the paper."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sih.experiments.experiment import Experiment, Rows

@@ -1,7 +1,5 @@
 """What is compared on a batch: the reference predictors, circuits written by hand, trained models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ The constructed half of the paper's Fig. 4 at its settings (T = 128, 5 states, l
 Bayes-optimal circuit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

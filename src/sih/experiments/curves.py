@@ -4,8 +4,6 @@ A `Curve` is the mean of something over repetitions (sequences, or matrices) at 
 and over all positions past the first max_lag. A `Panel` has the curves of one task, and those of paired differences.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each is a line of docs/errata.md, by its number; `tests/integration/test_errata.
 the circuit with the matrix put into its weights: how far its prediction is from the closed form, by position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

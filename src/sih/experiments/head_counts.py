@@ -3,8 +3,6 @@
 Beyond the paper, which leaves the number open between the number of lags and max - min + 1 (Sec. 5.4).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from dataclasses import dataclass

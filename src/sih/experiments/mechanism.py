@@ -4,8 +4,6 @@ Before, token j holds $\tilde p_{j,k}$ at index j - k of what layer 1 gathered. 
 tokens; after, token i holds in each head's block one $\tilde p_{j,k}$ an index, and nothing mixed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -11,8 +11,6 @@ here A and B (and the first layer's exponent) are found by descent on the next-t
 circuit.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

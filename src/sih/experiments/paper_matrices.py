@@ -1,7 +1,5 @@
 """The matrices the paper prints: `+` and `-` stand for +lambda and -lambda, `1` and `m` for beta and -beta."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

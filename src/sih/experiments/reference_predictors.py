@@ -3,8 +3,6 @@
 Sets the scene for the paper's Fig. 4: the same axes and lag sets, without the transformers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ Lags {1,2,3}: two layers cannot solve the task, more than three do not help. Lag
 layer help up to the number of lags; beside them the construction with as many.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Every experiment by its name in `sih figure`, in the order of the paper, ours last: a new one is one more line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sih.experiments import (

@@ -4,8 +4,6 @@ Top, a sequence of every lag with the arrows $X_{i-k} \to X_i$ that made it. Mid
 which token is the next one's parent? Bottom, a map a layer of the construction on that sequence.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -3,8 +3,6 @@
 All that share a panel predict the same fresh sequences of the matrix on which its models were trained.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -3,8 +3,6 @@
 Read from the runs' own metrics; nothing is evaluated again. 1 is as good as maximum likelihood.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sih.experiments.compared import by_seeds

@@ -4,8 +4,6 @@ Measured, with error bars, beside what large deviations predict without sampling
 Claim 1 is that all three rates fall exponentially; the exponents say at what cost (paper, Secs. 5.3 and 5.4).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

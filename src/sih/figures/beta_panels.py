@@ -1,7 +1,5 @@
 """KL against beta, a panel for each kind of evidence."""
 
-from __future__ import annotations
-
 import torch
 from matplotlib.figure import Figure
 

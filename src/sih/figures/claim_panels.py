@@ -1,7 +1,5 @@
 """Claim 1 in panels: the gap over many matrices, and for each true lag the expectations and running averages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Residue classes of lags: the chains that a window falls into, and the rivals that theorems cover."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """KL during training relative to maximum likelihood, a panel for each group of runs."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

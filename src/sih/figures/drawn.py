@@ -4,8 +4,6 @@ OUT/figures/NAME.pdf .svg .png
 OUT/data/NAME.drawn.json        what they were drawn from, and their digests
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Errors of circuits as points on a logarithmic axis, a column for each lag set."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from sih.experiments.cells import braces

@@ -1,7 +1,5 @@
 """Which function draws which data: the one whose argument is of its type. A form is a file of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, get_type_hints
 

@@ -1,7 +1,5 @@
 """Cells that are counted or owned: least heads of many lag sets, and which head takes which offset."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from matplotlib.axes import Axes

@@ -4,8 +4,6 @@ Colours are relative to the query's largest attention, $a_{ij} / \max_j a_{ij}$:
 forty keys is as legible as one that has a single key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

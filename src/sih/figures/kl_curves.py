@@ -1,7 +1,5 @@
 """KL along the sequence, a panel for each lag set: the form of the paper's Fig. 4."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Printed and corrected matrices side by side, with the error of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib.axes import Axes

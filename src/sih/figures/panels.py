@@ -1,7 +1,5 @@
 """What panels of curves share: looks, an axis of doubling positions, one legend, a note of what is missing."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any

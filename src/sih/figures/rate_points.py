@@ -1,7 +1,5 @@
 """Rates of the wrong lag against transitions seen: points measured, lines predicted."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from sih.experiments.wrong_lag import WrongLagRates

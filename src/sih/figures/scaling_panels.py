@@ -1,7 +1,5 @@
 """The panels of `scaling`: curves along the sequence, and their means by depth and by heads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

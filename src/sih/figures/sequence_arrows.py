@@ -1,7 +1,5 @@
 """The task and the circuit at a glance: sequences with arrows from parent to child, and a map for each layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

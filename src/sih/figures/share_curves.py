@@ -1,7 +1,5 @@
 """Shares of attention along the sequence, a panel for each lag set."""
 
-from __future__ import annotations
-
 import math
 
 import torch

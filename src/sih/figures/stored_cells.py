@@ -1,7 +1,5 @@
 """What the second layer gathers, cell by cell: the stored probabilities before it and after it."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle

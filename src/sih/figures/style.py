@@ -1,7 +1,5 @@
 """The one look of all figures: paper width, legible in print, safe for colour-blind eyes, the same bytes every time."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A training run's loss and KL, beside the reference predictors on the same held-out sequences."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from sih.figures import style

@@ -1,7 +1,5 @@
 """States where trained transformers look (Sec. 6, "Trained vs constructed attention maps"; App. C)."""
 
-from __future__ import annotations
-
 from sih.analysis.distances import summary
 from sih.experiments import agreement
 from sih.experiments.agreement import Agreements

@@ -1,7 +1,5 @@
 """States what circuits written by hand do, and how many heads they need (Secs. 5.1, 5.4 and 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sih.experiments import certificates, constructions, head_counts

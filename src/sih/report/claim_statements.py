@@ -1,7 +1,5 @@
 """States what the estimator does: Claim 1 and what follows from it (Secs. 5.3 and 5.4, App. E)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, wrong_lag

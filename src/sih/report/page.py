@@ -3,8 +3,6 @@
 No script, no address is loaded (the page forbids it to itself), figures are inside; it prints on A4.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Positions, rows and columns count from 1, as in the paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Lists all statements in the order of the paper, and judges them from the data of their experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """States how well trained transformers predict (Sec. 6, App. B)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -10,8 +10,6 @@ The $X_{i-l}$ split by l mod k into independent stationary chains, and inside a 
 so for each (s, t) the expectation is a product of one $\pi D M D M \cdots D 1$ for each chain, D = diag(e^{-tP(., s)}).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -59,8 +59,6 @@ So where it is false for free f a proof must use that f is a column of P, and th
 lags 31 of 132 pairs are left, and 16 of these are such: k = 1 (11), and k = 2 with r even (5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

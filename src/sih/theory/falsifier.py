@@ -10,8 +10,6 @@ $F_k - 2E_r + F_r$ with $F_r = \sum_s \mathbb E[p_r^2/\sum_l p_l]$ (and $F_k = E
 says $\rho_r \ge 0$; it is exactly 1/2 for two lags (Lemma 1).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -58,8 +58,6 @@ This last step is done by computer algebra, exactly (`test_lemma_t_has_positive_
 For r = k+2j, the end of the class, no such lemma can be true: `coverage.py`, "Sharpness".
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

@@ -1,7 +1,5 @@
 r"""Writes $1/x = \int_0^\infty e^{-tx}\,dt$ as a short sum of exponentials, with a bound on its error."""
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass, replace

@@ -29,8 +29,6 @@ Lemma B (`inside_class.py`) proves it where c(k) = {k, l} and r is outside; wher
 exchange does, as (a-b)(a-c) + (b-a)(b-c) = (a-b)^2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

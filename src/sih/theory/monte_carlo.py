@@ -4,8 +4,6 @@ Matrix number n depends on the seed and n alone, and so do the sequences drawn f
 where it was, and exact values can be put beside it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass

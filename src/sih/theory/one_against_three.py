@@ -57,8 +57,6 @@ Two in c(k) against three: the same kind of potentials, with one more in the com
 tried (`docs/claim.md`); there is no proof.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor

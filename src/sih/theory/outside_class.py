@@ -113,8 +113,6 @@ it holds wherever we tried, but part (ii) does not prove it). The lemma itself i
 and five companions of r (`coverage.py`, "Sharpness"). In between it is open.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

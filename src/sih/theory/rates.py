@@ -11,8 +11,6 @@ $\varrho$ the Perron root (Gärtner-Ellis). The moment generating function $M_n(
 every n, and its saddle point gives the probability itself (Lugannani and Rice).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Literal

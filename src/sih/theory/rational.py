@@ -1,7 +1,5 @@
 """Computes Claim 1 in exact rational arithmetic, by enumeration: slow, beyond doubt, to check a counterexample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product

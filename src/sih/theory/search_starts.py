@@ -1,7 +1,5 @@
 """Where descents begin, and the matrices they move in: FAMILIES from logits to matrices, STARTS of logits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

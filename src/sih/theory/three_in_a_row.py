@@ -65,8 +65,6 @@ The other corners are these with the indices moved round. ∎ Two states: `lemma
 What is left are chains of four states or more, near period 2 (M' > 4N) and with a current.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

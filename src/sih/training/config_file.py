@@ -4,8 +4,6 @@ Version 2 has an object for each part. Version 1, which did not name its version
 every kind of model and every recipe.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

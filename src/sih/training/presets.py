@@ -3,8 +3,6 @@
 `paper` is the paper's own setting (Sec. 6). The others keep its model, task and loss, and say what they change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

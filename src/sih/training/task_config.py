@@ -1,7 +1,5 @@
 """The part of a training configuration that says which task is learned."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

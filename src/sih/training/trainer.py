@@ -4,8 +4,6 @@ r"""Training as in the paper (Sec. 6, "Setup"): a fresh batch at every step, cro
 Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

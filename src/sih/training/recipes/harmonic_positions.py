@@ -18,8 +18,6 @@ While sequences are shorter than the model's length, positions stay as drawn, so
 learned on the others.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from types import EllipsisType

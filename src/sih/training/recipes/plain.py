@@ -4,8 +4,6 @@ Embeddings are standard normal, other weights uniform up to one over the root of
 variance one over their inputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
