@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,27 @@ def test_what_does_not_fit_is_refused(task: Task) -> None:
     model = construct(task)
     with pytest.raises(ValueError, match="do not fit"):
         verify(model, task.with_length(20))
+
+
+@pytest.mark.parametrize("target", ["paper", "bayes"])
+@pytest.mark.parametrize(
+    "claims",
+    [{}, {"lam": 1e30}, {"lam": math.inf}, {"beta": math.inf}, {"beta": 1e300, "lam": 1e15}, {"temper": 1e300}],
+)
+def test_nothing_that_a_file_says_makes_empty_weights_a_circuit(
+    target: str, claims: dict[str, float], task: Task, tmp_path: Path
+) -> None:
+    built = construct(task, target=target)
+    for weight in built.parameters():
+        weight.zero_()
+    built.notes["circuit"].update(claims)
+    sih.save(built, tmp_path / "m")
+    assert not verify(sih.load(tmp_path / "m")).ok
+
+
+def test_a_tolerance_in_the_notes_is_refused(task: Task, tmp_path: Path) -> None:
+    built = construct(task)
+    built.notes["circuit"]["rounding"] = 10.0
+    sih.save(built, tmp_path / "m")
+    with pytest.raises(ValueError, match="rounding"):
+        verify(sih.load(tmp_path / "m"))
