@@ -53,6 +53,7 @@ def train(
     device: str = "cpu",
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    keep_every: int | None = None,
     tensorboard: bool = False,
 ) -> int:
     """Train a model. The same command on an unfinished folder goes on where it stopped, to the same bytes.
@@ -78,6 +79,7 @@ def train(
         device: where to compute, cpu or cuda.
         threads: of the CPU (all cores unless said); an unfinished run keeps the number it began with.
         checkpoint_seconds: how often the state is saved, and how much work a kill -9 can cost.
+        keep_every: keep the weights at every so many steps, too, in the folder's `kept`.
         tensorboard: write TensorBoard events into the folder, too (needs the extra "tensorboard").
     """
     config = TrainConfig(
@@ -86,7 +88,8 @@ def train(
     folder = Path("runs") / run_name(config) if out is None else out
     console = Console(soft_wrap=True, highlight=False)
     events = EventWriter(folder) if tensorboard else None
-    writer = RunWriter(config, folder, device=device, threads=threads, checkpoint_seconds=checkpoint_seconds)
+    how: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "keep_every": keep_every}
+    writer = RunWriter(config, folder, device=device, threads=threads, **how)
     if writer.finished:
         console.print(f"{folder} is finished already")
         for _ in writer:

@@ -5,6 +5,7 @@
     environment.json          versions, threads, device, the commit if there is one, and the seconds it took
     checkpoint.safetensors    model, optimiser and generator states, while the run is unfinished
     weights.safetensors       the trained model: the run is finished
+    kept/step-NNNNNN...       weights along the way, in half precision, if they were asked for
 
 **Resuming is exact.** On one kind of machine, with the versions, the number of threads (which is set again) and the
 path in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
@@ -31,7 +32,7 @@ from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
-CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
+CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,19 @@ class Run:
             model.load_state_dict({n[len("model/") :]: w for n, w in state.items() if n.startswith("model/")})
         return model
 
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The steps whose weights were kept along the way, `model_at(step)`."""
+        return tuple(sorted(int(path.stem.split("-")[1]) for path in (self.folder / KEPT).glob("step-*.safetensors")))
+
+    def model_at(self, step: int) -> Model:
+        """Return the model after so many steps, one of `kept`."""
+        if step not in self.kept:
+            raise ValueError(f"{self.folder} kept no weights at step {step}; it has {list(self.kept) or 'none'}")
+        model = self.config.model.build(self.task.num_states, self.task.length)
+        load_weights(model, kept_path(self.folder, step))
+        return model
+
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed."""
@@ -88,6 +102,11 @@ class Run:
         path = self.folder / ENVIRONMENT
         found: dict[str, Any] = read_json(path) if path.exists() else {}
         return found
+
+
+def kept_path(folder: Path, step: int) -> Path:
+    """Return the path of the weights that a run kept at a step."""
+    return folder / KEPT / f"step-{step:06d}.safetensors"
 
 
 def list_runs(parent: str | Path) -> list[Run]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sih.models import storage
 from sih.models.base import Model
-from sih.runs.run import WEIGHTS, Run
+from sih.runs.run import CHECKPOINT, WEIGHTS, Run
 
 SHIPPED = Path(__file__).parent.parent / "shipped"
 
@@ -60,6 +60,11 @@ def open_run(name: str | Path) -> Run:
     return RunStore().run(name)
 
 
-def load(path: str | Path) -> Model:
-    """Load the model in the folder `path`, saved or trained there, or the shipped model of that name, on the CPU."""
-    return storage.load(RunStore()._folder_of(path, "model"))
+def load(path: str | Path, *, unfinished: bool = False) -> Model:
+    """Load the model in the folder `path`, saved or trained there, or the shipped model of that name, on the CPU.
+
+    With `unfinished`, a run that is still being trained gives its model at the last checkpoint.
+    """
+    folder = RunStore()._folder_of(path, "model")
+    run = Run(folder)
+    return run.model if unfinished and (folder / CHECKPOINT).exists() and not run.finished else storage.load(folder)

@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.checks import FieldError, check_sizes
 from sih.files import atomic_write, tensor_bytes, write_json
 from sih.models import KINDS
 from sih.models.kernels.threads import limited_threads
 from sih.models.storage import weights_file
-from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, WEIGHTS, Run, read_checkpoint
+from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, KEPT, METRICS, WEIGHTS, Run, kept_path, read_checkpoint
 from sih.training.config import TrainConfig
 from sih.training.config_file import to_json
 from sih.training.trainer import Step, Trainer, check_device
@@ -38,7 +38,11 @@ class RunWriter:
 
     `save()` between two steps makes a checkpoint at once. Making a writer already writes the configuration, so that a
     folder that cannot be written to is noticed before any work is done. The number of threads is the run's as long as
-    its steps are gone through.
+    its steps are gone through. A new run takes `path`, the fastest here unless said. With `keep_every` the weights at
+    every so many steps stay, in half precision, in the folder `kept`.
+
+    An unfinished run goes on with another number of steps if nothing before its end depends on that number, and then
+    ends with the bytes of a run that had it from the start.
     """
 
     def __init__(
@@ -49,15 +53,19 @@ class RunWriter:
         device: str = "cpu",
         threads: int | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        path: str | None = None,
+        keep_every: int | None = None,
     ) -> None:
         self.config, self.folder = config, Path(folder)
-        self.checkpoint_seconds, self.losses = checkpoint_seconds, list[float]()
+        self.checkpoint_seconds, self.keep_every, self.losses = checkpoint_seconds, keep_every, list[float]()
+        if keep_every is not None:
+            check_sizes(keep_every=keep_every)
         check_device(device)
         self._check_folder()
         environment = Run(self.folder).environment or describe_environment(device, threads)
         self.seconds = float(environment.pop("seconds", 0.0))
         with limited_threads(int(environment["threads"])):
-            self.trainer = Trainer(config, device, _path_begun_with(environment, config.model.kind))
+            self.trainer = Trainer(config, device, _path_begun_with(environment, config.model.kind) or path)
         self.environment = {**environment, "path": self.trainer.path}
         self.resumed = (self.folder / CHECKPOINT).exists()
 
@@ -75,6 +83,8 @@ class RunWriter:
                 saved = time.monotonic()
                 for step in self.trainer:
                     self._record(step)
+                    if self.keep_every and step.step and step.step % self.keep_every == 0:
+                        self._keep(step)
                     if time.monotonic() - saved >= self.checkpoint_seconds:
                         self.save()
                         saved = time.monotonic()
@@ -135,9 +145,19 @@ class RunWriter:
                 file.write(weights_file(self.trainer.model, self.config.stored))
             (self.folder / CHECKPOINT).unlink()
 
+    def _keep(self, step: Step) -> None:
+        with _full_disk_is_explained(self.folder):
+            (self.folder / KEPT).mkdir(exist_ok=True)
+            with atomic_write(kept_path(self.folder, step.step)) as file:
+                file.write(weights_file(step.model, "float16"))
+
     def _check_folder(self) -> None:
         if (self.folder / CONFIG).exists():
-            ours, theirs = self.config.flat(), Run(self.folder).config.flat()
+            before = Run(self.folder)
+            if self._differs_in_steps_alone(before):
+                write_json(self.folder / CONFIG, to_json(self.config), indent=2)
+                return
+            ours, theirs = self.config.flat(), before.config.flat()
             for name in ours:
                 if name not in theirs or ours[name] != theirs[name]:
                     difference = f"{name} is {theirs.get(name)} there and {ours[name]} here"
@@ -147,6 +167,18 @@ class RunWriter:
             raise ValueError(f"{self.folder} is not empty and holds no run; choose another folder")
         with _full_disk_is_explained(self.folder):
             write_json(self.folder / CONFIG, to_json(self.config), indent=2)
+
+    def _differs_in_steps_alone(self, before: Run) -> bool:
+        """Whether the folder's run is unfinished and so far the same as one of this configuration."""
+        steps = self.config.optimiser.steps
+        if self.config.optimiser.schedule != "constant" or before.finished or before.config == self.config:
+            return False
+        if before.config.replace(steps=steps) != self.config:
+            return False
+        done = int(read_checkpoint(self.folder / CHECKPOINT)[0]["step"]) if (self.folder / CHECKPOINT).exists() else 0
+        if done > steps or (done == steps and done % self.config.evaluation.evaluate_every):
+            raise FieldError("steps", f"{self.folder} is at step {done:,} already; steps is more than that")
+        return True
 
     def _write_environment(self) -> None:
         now = time.monotonic()

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from sih.checks import FieldError, check_choice, check_sizes
+from sih.training.soap import Soap
 
 SCHEDULES = ("constant", "cosine")
 
@@ -83,5 +84,24 @@ class Adam(Optimiser):
         return made
 
 
-OPTIMISERS: dict[str, type[Optimiser]] = {"adam": Adam}
+@dataclass(frozen=True)
+class SoapConfig(Adam):
+    """Moves weights by Adam in the eigenbasis of Shampoo's factors (`sih.training.soap`)."""
+
+    name: ClassVar[str] = "soap"
+
+    betas: tuple[float, float] = (0.95, 0.95)
+    """what remains from step to step of the gradient's mean, and of its squares and factors."""
+    renew_every: int = 5
+    """steps between two renewals of the basis."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(renew_every=self.renew_every)
+
+    def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return Soap(weights, self.learning_rate, self.betas, self.renew_every)
+
+
+OPTIMISERS: dict[str, type[Optimiser]] = {"adam": Adam, "soap": SoapConfig}
 """Every optimiser by its name."""

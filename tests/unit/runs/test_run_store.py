@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.small_runs import make
 
 import sih
 from sih.runs.run_store import SHIPPED, RunStore, open_run
@@ -44,3 +45,13 @@ def test_what_is_not_there_is_answered_with_the_names() -> None:
     for function in (open_run, sih.load):
         with pytest.raises(ValueError, match=rf"no such folder, and no model of that name is shipped \({name}"):
             function("none such")
+
+
+def test_an_unfinished_run_is_loaded_when_asked_for(tmp_path: Path) -> None:
+    make(tmp_path / "run", stop_after=3)
+    with pytest.raises(ValueError, match="the run is not finished"):
+        sih.load(tmp_path / "run")
+    assert (
+        sih.load(tmp_path / "run", unfinished=True).state_dict().keys()
+        == open_run(tmp_path / "run").model.state_dict().keys()
+    )

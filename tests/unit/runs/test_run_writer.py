@@ -172,3 +172,53 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
     make(tmp_path / "run")
     assert Run(tmp_path / "run").finished
+
+
+@pytest.mark.parametrize(("begun", "steps", "stop"), [(24, 36, 13), (36, 24, 13), (36, 24, 24), (36, 29, 23)])
+def test_an_unfinished_run_goes_on_with_another_number_of_steps(
+    begun: int, steps: int, stop: int, tmp_path: Path
+) -> None:
+    make(tmp_path / "whole", SHORT.replace(steps=steps))
+    make(tmp_path / "changed", SHORT.replace(steps=begun), stop_after=stop)
+    make(tmp_path / "changed", SHORT.replace(steps=steps))
+    for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "changed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_other_steps_are_refused_where_they_would_change_what_is_done(tmp_path: Path) -> None:
+    falling = SHORT.replace(schedule="cosine")
+    for name, config, stop, steps in (("late", SHORT, 17, 12), ("falls", falling, 3, 30), ("done", SHORT, None, 30)):
+        make(tmp_path / name, config, stop_after=stop)
+        before = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        with pytest.raises(ValueError, match=r"already|steps is 24 there and 30 here"):
+            RunWriter(config.replace(steps=steps), tmp_path / name)
+        assert {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} == before
+
+
+def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
+    writer = RunWriter(SHORT, tmp_path / "run", threads=1, keep_every=10)
+    seen = {step.step: step.model.readout.detach().clone() for step in writer}
+    run = Run(tmp_path / "run")
+    assert run.kept == (10, 20)
+    torch.testing.assert_close(run.model_at(20).readout.detach(), seen[20], rtol=1e-3, atol=1e-5)
+    with pytest.raises(ValueError, match=r"kept no weights at step 5; it has \[10, 20\]"):
+        run.model_at(5)
+    with pytest.raises(ValueError, match="keep_every"):
+        RunWriter(SHORT, tmp_path / "other", keep_every=0)
+
+
+def test_a_new_run_takes_the_path_it_is_given(tmp_path: Path) -> None:
+    make(tmp_path / "run", stop_after=3)
+    assert RunWriter(SHORT, tmp_path / "new", path="plain").environment["path"] == "plain"
+    begun = Run(tmp_path / "run").environment["path"]
+    assert RunWriter(SHORT, tmp_path / "run", path="plain").environment["path"] == begun
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "soap"])
+def test_every_optimiser_resumes_to_the_same_bytes(optimiser: str, tmp_path: Path) -> None:
+    config = SHORT.replace(optimiser=optimiser)
+    make(tmp_path / "whole", config)
+    make(tmp_path / "stopped", config, stop_after=13)
+    make(tmp_path / "stopped", config)
+    for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
