@@ -197,10 +197,10 @@ def test_other_steps_are_refused_where_they_would_change_what_is_done(tmp_path: 
 
 def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
     writer = RunWriter(SHORT, tmp_path / "run", threads=1, keep_every=10)
-    seen = {step.step: step.model.readout.detach().clone() for step in writer}
+    seen = {step.step: step.model.state_dict()["readout"].clone() for step in writer}
     run = Run(tmp_path / "run")
     assert run.kept == (10, 20)
-    torch.testing.assert_close(run.model_at(20).readout.detach(), seen[20], rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(run.model_at(20).state_dict()["readout"], seen[20], rtol=1e-3, atol=1e-5)
     with pytest.raises(ValueError, match=r"kept no weights at step 5; it has \[10, 20\]"):
         run.model_at(5)
     with pytest.raises(ValueError, match="keep_every"):

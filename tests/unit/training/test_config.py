@@ -94,7 +94,7 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"init": "harmonic", "dim": 30, "held": 7}, "frozen_steps is a number of steps, 0 to 6"),
         ({"init": "harmonic", "dim": 30, "heads": (2,), "held": 1}, "of two layers or more"),
         ({"lag_prior": (0.5, 0.6)}, "lag_prior is one positive probability"),
-        ({"optimiser": "sgd"}, "optimiser must be one of adam; got 'sgd'"),
+        ({"optimiser": "sgd"}, "optimiser must be one of adam, soap; got 'sgd'"),
         ({"model": "disentangled", "dim": 8}, "no field 'dim'; it has batch, betas,"),
         ({"colour": 1}, "no field 'colour'"),
     ],
