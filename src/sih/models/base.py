@@ -7,7 +7,7 @@ calling `site(name, value)` at each value worth a name. Everything else here fol
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sih.checks import DTYPES, FieldError, check_choice, check_heads, check_sizes, check_tokens, is_concrete
+from sih.models.hooks import HookPoints, module_name
 from sih.models.sites import PassRecorder, Replacement, Site, Trace
 
 
@@ -58,7 +59,20 @@ class ModelShape(ABC):
         """Make a model of this shape, with weights drawn from `rng` as `init` says."""
 
 
-class Model(nn.Module, ABC):
+class _HooksPlaced(ABCMeta):
+    """Gives a model its hook points as soon as it is made, with the names that its equations use."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        model = super().__call__(*args, **fields)
+        recorder = PassRecorder()
+        with torch.no_grad():
+            device = next((weight.device for weight in model.parameters()), None)
+            model.equations(torch.zeros(1, 1, dtype=torch.int64, device=device), recorder)
+        model.points = HookPoints(model, recorder.values)
+        return model
+
+
+class Model(nn.Module, metaclass=_HooksPlaced):
     """Predicts the next token at every position of a sequence.
 
     The constructor of a kind takes the fields of its `Config` by name (`dtype` as torch's), and `init` and `rng`, which
@@ -73,6 +87,7 @@ class Model(nn.Module, ABC):
     """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
 
     config: ModelConfig
+    points: HookPoints
     notes: dict[str, Any]
     """Plain JSON about the model, saved beside its weights."""
     circuit: Any = None
@@ -98,12 +113,35 @@ class Model(nn.Module, ABC):
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
         """Make the named values of a pass, for `trace`. A kind may override it to make them with less work."""
-        return self.run(tokens).values
+        values = self.run(tokens).values
+        return values if torch.is_grad_enabled() else {name: value.detach() for name, value in values.items()}
 
     def forward(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Float[Tensor, "batch time state"]:
-        """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`."""
-        path = self._check(tokens, path)
-        return self.equations(tokens, Site()) if path == self.paths[-1] else self.fast(tokens, path)
+        """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`.
+
+        Where there are hooks, the equations are the usual path, and the only one.
+        """
+        path = self.choose_path(tokens, path)
+        if path != self.paths[-1]:
+            return self.fast(tokens, path)
+        return self.equations(tokens, Site(self.points.hooked()))
+
+    def choose_path(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> str:
+        """Give the path that a call with these tokens takes, or raise a FieldError: tokens or `path` are wrong."""
+        check_tokens(tokens, self.config.num_states, self.config.length)
+        equations = self.paths[-1]
+        if path is not None:
+            check_choice("path", path, self.paths)
+        if path == equations or not is_concrete(tokens):
+            if path not in (None, equations):
+                raise FieldError("path", f"only the path {equations!r} can be traced or transformed; got {path!r}")
+            return equations
+        if hooked := self.points.hooked():
+            if path is not None:
+                message = f"the hooks at {next(iter(hooked))!r} act on the path {equations!r} alone; got {path!r}"
+                raise FieldError("path", message)
+            return equations
+        return path or self.usual_path()
 
     def usual_path(self) -> str:
         """Choose the path of a call that names none, the fastest on this machine.
@@ -120,37 +158,43 @@ class Model(nn.Module, ABC):
         """Turn outputs into distributions of the next token."""
         return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
 
-    def trace(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Trace:
-        """Run the model and give everything it computed, by name (see `sih.models.sites`)."""
-        path = self._check(tokens, path)
-        return Trace(tokens, self.named_values(tokens, path), self.config.heads)
+    def trace(self, tokens: Int[Tensor, "batch time"], path: str | None = None, *, detach: bool = True) -> Trace:
+        """Run the model and give everything it computed, by name (see `sih.models.sites`).
+
+        The values have no gradients unless `detach=False`; those of `run` do.
+        """
+        path = self.choose_path(tokens, path)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not detach):
+            return Trace(tokens, self.named_values(tokens, path), self.config.heads)
 
     def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
         """Run the model with some values replaced, by others or by a function of them, and what follows redone.
 
         `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
         """
-        self._check(tokens, None)
-        recorder = PassRecorder(dict(replace or {}))
-        self.equations(tokens, recorder)
-        missed = [name for name in recorder.replace if name not in recorder.values]
+        self.choose_path(tokens, self.paths[-1])
+        missed = [name for name in replace or {} if name not in self.points.homes]
         if missed:
-            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(recorder.values)}")
+            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.points.homes)}")
+        recorder = PassRecorder(replace, self.points.hooked())
+        self.equations(tokens, recorder)
         return Trace(tokens, recorder.values, self.config.heads)
+
+    def hook_points(self) -> dict[str, nn.Module]:
+        """Give the submodule that each named value passes through, by its name (see `sih.models.sites`).
+
+        Hooks on it read the value and change it, as `run(replace=...)` does, in every pass: with hooks, a pass takes
+        the equations. Tools that look for submodules find them by these names, but for "0/token" and "0/position"
+        (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and a hook is called for each of them.
+        """
+        return self.points.modules()
+
+    def get_submodule(self, target: str) -> nn.Module:
+        return super().get_submodule(module_name(target))
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
         """Give what each value written to the residual stream adds to the output, of a kind that adds them up."""
         return {}
 
-    def extra_repr(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in asdict(self.config).items())
-
-    def _check(self, tokens: Tensor, path: str | None) -> str:
-        check_tokens(tokens, self.config.num_states, self.config.length)
-        equations = self.paths[-1]
-        if path is None:
-            return self.usual_path() if is_concrete(tokens) else equations
-        check_choice("path", path, self.paths)
-        if path != equations and not is_concrete(tokens):
-            raise FieldError("path", f"only the path {equations!r} can be traced or transformed; got {path!r}")
-        return path
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value}' for key, value in asdict(self.config).items())})"

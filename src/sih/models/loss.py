@@ -37,7 +37,7 @@ def next_token_loss(
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
     if not is_concrete(tokens):
         return _summed(model, tokens, path) / _terms(tokens)
-    path = path or model.usual_path()
+    path = model.choose_path(tokens, path)
     wanted = [weight for weight in model.parameters() if weight.requires_grad]
     if not wanted or not torch.is_grad_enabled():
         return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)

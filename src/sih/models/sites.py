@@ -1,16 +1,18 @@
 """Gives names to the values of a forward pass, to look at them and to change them on the way.
 
 A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets back. In an
-ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by.
+ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by. Each name is also a
+submodule, a `HookPoint` (`Model.hook_points`), through which the value passes if anything is hooked to it.
 
 Names, the same for all kinds of model (layers and heads counted from 1):
 
     token, position         the two parts of the embedding
     0/stream .. L/stream    the residual stream before the first and after every layer
+    l.h/query, /key, /value the stream as the head reads it, for each of its three uses
     l.h/scores              h^T A h before the temperature, -inf where a key is later than the query
     l.h/attention           their softmax
     l.h/output              what the head writes to the stream
-    l/mlp                   what the MLP writes to the stream (standard model, if it has MLPs)
+    l/mlp_input, l/mlp      the stream as the MLP reads it, and what it writes (standard model, if it has MLPs)
     l.h/.../token, .../position    the blocks of a head's output (disentangled; `sih.models.disentangled.blocks`)
     output                  the last linear map's
 """
@@ -18,24 +20,38 @@ Names, the same for all kinds of model (layers and heads counted from 1):
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
 
 class Site:
-    """Sees each named value of a pass and gives back what the pass goes on with: here, the value itself."""
+    """Sees each named value of a pass and gives back what the pass goes on with: what the name's hooks make of it.
+
+    `points` are the modules that have hooks. Each gets a copy, so that a change in place stays its own.
+    """
+
+    def __init__(self, points: Mapping[str, nn.Module] | None = None) -> None:
+        self.points = points or {}
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        return value
+        if name not in self.points:
+            return value
+        new = self.points[name](value.clone())
+        if not isinstance(new, Tensor) or new.shape != value.shape:
+            got = tuple(new.shape) if isinstance(new, Tensor) else type(new).__name__
+            raise ValueError(f"a hook at {name!r} must give a tensor of shape {tuple(value.shape)}; got {got}")
+        return new
 
     def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
         """See the parts of the value `name` too, each under its own name."""
-        return value
+        if not self.points.keys() & columns.keys():
+            return value
+        return torch.cat([self(part, value[..., where]) for part, where in columns.items()], dim=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +98,18 @@ class Trace:
         )
 
 
-@dataclass(eq=False)
 class PassRecorder(Site):
     """Keeps every value that a pass makes, or what `replace` has under its name in its place."""
 
-    replace: Mapping[str, Replacement] = field(default_factory=dict)
-    values: dict[str, Tensor] = field(default_factory=dict)
+    def __init__(
+        self, replace: Mapping[str, Replacement] | None = None, points: Mapping[str, nn.Module] | None = None
+    ) -> None:
+        super().__init__(points)
+        self.replace = replace or {}
+        self.values: dict[str, Tensor] = {}
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
+        value = super().__call__(name, value)
         if name in self.replace:
             replacement = self.replace[name]
             new = replacement(value) if callable(replacement) else replacement
@@ -104,6 +124,6 @@ class PassRecorder(Site):
 
     def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
         parts = [self(part, value[..., where]) for part, where in columns.items()]
-        if self.replace.keys() & columns.keys():
+        if columns.keys() & (self.replace.keys() | self.points.keys()):
             self.values[name] = torch.cat(parts, dim=-1)
         return self.values[name]

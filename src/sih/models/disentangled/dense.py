@@ -110,9 +110,10 @@ class DisentangledTransformer(Model):
             stream, outputs = self.stream(layer - 1), []
             for head, A in enumerate(heads, 1):
                 name = f"{layer}.{head}"
-                scores = site(f"{name}/scores", mask_later(h @ A @ h.mT))
+                query, key, value = (site(f"{name}/{use}", h) for use in ("query", "key", "value"))
+                scores = site(f"{name}/scores", mask_later(query @ A @ key.mT))
                 attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
-                output = site(f"{name}/output", attention @ h)
+                output = site(f"{name}/output", attention @ value)
                 blocks = {f"{name}/{block}": stream[block] for block in stream.names}
                 outputs.append(site.parts(f"{name}/output", output, blocks))
             h = site(f"{layer}/stream", torch.cat([h, *outputs], dim=-1))
@@ -164,7 +165,8 @@ class DisentangledTransformer(Model):
         known = {"output": output}
         for layer, heads in enumerate(layers, 1):
             known |= {f"{layer}.{head}/attention": structured.whole(rows) for head, rows in enumerate(heads, 1)}
-        return LazyValues(tokens, self.config.length, self.config.heads, known, tuple(self.A))
+        A = tuple(self.A) if torch.is_grad_enabled() else tuple(heads.detach() for heads in self.A)
+        return LazyValues(tokens, self.config.length, self.config.heads, known, A)
 
     def _written(self, tokens: Int[Tensor, "batch time"]) -> Trace:
         if torch.is_grad_enabled() and any(weight.requires_grad for weight in self.parameters()):

@@ -11,6 +11,8 @@ from torch import Tensor
 from sih.models.disentangled.blocks import parse_head, stream_after
 from sih.models.kernels.causal import mask_later
 
+READS = ("query", "key", "value")
+
 
 class LazyValues(Mapping[str, Tensor]):
     """Holds the values of a pass under the names of `sih.models.sites`, each made when it is first asked for.
@@ -54,6 +56,8 @@ class LazyValues(Mapping[str, Tensor]):
             outputs = [self[f"{head}.{number + 1}/output"] for number in range(self.heads[before])]
             return torch.cat([self[f"{before}/stream"], *outputs], dim=-1)
         layer, index = parse_head(head, self.heads)
+        if rest in READS:
+            return self[f"{layer}/stream"]
         if rest == "scores":
             h = self[f"{layer}/stream"]
             return mask_later(h @ self.A[layer][index] @ h.mT)
@@ -65,6 +69,6 @@ def _names(num_states: int, length: int, heads: tuple[int, ...]) -> Iterator[str
     for layer, count in enumerate(heads, 1):
         blocks = stream_after(num_states, length, heads[: layer - 1]).names
         for head in range(1, count + 1):
-            yield from (f"{layer}.{head}/{what}" for what in ("scores", "attention", "output", *blocks))
+            yield from (f"{layer}.{head}/{what}" for what in (*READS, "scores", "attention", "output", *blocks))
         yield f"{layer}/stream"
     yield "output"

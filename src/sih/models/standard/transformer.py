@@ -134,12 +134,14 @@ class Transformer(Model):
             outputs = []
             for head, (Q, K, V) in enumerate(zip(layer.Q, layer.K, layer.V, strict=True), 1):
                 name = f"{number}.{head}"
-                scores = site(f"{name}/scores", mask_later(h @ Q @ (h @ K).mT))
+                query, key, value = (site(f"{name}/{use}", h) for use in ("query", "key", "value"))
+                scores = site(f"{name}/scores", mask_later(query @ Q @ (key @ K).mT))
                 attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
-                outputs.append(site(f"{name}/output", attention @ (h @ V)))
+                outputs.append(site(f"{name}/output", attention @ (value @ V)))
             h = h + sum(outputs)
             if self.config.mlp_dim is not None:
-                h = h + site(f"{number}/mlp", layer.mlp(h, self.config.activation))
+                read = site(f"{number}/mlp_input", h)
+                h = h + site(f"{number}/mlp", layer.mlp(read, self.config.activation))
             h = site(f"{number}/stream", h)
         return site("output", h @ self.readout.T)
 

@@ -1,0 +1,70 @@
+"""Makes every named value of a pass a submodule, so that hooks see it and change it. Without hooks they cost nothing.
+
+torch allows no dot in a module's name: the value `1.1/attention` passes through the child "1/attention" of the child
+"1", which `get_submodule("1.1/attention")` finds, as nnsight and pyvene do. `token` and `position` are weights of the
+standard model, so these two values pass through "0/token" and "0/position".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class HookPoint(nn.Module):
+    """Gives a named value back as it is. What is hooked to it (`register_forward_hook`, ...) sees and changes it."""
+
+    def forward(self, value: Tensor) -> Tensor:
+        return value
+
+
+class HookPoints:
+    """Places a hook point for each name in a module, and finds those that something is hooked to."""
+
+    def __init__(self, module: nn.Module, names: Iterable[str]) -> None:
+        self.homes: dict[str, tuple[dict[str, Any], str]] = {}
+        """By name, the modules among which the point is, and its name there."""
+        for name in names:
+            *above, key = module_name(name).split(".")
+            home = module
+            for part in above:
+                if part not in home._modules:
+                    home.add_module(part, nn.ModuleDict())
+                home = home.get_submodule(part)
+            home.add_module(key, HookPoint())
+            self.homes[name] = (home._modules, key)
+        within = ((name, other) for name, other in module.named_modules() if name)
+        self.never_called = {name: other for name, other in within if not isinstance(other, HookPoint)}
+
+    def modules(self) -> dict[str, nn.Module]:
+        return {name: modules[key] for name, (modules, key) in self.homes.items()}
+
+    def hooked(self) -> dict[str, nn.Module]:
+        """Give the points at which something would be seen: all of them while torch compiles."""
+        points = self.modules()
+        if torch.compiler.is_compiling():
+            return points
+        for name, module in self.never_called.items():
+            if has_hooks(module):
+                instead = "use one of hook_points(), e.g. '1.1/output'"
+                raise ValueError(f"nothing passes through {name!r}, so that its hooks cannot act; {instead}")
+        # A tool may also put another module in a point's place, or a `forward` of its own on it (nnsight does).
+        return {
+            name: point
+            for name, point in points.items()
+            if has_hooks(point) or "forward" in point.__dict__ or type(point) is not HookPoint
+        }
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Tell whether hooks of any kind are registered on the module."""
+    forward = module._forward_hooks or module._forward_pre_hooks
+    return bool(forward or module._backward_hooks or module._backward_pre_hooks)
+
+
+def module_name(name: str) -> str:
+    """Give the name of the submodule that the named value passes through."""
+    return f"0/{name}" if name in ("token", "position") else name
