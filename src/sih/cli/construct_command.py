@@ -61,7 +61,7 @@ def construct(
         out: the folder to write: config.json, weights.safetensors, notes.json (circuit and task), certificate.json.
         lags: the task's lags.
         length: positions of the model.
-        target: the paper's circuit, the Bayes-optimal one, or the single head for two lags.
+        target: the paper's circuit, the single head for two lags, the Bayes-optimal one, or one that looks.
         third: the form of the third layer; auto takes the mask form where it can be.
         heads: second-layer heads (the least number that loses nothing unless said).
         evidence: averaged, as in the paper (mean, unless said), or added up.
@@ -140,7 +140,7 @@ def _read_notes(path: Path) -> dict[str, Any]:
         record = read_json(path)
         choices = {**record["circuit"], "head_of_offset": record["circuit"]["colours"]}
         known = [choice.name for choice in dataclasses.fields(Circuit)]
-        return {"circuit": {name: choices[name] for name in known}, "task": record["task"]}
+        return {"circuit": {name: choices[name] for name in known if name in choices}, "task": record["task"]}
 
 
 def _describe(console: Console, circuit: Circuit) -> None:
@@ -148,7 +148,12 @@ def _describe(console: Console, circuit: Circuit) -> None:
     console.print(f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}")
     unused = circuit.head_of_offset.count(-1) / len(circuit.head_of_offset)
     lost = f"; {unused:.0%} of past transitions go unused" if unused and circuit.third != "key" else ""
-    console.print(f"{circuit.heads} second-layer head(s), offsets 0, 1, 2, ... go to head {pattern} (and again){lost}")
+    if circuit.looking:
+        said = f"look, strength {circuit.looking:g}, by the colours {pattern} of offsets 0, 1, 2, ... (and again)"
+        console.print(f"{circuit.heads} second-layer head(s) {said}; offsets 1 to {circuit.max_lag - 2} go unused")
+    else:
+        said = f"offsets 0, 1, 2, ... go to head {pattern} (and again){lost}"
+        console.print(f"{circuit.heads} second-layer head(s), {said}")
     console.print(f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}")
 
 

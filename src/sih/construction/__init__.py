@@ -14,6 +14,7 @@ from sih.construction.heads.least import least_heads as least_heads
 from sih.construction.layers import write as write
 from sih.construction.specs import CIRCUITS as CIRCUITS
 from sih.construction.specs import BayesCircuit as BayesCircuit
+from sih.construction.specs import LookingCircuit as LookingCircuit
 from sih.construction.specs import PaperCircuit as PaperCircuit
 from sih.construction.specs import TwoLagCircuit as TwoLagCircuit
 from sih.construction.specs import circuit_spec as circuit_spec

@@ -62,7 +62,7 @@ def best_tempering(task: Task, heads: int, dtype: torch.dtype, symmetric: bool) 
         error = (2 / 3 * gamma**2 * spread**3 if symmetric else 0.625 * gamma * spread**2) * growth
         # Every head's scores are of size K C / gamma, with C about its share of the transitions.
         size = lags / gamma * max(transitions / heads, 1.0)
-        return Tempering(gamma, _weight_error(transitions * error), _weight_error(ROUNDING * unit * size))
+        return Tempering(gamma, weight_error(transitions * error), weight_error(ROUNDING * unit * size))
 
     return min((tempering(10 ** (-i / 20)) for i in range(20, 240)), key=lambda t: t.bound)
 
@@ -85,5 +85,6 @@ def certified_bound(circuit: Circuit, task: Task, dtype: torch.dtype) -> float |
     return None if found is None or -1 in circuit.head_of_offset else found.bound
 
 
-def _weight_error(log_odds_error: float) -> float:
+def weight_error(log_odds_error: float) -> float:
+    """Bound the error of a weight by that of the log-odds behind it."""
     return math.tanh(log_odds_error / 4)

@@ -27,12 +27,12 @@ def construct(
     Args:
         target: the kind of circuit, one of `sih.construction.specs.CIRCUITS`. "paper" is the circuit of Prop. 1, for
             any set of lags; "two-lags" the paper's single head for two lags; "bayes" the Bayesian model average up to
-            the bound that `sih.verify` states.
+            the bound that `sih.verify` states; "looking" a second layer that tells lags apart by where it looks.
         readout: P^T ("probability") or log P^T before a softmax ("logit", the paper's footnote).
         dtype: torch.float64 or torch.float32.
-        options: of that circuit, None for its own choice; `PaperCircuit`, `TwoLagCircuit` and `BayesCircuit` explain
-            theirs. paper: third, heads, evidence, sink, lam, beta, temper; two-lags: lam, beta, temper; bayes: heads,
-            lam, temper, symmetric.
+        options: of that circuit, None for its own choice; `PaperCircuit`, `TwoLagCircuit`, `BayesCircuit` and
+            `LookingCircuit` explain theirs. paper: third, heads, evidence, sink, lam, beta, temper; two-lags: lam,
+            beta, temper; bayes: heads, lam, temper, symmetric; looking: lam, temper, looking.
 
     >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
     >>> construct(task, heads=1).circuit.head_of_offset

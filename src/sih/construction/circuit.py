@@ -28,7 +28,7 @@ from torch import Tensor
 from sih.evidence import normalised_probabilities
 from sih.task import Task
 
-Third = Literal["mask", "position", "key"]
+Third = Literal["mask", "position", "key", "looking"]
 Evidence = Literal["mean", "sum"]
 
 ZERO = -1e4
@@ -58,6 +58,8 @@ class Circuit:
     """Two first-layer heads, with exponents +temper and -temper; the evidence is half the difference of theirs."""
     prior: bool = False
     """The scores hold the logarithm of the task's prior over lags."""
+    looking: float = 0.0
+    """How strongly second-layer heads look where layer 1 found a parent (`looking.py`), 0 if they do not."""
 
     @property
     def max_lag(self) -> int:
@@ -66,7 +68,8 @@ class Circuit:
     @property
     def heads(self) -> int:
         """Count the second-layer heads."""
-        return max(self.head_of_offset) + 1
+        colours = max(self.head_of_offset) + 1
+        return max(colours - 1, 1) if self.looking else colours
 
     @property
     def model_heads(self) -> tuple[int, int, int]:
@@ -108,6 +111,9 @@ class Circuit:
 
     def strength(self) -> float:
         """Bound how far the third layer's evidence can put one key ahead of another."""
+        if self.looking:  # a transition's attention varies by at most a factor e^(2 looking)
+            varies = math.expm1(2 * self.looking) / self.looking
+            return 2 * self.beta * (1 + self.length * math.sqrt(self.heads) * varies)
         if self.evidence == "sum":
             return self.beta * float(self.counts()[-1].clamp_min(1).sum())
         return self.beta * (2 if self.third == "key" else self.heads)
@@ -140,6 +146,10 @@ def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circu
 
     The time it takes is proportional to positions x lags x period.
     """
+    if circuit.looking:
+        from sih.construction.looking import looking_scores  # which is written in terms of this module
+
+        return looking_scores(tokens, task, circuit)
     p = normalised(tokens, task, circuit, circuit.temper)
     if circuit.symmetric:
         p = (p - normalised(tokens, task, circuit, -circuit.temper)) / 2

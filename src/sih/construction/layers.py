@@ -33,6 +33,11 @@ BlocksT = TypeVar("BlocksT", bound=Blocks)
 
 def write(blocks: BlocksT, task: Task, circuit: Circuit, readout: str = "probability") -> BlocksT:
     """Write the circuit for this task into blocks that are zero, and return them."""
+    if circuit.looking:
+        from sih.construction.looking import write_looking  # which is written in terms of this module
+
+        write_looking(blocks, task, circuit, readout)
+        return blocks
     write_first_layer(blocks, task, circuit)
     write_second_layer(blocks, circuit)
     write_third_layer(blocks, task, circuit)

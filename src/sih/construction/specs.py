@@ -16,12 +16,18 @@ from sih.construction.bayes import LOG_ZERO, best_tempering
 from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities, one_residue_each
 from sih.construction.heads.fewer import head_offsets
 from sih.construction.heads.least import Pattern, least_heads
+from sih.construction.looking import best_looking, looking_error
 from sih.task import Task
 
 LIMIT = {torch.float64: 1e8, torch.float32: 1e4}
 """What stands for beta = infinity: gaps in the evidence above 40 / LIMIT are decided to the last digit."""
 LEAK = 1e-6
 """The most attention that a mask may let through, in the worst case, before we refuse it."""
+
+
+ROUGH = 0.05
+"""The most that rounding may move a weight of the looking circuit before we refuse it."""
+FINER = "use torch.float64, or larger ones, e.g. temper=1.0, looking=1.0"
 
 
 @runtime_checkable
@@ -156,10 +162,54 @@ class BayesCircuit:
         return _with_masks(circuit, task, self.lam)
 
 
-CIRCUITS: dict[str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit]] = {
+@dataclass(frozen=True)
+class LookingCircuit:
+    """Asks for the circuit of `looking.py`, whose second layer tells the lags apart by where it looks.
+
+    It has one head fewer than the paper's, and leaves the offsets 1 .. max_lag - 2 out.
+    """
+
+    lam: float | None = None
+    """The masks' strength. None: as much as the scores need, 500 at least."""
+    temper: float | None = None
+    """Exponent on the probabilities in the first layer. None: with `looking`, the one with the least certified error."""
+    looking: float | None = None
+    """How strongly the second layer looks where a parent was found, at most 10."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(lam=self.lam, temper=self.temper)
+        if self.looking is not None and not 0 < self.looking <= 10:
+            raise FieldError("looking", f"looking is a positive strength, at most 10, e.g. 1.0; got {self.looking}")
+
+    def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
+        dtype_name(dtype)
+        colours = least_heads(task.lags).colours
+        best = best_looking(task, max(colours) + 1, dtype)
+        temper, looking = self.temper or best[0], self.looking or best[1]
+        if looking_error(task, max(colours) + 1, temper, looking, dtype).rounding > ROUGH:
+            raise FieldError("dtype", f"{dtype} has too few digits for temper {temper:g}, looking {looking:g}; {FINER}")
+        circuit = Circuit(
+            target="looking",
+            third="looking",
+            lags=task.lags,
+            length=task.length,
+            head_of_offset=colours,
+            evidence="sum",
+            beta=len(task.lags) / temper,
+            temper=temper,
+            sink=True,
+            log_zero=LOG_ZERO[dtype],
+            prior=True,
+            looking=looking,
+        )
+        return _with_masks(circuit, task, self.lam)
+
+
+CIRCUITS: dict[str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit] | type[LookingCircuit]] = {
     "paper": PaperCircuit,
     "two-lags": TwoLagCircuit,
     "bayes": BayesCircuit,
+    "looking": LookingCircuit,
 }
 
 

@@ -17,10 +17,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import DTYPES, dtype_name
-from sih.construction.bayes import ROUNDING, certified, certified_bound
+from sih.construction.bayes import ROUNDING, Tempering, certified, certified_bound
 from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights
+from sih.construction.looking import looked_posterior, looking_attention, looking_error
 from sih.construction.specs import option_names
 from sih.evidence import lag_posterior, mixture
 from sih.models.base import Model
@@ -57,7 +58,8 @@ class Verification:
     """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
     first_exact_position: int
     posterior_error: float | None
-    """Largest difference of a weight from the exact posterior, for the target "bayes"; `bound` is what is certified."""
+    """Largest difference of a weight from the exact posterior, for the target "bayes"; `bound` is what is certified.
+    For the target "looking", from the posterior given the transitions that it uses."""
     bound: float | None
     sequences: dict[str, int]
     dtype: str
@@ -115,14 +117,15 @@ def verify(
     posterior_error = None
     if circuit.prior:
         read = attention_at(trace["3.1/attention"].double(), [lag - 1 for lag in circuit.lags])
-        posterior_error = (read - lag_posterior(tokens, task))[:, first:].abs().max().item()
+        exact = looked_posterior(tokens, task, circuit) if circuit.looking else lag_posterior(tokens, task)
+        posterior_error = (read - exact)[:, first:].abs().max().item()
     return Verification(
         comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
         tolerance=rounding(circuit, task, dtype),
         early_tolerance=early_rounding(circuit, dtype),
         first_exact_position=first,
         posterior_error=posterior_error,
-        bound=certified_bound(circuit, task, dtype),
+        bound=_looking_error(circuit, task, dtype).bound if circuit.looking else certified_bound(circuit, task, dtype),
         sequences={kind: len(rows) for kind, rows in named.items()},
         dtype=model.config.dtype,
     )
@@ -145,7 +148,7 @@ def rounding(circuit: Circuit, task: Task, dtype: torch.dtype) -> float:
     It is `ROUNDING` units in the last place of the largest score, and the digits that the first layer's probabilities
     lose beside a mask of strength lam.
     """
-    certificate = certified(circuit, task, dtype)
+    certificate = _looking_error(circuit, task, dtype) if circuit.looking else certified(circuit, task, dtype)
     if certificate is not None:
         return certificate.rounding
     unit, strength = torch.finfo(dtype).eps / 2, circuit.strength()
@@ -157,6 +160,10 @@ def early_rounding(circuit: Circuit, dtype: torch.dtype) -> float:
     """Return the same for the first two layers, whose scores are as large as the masks."""
     unit = torch.finfo(dtype).eps / 2
     return math.tanh(unit * circuit.lam) + 64 * unit
+
+
+def _looking_error(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering:
+    return looking_error(task, max(circuit.head_of_offset) + 1, circuit.temper, circuit.looking, dtype)
 
 
 def error_table(
@@ -223,7 +230,8 @@ def _expected_before_the_last_layer(
     for source, power in circuit.exponents.items():
         stored[source] = _at_offsets(normalised(tokens, task, circuit, power), circuit.lags)
         yield Expected(f"{source}/attention", circuit.max_lag, stored[source])
-    for head, keys in enumerate(key_weights(circuit)):
+    looked = looking_attention(tokens, task, circuit).unbind(1) if circuit.looking else key_weights(circuit)
+    for head, keys in enumerate(looked):
         first = 0 if circuit.sink else circuit.max_lag + circuit.head_of_offset.index(head)
         gathered = keys.expand(len(tokens), -1, -1)
         yield Expected(f"2.{head + 1}/attention", first, gathered)

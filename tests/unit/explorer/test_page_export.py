@@ -46,7 +46,7 @@ def test_every_pair_of_models_has_its_python(saved: dict[str, Any]) -> None:
 
 
 def test_models_that_fit_are_listed_once() -> None:
-    assert [choice.kind for choice in fitting(SMALL, RUNS)] == ["paper", "fewer", "two-lags", "bayes"]
+    assert [choice.kind for choice in fitting(SMALL, RUNS)] == ["paper", "fewer", "two-lags", "bayes", "looking"]
     first = [choice.name or choice.kind for choice in fitting(read_state({}), RUNS)]
     assert first[:4] == [
         "paper",

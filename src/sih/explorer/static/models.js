@@ -6,6 +6,7 @@ import { same } from "./state.js";
 const CIRCUITS = {
   paper: "Paper's circuit, least heads", mask: "Paper's circuit, mask form", position: "Paper's circuit, position form",
   fewer: "Fewer heads", "two-lags": "Two lags, one head", bayes: "Bayes-optimal circuit",
+  looking: "Looking circuit",
 };
 const SLIDERS = [
   { key: "heads", name: "Heads", of: ["paper", "mask", "position", "fewer", "bayes"], heads: true },
