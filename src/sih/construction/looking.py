@@ -1,29 +1,30 @@
-r"""The circuit whose second layer says which lag it found by *where it looks*, as trained models do (docs/mechanism.md).
+r"""The circuit whose second layer tells which lag it found by *where it looks*, as trained models do.
 
 Colour the integers with c as for the paper's circuit: no two of one colour differ by a difference of two lags. With
-$\chi$ colours take the corners $v_0 .. v_{\chi-1}$ of a simplex, $v_a \cdot v_b = [a=b] - 1/\chi$, which have $\chi - 1$
-coordinates, one for each second-layer head: one head fewer than colours. K is the number of lags, positions count from 0.
+$\chi$ colours take the corners $v_0 .. v_{\chi-1}$ of a simplex, $v_a \cdot v_b = [a=b] - 1/\chi$, which have $\chi -
+1$ coordinates, one for each second-layer head: one head fewer than colours. K is the number of lags, positions count
+from 0.
 
 - Layer 1 stores $\tilde p_{m,k}$, with exponent $\gamma$, at index m - k. Rows before max_lag rest on position 0.
-- Head h at row j scores key m with $s_h = \epsilon \sum_k \tilde p_{m,k}\, v_{c(j-m+k)}[h]$: it looks where the parent that
-  layer 1 found is in phase with itself. A sink at 0 brings the total weight to about C.
-- The third layer reads the *key's* row, $\frac{CK}{\epsilon\gamma} \sum_{h,m} a_h[j,m]\, v_{c(i-m+1)}[h]$, less what it
-  reads where all $\tilde p$ are 1/K, a function of positions alone.
+- Head h at row j scores key m with $s_h = \epsilon \sum_k \tilde p_{m,k}\, v_{c(j-m+k)}[h]$: it looks where the
+  parent that layer 1 found is in phase with itself. A sink at 0 brings the total weight to about C.
+- The third layer reads the *key's* row, $\frac{CK}{\epsilon\gamma} \sum_{h,m} a_h[j,m]\, v_{c(i-m+1)}[h]$, less what
+  it reads where all $\tilde p$ are 1/K, a function of positions alone.
 
-**Proof.** At the key of lag $k_0$, $j = i - k_0 + 1$, transition m has o = i - m and $j-m+k = (o+1) + (k-k_0)$, which has the
-colour of o + 1 only for $k = k_0$. With $\tilde p = 1/K + \gamma \tilde q / K$, $\sum_k \tilde q_k = 0$, the part of
-$C a_h$ that is linear in $\tilde q$ is $t_h = \frac{\epsilon\gamma}{K} \sum_k \tilde q_k v_{c(o+1+k-k_0)}[h]$, and
-$\frac{K}{\epsilon\gamma}\, v_{c(o+1)} \cdot t = \tilde q_{k_0}$. So the score is the sum of $\tilde q_{m,k_0}$, the
-evidence, over the transitions that every candidate key has seen: $o \ge \hat k - 1$. Offset 0 is read straight from what
-layer 1 wrote at the query. **Offsets 1 .. max_lag - 2 go unused.**
+**Proof.** At the key of lag $k_0$, $j = i - k_0 + 1$, transition m has o = i - m and $j-m+k = (o+1) + (k-k_0)$, which
+has the colour of o + 1 only for $k = k_0$. With $\tilde p = 1/K + \gamma \tilde q / K$, $\sum_k \tilde q_k = 0$, the
+part of $C a_h$ that is linear in $\tilde q$ is $t_h = \frac{\epsilon\gamma}{K} \sum_k \tilde q_k
+v_{c(o+1+k-k_0)}[h]$, and $\frac{K}{\epsilon\gamma}\, v_{c(o+1)} \cdot t = \tilde q_{k_0}$. So the score is the sum of
+$\tilde q_{m,k_0}$, the evidence, over the transitions that every candidate key has seen: $o \ge \hat k - 1$. Offset 0
+is read straight from what layer 1 wrote at the query. **Offsets 1 .. max_lag - 2 go unused.**
 
 **Error.** The lags at one key have different colours, so $|t| = \frac{\epsilon\gamma}{K} |\tilde q| \le \tau =
-\epsilon\gamma \tilde R / 2\sqrt K$ for $\tilde q$ of spread $\tilde R \le R e^{\gamma R}$ (R as in `bayes.py`), and the
-scores at $\tilde q = 0$ have norm $\sigma = \epsilon \sqrt{(1 - K/\chi)/K}$, 0 if $\chi = K$. With $\eta = e^{\sigma+\tau} -
-1$, n transitions and $\zeta = n\eta/C$, the softmax gives $|C(a_h - a^0_h) - t_h| \le |t_h|\,(\eta +
-\frac{(1+\eta)\zeta}{1-\zeta}) + \frac{(1+\eta)^2 n \tau}{C(1-\zeta)^2}$, so a transition's share of a lag's score is off
-by at most $\frac{\sqrt K \tilde R}{2} \kappa$, $\kappa$ the bracket plus $\sqrt{\chi-1} \frac{(1+\eta)^2 n}{C(1-\zeta)^2}$,
-beside the tempering's own error of `bayes.py`.
+\epsilon\gamma \tilde R / 2\sqrt K$ for $\tilde q$ of spread $\tilde R \le R e^{\gamma R}$ (R as in `bayes.py`), and
+the scores at $\tilde q = 0$ have norm $\sigma = \epsilon \sqrt{(1 - K/\chi)/K}$, 0 if $\chi = K$. With $\eta =
+e^{\sigma+\tau} - 1$, n transitions and $\zeta = n\eta/C$, the softmax gives $|C(a_h - a^0_h) - t_h| \le |t_h|\,(\eta
++ \frac{(1+\eta)\zeta}{1-\zeta}) + \frac{(1+\eta)^2 n \tau}{C(1-\zeta)^2}$, so a transition's share of a lag's score
+is off by at most $\frac{\sqrt K \tilde R}{2} \kappa$, $\kappa$ the bracket plus $\sqrt{\chi-1} \frac{(1+\eta)^2
+n}{C(1-\zeta)^2}$, beside the tempering's own error of `bayes.py`.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def looking_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circu
     return scores + task.lag_prior.log()
 
 
-def looked_posterior(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
+def looked_posterior(
+    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit
+) -> Float[Tensor, "batch time lag"]:
     """Return the exact posterior given the transitions that the circuit uses, at offsets 0 and max_lag - 1 on."""
     logs = transition_logs(tokens, task, log_probabilities(task, circuit))
     used, older = logs.clone(), max(circuit.max_lag - 1, 1)
@@ -125,7 +128,7 @@ def looking_error(task: Task, colours: int, temper: float, looking: float, dtype
 def best_looking(task: Task, colours: int, dtype: torch.dtype) -> tuple[float, float]:
     """Find the exponent and the strength of looking with the least bound, on a grid of powers of ten."""
     pairs = [(10 ** (-i / 5), 10 ** (-j / 5)) for i in range(5, 60) for j in range(40)]
-    return min(pairs, key=lambda pair: looking_error(task, colours, *pair, dtype).bound)
+    return min(pairs, key=lambda pair: looking_error(task, colours, pair[0], pair[1], dtype).bound)
 
 
 def _stored(p: Float[Tensor, "batch time lag"], circuit: Circuit) -> Float[Tensor, "batch time time"]:
@@ -160,7 +163,7 @@ def _reads(circuit: Circuit, time: int) -> Float[Tensor, "head query key"]:
 
 
 def _masks(circuit: Circuit, time: int) -> Float[Tensor, "head query key"]:
-    """Return the second layer's block of positions: the transitions made are allowed, and the sink has the rest of C."""
+    """Return the second layer's block of positions: transitions made are allowed, the sink has the rest of C."""
     allow, forbid = mask_levels(circuit)
     row = torch.arange(time)
     masks = torch.where(row >= circuit.max_lag, allow, forbid).double().repeat(circuit.heads, time, 1)

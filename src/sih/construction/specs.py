@@ -172,7 +172,7 @@ class LookingCircuit:
     lam: float | None = None
     """The masks' strength. None: as much as the scores need, 500 at least."""
     temper: float | None = None
-    """Exponent on the probabilities in the first layer. None: with `looking`, the one with the least certified error."""
+    """Exponent on the probabilities in the first layer. None: that of the least certified error, as for `looking`."""
     looking: float | None = None
     """How strongly the second layer looks where a parent was found, at most 10."""
 

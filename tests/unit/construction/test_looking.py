@@ -108,7 +108,8 @@ def test_two_lags_next_to_each_other_lose_nothing(rng: torch.Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [("2.1", "position", "1.1/position"), ("3.1", "position", "2.2/position"), ("3.1", "1.1/position", "position")]
+    "block",
+    [("2.1", "position", "1.1/position"), ("3.1", "position", "2.2/position"), ("3.1", "1.1/position", "position")],
 )
 def test_a_flipped_sign_fails(block: tuple[str, str, str], task: Task) -> None:
     model = sih.construct(task, target="looking")
