@@ -27,8 +27,6 @@ is off by at most $\frac{\sqrt K \tilde R}{2} \kappa$, $\kappa$ the bracket plus
 n}{C(1-\zeta)^2}$, beside the tempering's own error of `bayes.py`.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The looking circuit: its weights against loops over the definition, its bound, and what it leaves out."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
