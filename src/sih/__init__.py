@@ -1,5 +1,7 @@
 """Selective induction heads: how transformers select causal structures in context."""
 
+from sih.analysis.diagnosis import Diagnosis as Diagnosis
+from sih.analysis.diagnosis import diagnose as diagnose
 from sih.construction import circuit_weights as circuit_weights
 from sih.construction import construct as construct
 from sih.construction import head_offsets as head_offsets

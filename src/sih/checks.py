@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -78,3 +80,8 @@ def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
         low, high = (int(bound) for bound in torch.aminmax(tokens))
         if low < 0 or high >= num_states:
             raise FieldError("tokens", f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")
+
+
+def plot(data: Any) -> Any:
+    """Draw a record that `sih.figures` has a form for. It is imported only now: the records live below it."""
+    return importlib.import_module("sih.figures.gallery").draw(data)

@@ -16,8 +16,12 @@ def kl_to_truth(
     At every position. The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token
     is one of the first max_lag. Paper: Eq. (1) and the vertical axis of its Fig. 4.
     """
-    truth = known_lag(batch.tokens, batch.lags, task)
-    return (torch.xlogy(truth, truth) - torch.xlogy(truth, prediction.to(truth))).sum(dim=-1)
+    return divergence(known_lag(batch.tokens, batch.lags, task), prediction)
+
+
+def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch"]:
+    r"""Measure $D_{KL}(p \,\|\, q)$ in nats, infinite where q rules out what p does not."""
+    return (torch.xlogy(p, p) - torch.xlogy(p, q.to(p))).sum(dim=-1)
 
 
 def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batch"]:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def total_variation(a: Float[Tensor, "*batch query key"], b: Float[Tensor, "*batch query key"]) -> Tensor:
+def total_variation(a: Float[Tensor, "*#batch query key"], b: Float[Tensor, "*#batch query key"]) -> Tensor:
     r"""Give $\frac12 \sum_j |a_{ij} - b_{ij}|$ for every query: 0 where the rows agree, 1 where they share no key."""
     return (a - b).abs().sum(dim=-1) / 2
 

@@ -82,3 +82,12 @@ def test_a_head_that_pays_the_normalised_probabilities_correlates_with_them(
             by_hand += [(pays[i][i - k], value / sum(p)) for k, value in zip(task.lags, p, strict=True)]
     wanted = torch.corrcoef(torch.tensor(by_hand, dtype=torch.float64).T)[0, 1].item()
     assert probability_correlation(first.square(), tokens, task) == pytest.approx(wanted)
+
+
+def test_attention_or_probabilities_that_never_vary_correlate_with_nothing(
+    task: sih.Task, rng: torch.Generator
+) -> None:
+    tokens = sih.sample(task, 4, rng=rng).tokens
+    assert probability_correlation(torch.full((4, 32, 32), 0.25), tokens, task) == 0
+    single = sih.Task(task.P, lags=(2,), length=32)
+    assert probability_correlation(torch.rand(4, 32, 32, generator=rng), tokens, single) == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 
 import sih
-from sih.analysis.lag_mass import mass_by_offset, masses_by_offset
+from sih.analysis.lag_mass import find_period, mass_by_offset, masses_by_offset
 
 
 def test_attention_by_offset_against_loops(rng: torch.Generator) -> None:
@@ -41,3 +41,19 @@ def test_a_head_written_by_hand_is_seen_for_what_it_is(rng: torch.Generator) -> 
     assert odd.residues[1] > 0.999
     assert even.far > 0.4
     assert "head 2.2" in str(odd)
+
+
+def test_the_least_period_is_found_in_noise_and_none_where_there_is_none(rng: torch.Generator) -> None:
+    o = torch.arange(60)
+    noise = torch.rand(60, generator=rng, dtype=torch.float64)
+    mass = torch.isin(o % 6, torch.tensor([0, 1, 4])) + 0.2 * noise
+    period, residues, fit = find_period(mass / mass.sum())
+    assert (period, residues) == (6, (0, 1, 4))
+    expected = [[float(mass[o % 6 == r].mean())] * 10 for r in range(6)]
+    left = sum((float(mass[r + 6 * n]) - expected[r][n]) ** 2 for r in range(6) for n in range(10))
+    total = float(((mass - mass.mean()) ** 2).sum())
+    assert abs(fit - (1 - left / total * 59 / 54)) < 1e-9
+    assert find_period(torch.ones(60) / 60) == (None, (), 0.0)
+    assert find_period(noise / noise.sum())[2] < 0.5
+    assert find_period(1e-4 * (o % 2).double())[0] is None  # next to nothing is there
+    assert find_period(torch.ones(3)) == (None, (), 0.0)

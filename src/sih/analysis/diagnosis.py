@@ -1,0 +1,186 @@
+"""Says what any model of the task has learnt, from its attention and its predictions alone, whosever they are."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from sih.analysis.head_reading import HeadReading, read_head
+from sih.analysis.law_reading import ROUNDING, Interval, LawReading, as_law, read_law
+from sih.analysis.resemblance import Resemblance, resemblances
+from sih.checks import FieldError, plot
+from sih.evidence import check_states, lag_posterior
+from sih.models import Model
+from sih.task import Batch, Task
+
+COMPARED = 16
+"""Sequences on which attention is compared with the known circuits'."""
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """Holds what `diagnose` found. It prints as a table, shows as one in a notebook, and `plot()` draws it."""
+
+    lags: tuple[int, ...]
+    sequences: int
+    reference: str
+    """What KL is measured to: "the truth", or "BMA" where the lags were not given."""
+    heads: tuple[HeadReading, ...]
+    law: LawReading
+    circuits: tuple[Resemblance, ...]
+    """Distance from the known circuits, the nearest first."""
+    notes: tuple[str, ...]
+    """What else to know, a line each."""
+
+    @property
+    def kl(self) -> dict[str, Interval]:
+        """Give mean KL to the reference in nats, of "model", "bma", "ml" and "stationary"."""
+        return self.law.kl
+
+    @property
+    def lag_accuracy(self) -> dict[str, Interval]:
+        """Give how often the prediction is nearest to that of the sequence's own lag, of "model", "bma" and "ml"."""
+        return self.law.lag_accuracy
+
+    @property
+    def verdict(self) -> str:
+        """Say it in words: how good the predictions are, what each head does, which circuit it looks like."""
+        heads = "; ".join(f"{head.name} {head.role}" for head in self.heads)
+        heads = f"Head {heads}" if heads else ""
+        circuit = self.circuits[0].words if self.circuits else ""
+        return ". ".join(said for said in (self.law.words, heads, circuit) if said)
+
+    def plot(self) -> Any:
+        """Draw where each head looks, and KL along the sequence, as a matplotlib figure."""
+        return plot(self)
+
+    def rows(self) -> list[list[str]]:
+        """Tabulate the heads: a row each, the first row names the columns."""
+        table = [["head", "i-k", "i-k+1", "own lag", "corr p̃", "period", "by tokens", "role"]]
+        for head in self.heads:
+            period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
+            shares = [_shares(head.parents), _shares(head.copies), f"{head.selected:.2f}"]
+            measures = [f"{head.correlation:+.2f}", period, f"{head.dependence:.2f}", head.role]
+            table.append([head.name, *shares, *measures])
+        return table
+
+    def __repr__(self) -> str:
+        width = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip() for row in self.rows()]
+        return "\n".join([*(lines if self.heads else []), *self._lines(), f"verdict: {self.verdict}"])
+
+    def _repr_html_(self) -> str:
+        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self.rows()] if self.heads else []
+        lines = "<br>".join(html.escape(line) for line in [*self._lines(), f"verdict: {self.verdict}"])
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table><p>{lines}</p>"
+
+    def _lines(self) -> list[str]:
+        lines = [f"lags {self.lags}, {self.sequences} sequences; means [two standard errors either way]"]
+        for title, found in (
+            (f"KL to {self.reference}", self.kl),
+            ("KL from BMA", self.law.to_bma),
+            ("lag accuracy", self.lag_accuracy),
+        ):
+            if found:
+                lines.append(f"{title}: " + ", ".join(f"{name} {value}" for name, value in found.items()))
+        if self.circuits:
+            nearest = self.circuits[0]
+            lines.append(f"nearest circuit: {nearest.circuit}, total variation (of uniform attention's): {nearest}")
+        return [*lines, *self.notes]
+
+
+@torch.no_grad()
+def diagnose(
+    task: Task,
+    tokens: Batch | Tensor,
+    *,
+    attention: Sequence[Any] | None = None,
+    law: Any = None,
+    model: nn.Module | None = None,
+) -> Diagnosis:
+    """Say what a model of the task has learnt, from its attention, from its law of the next token, or from both.
+
+    Args:
+        task: what the tokens were drawn from.
+        tokens: a `Batch`, then KL is to the truth, or tokens of shape (batch, time), then it is to BMA's law and a
+            sequence's own lag is the likeliest one.
+        attention: for each layer the heads' attention after the softmax, (batch, head, query, key), or a list of heads
+            (batch, query, key).
+        law: of the next token at every position, (batch, time, state). Numbers below 0 are taken for logits.
+        model: gives both if it is a model of `sih`, else any module that maps tokens to laws or logits.
+    """
+    if not isinstance(task, Task):
+        raise FieldError("task", f"diagnose is for lag tasks, sih.Task; got {type(task).__name__}")
+    batch, lags_known = _batch(task, tokens)
+    if isinstance(model, Model):
+        if law is not None or attention is not None:
+            raise ValueError("give a model, or its attention and its law, not both")
+        law, attention = model.predict(batch.tokens), model.trace(batch.tokens).attention
+    elif model is not None:
+        if law is not None:
+            raise ValueError("give a model, or its law, not both")
+        law = model(batch.tokens)
+    if law is None and attention is None:
+        raise ValueError("there is nothing to diagnose; give attention=[...], law=... or model=...")
+    layers = [_attention(layer, number, batch) for number, layer in enumerate(attention or (), 1)]
+    circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
+    notes = []
+    if layers and not circuits:
+        notes.append(f"known circuits have 3 layers, this model {len(layers)}: not compared")
+    read = LawReading()
+    if law is not None:
+        law, were_logits = as_law(law, batch, task)
+        notes += ["the law was given as logits: their softmax was taken"] if were_logits else []
+        read = read_law(law, batch, task, lags_known=lags_known)
+    return Diagnosis(
+        task.lags,
+        len(batch.tokens),
+        "the truth" if lags_known else "BMA",
+        tuple(
+            read_head(f"{number}.{head + 1}", layer[:, head], batch, task)
+            for number, layer in enumerate(layers, 1)
+            for head in range(layer.shape[1])
+        ),
+        read,
+        tuple(circuits),
+        tuple(notes),
+    )
+
+
+def _batch(task: Task, given: Batch | Tensor) -> tuple[Batch, bool]:
+    """Give tokens on the CPU with each sequence's lag, and whether it is known. If not, it is the likeliest one."""
+    found = torch.as_tensor(given.tokens if isinstance(given, Batch) else given).detach().cpu()
+    if found.ndim != 2 or found.is_floating_point() or len(found) < 2 or found.shape[1] < task.max_lag + 2:
+        wanted = f"whole numbers of shape (batch, time), 2 sequences and {task.max_lag + 2} tokens or more"
+        raise FieldError("tokens", f"tokens are {wanted}; got {found.dtype} of shape {tuple(found.shape)}")
+    tokens = check_states(found, task)
+    if isinstance(given, Batch):
+        return Batch(tokens, given.lags.cpu()), True
+    return Batch(tokens, torch.tensor(task.lags)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]), False
+
+
+def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch head query key"]:
+    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError."""
+    size, time = batch.tokens.shape
+    heads = torch.stack([torch.as_tensor(head) for head in given], dim=1) if isinstance(given, list | tuple) else given
+    found = torch.as_tensor(heads).detach().cpu()
+    found = found if found.dtype == torch.float64 else found.float()
+    where = f"the attention of layer {layer}"
+    if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time):
+        wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
+        raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")
+    if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= ROUNDING).all()):
+        raise FieldError("attention", f"{where} must be after the softmax: each query's sums to 1, none below 0")
+    if found.triu(1).any():
+        raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
+    return found
+
+
+def _shares(by_lag: dict[int, float]) -> str:
+    return " ".join(f"{share:.2f}" for share in by_lag.values())

@@ -1,0 +1,127 @@
+"""Reads anyone's predictions of the next token: how far from the truth and from Bayes, and which lag they follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.checks import FieldError
+from sih.metrics import divergence
+from sih.predictors import bma, known_lag, maximum_likelihood, stationary_law
+from sih.stats import estimate
+from sih.task import Batch, Task
+
+LIKE_BMA = 1e-3
+"""Nats: a law nearer than this to BMA's predicts like it."""
+ROUNDING = 1e-3
+"""How far the sum of a law may be from 1: half-precision softmaxes are within it."""
+
+
+class Interval(NamedTuple):
+    """Holds a mean over sequences, and both ends of two standard errors about it."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+@dataclass(frozen=True)
+class LawReading:
+    """Holds how good predictions are. Means are over sequences and positions past the first max_lag, but the last."""
+
+    kl: dict[str, Interval] = field(default_factory=dict)
+    """KL to the truth, or to BMA's law if the lags are not known: of "model", "bma", "ml" and "stationary"."""
+    to_bma: dict[str, Interval] = field(default_factory=dict)
+    """KL from BMA's law, what a prediction loses against Bayes: of "model", "ml" and "stationary"."""
+    lag_accuracy: dict[str, Interval] = field(default_factory=dict)
+    """How often the law of a sequence's own lag is nearest to the prediction, of "model", "bma" and "ml".
+
+    Over the positions at which no other lag gives the next token the same law."""
+    by_position: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """`kl` at every position but the last, which no training reaches."""
+    words: str = ""
+    """How good they are, in words whose thresholds are in `docs/field_tools.md`."""
+
+
+def read_law(
+    law: Float[Tensor, "batch time state"], batch: Batch, task: Task, *, lags_known: bool = True
+) -> LawReading:
+    """Measure a law beside the reference predictors', to the truth or, unless the lags are known, to BMA's law."""
+    tokens, rows = batch.tokens, slice(task.max_lag, -1)
+    laws = {"model": law, "bma": bma(tokens, task), "ml": maximum_likelihood(tokens, task)}
+    laws["stationary"] = stationary_law(tokens, task)
+    truth = known_lag(tokens, batch.lags, task) if lags_known else laws["bma"]
+    kl = {name: divergence(truth, each) for name, each in laws.items()}
+    lost = {name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1) for name in laws if name != "bma"}
+    right = {name: _nearest_lag(laws[name], batch, task) for name in ("model", "bma", "ml")}
+    return LawReading(
+        {name: interval(each[:, rows].mean(dim=-1)) for name, each in kl.items()},
+        {name: interval(values) for name, values in lost.items()},
+        {name: interval(values) for name, values in right.items() if len(values) > 1},
+        {name: tuple(each[:, :-1].mean(dim=0).tolist()) for name, each in kl.items()},
+        _words(lost["model"], lost["ml"], lost["stationary"]),
+    )
+
+
+def interval(values: Float[Tensor, " batch"]) -> Interval:
+    """Average over sequences; what is infinite in one sequence is so altogether."""
+    mean, error = estimate(values.double()).pair()
+    return Interval(mean, mean - 2 * error, mean + 2 * error) if math.isfinite(mean) else Interval(mean, mean, mean)
+
+
+def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch time state"], bool]:
+    """Give a law that sums to 1 and whether it was logits, which numbers below 0 show, or raise a FieldError."""
+    law, shape = torch.as_tensor(given).detach().to("cpu", torch.float64), (*batch.tokens.shape, task.num_states)
+    if law.shape != shape:
+        raise FieldError("law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}")
+    if torch.isnan(law).any() or torch.isposinf(law).any():
+        raise FieldError("law", "law holds numbers that are not finite")
+    sums = law.sum(dim=-1)
+    if law.min() < -ROUNDING:
+        return torch.softmax(law, dim=-1), True
+    if (sums - 1).abs().max() > ROUNDING:
+        found = f"from {sums.min():.4g} to {sums.max():.4g}"
+        raise FieldError(
+            "law", f"law sums to 1 over the last axis; got sums {found} (softmax logits that are all positive)"
+        )
+    law = law.clamp_min(0)
+    return law / law.sum(dim=-1, keepdim=True), False
+
+
+def _words(model: Float[Tensor, " batch"], ml: Float[Tensor, " batch"], stationary: Float[Tensor, " batch"]) -> str:
+    """Compare what is lost against Bayes, sequence by sequence."""
+    if interval(model).high <= LIKE_BMA:
+        return f"Predicts like BMA (within {LIKE_BMA:g} nats)"
+    if interval(_difference(model, ml)).high < 0:
+        return "Predicts better than maximum likelihood, not as well as BMA"
+    if interval(_difference(model, stationary)).high >= 0:
+        return "Predicts no better than the stationary law"
+    if interval(_difference(model, ml)).low > 0:
+        return "Predicts worse than maximum likelihood, better than the stationary law"
+    return "Predicts about as well as maximum likelihood"
+
+
+def _difference(a: Float[Tensor, " batch"], b: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """Subtract sequence by sequence; where both are infinite neither is better."""
+    return torch.where(a == b, 0.0, a - b)
+
+
+def _nearest_lag(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, " sequence"]:
+    """Give how often a sequence's own lag has the nearest law, for each sequence in which lags' laws ever differ."""
+    rows = slice(task.max_lag, -1)
+    each = [known_lag(batch.tokens, torch.full_like(batch.lags, k), task)[:, rows] for k in task.lags]
+    own = known_lag(batch.tokens, batch.lags, task)[:, rows]
+    alike = torch.stack([(one - own).abs().amax(dim=-1) < 1e-9 for one in each], dim=-1)
+    far = torch.stack([divergence(one, law[:, rows]) for one in each], dim=-1)
+    telling = alike.sum(dim=-1) == 1
+    right = torch.tensor(task.lags)[far.argmin(dim=-1)] == batch.lags[:, None]
+    count = telling.sum(dim=-1)
+    return ((right & telling).sum(dim=-1) / count)[count > 0]

@@ -1,0 +1,116 @@
+"""Finds which of the circuits written by hand a model's attention is nearest to, on the same sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
+from sih.checks import FieldError
+from sih.construction import CIRCUITS, construct, least_heads
+from sih.construction.specs import option_names
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.task import Task
+
+KNOWN: dict[str, dict[str, Any]] = {
+    **{target: {"target": target} for target in CIRCUITS},
+    "paper, sink": {"target": "paper", "sink": True},
+    "paper, summed": {"target": "paper", "evidence": "sum", "beta": 3.0},
+}
+"""The circuits that a model is compared with: every kind, and the paper's with other evidence."""
+SAME, ALIKE = 0.05, 0.5
+"""A layer is the circuit's within this total variation, and resembles it within this part of uniform attention's."""
+
+
+@dataclass(frozen=True)
+class Resemblance:
+    """Holds how far a model's attention is from one circuit's, as mean total variation in each layer, heads matched."""
+
+    circuit: str
+    layers: tuple[float, ...]
+    uniform: tuple[float, ...]
+    """The same for uniform attention over the past, the yardstick."""
+
+    @property
+    def distance(self) -> float:
+        """Average over layers, as a part of the yardstick's: 0 is the circuit, 1 no nearer to it than uniform."""
+        return sum(self.layers) / sum(self.uniform)
+
+    @property
+    def words(self) -> str:
+        """Say whether the attention is the circuit's, or in which layers it resembles it."""
+        if max(self.layers) <= SAME:
+            return f"Its attention is that of the circuit '{self.circuit}'"
+        pairs = enumerate(zip(self.layers, self.uniform, strict=True), 1)
+        alike = [number for number, (far, flat) in pairs if far <= ALIKE * flat]
+        if not alike:
+            return f"Its attention is no known circuit's (the nearest is '{self.circuit}')"
+        missing = [number for number in range(1, len(self.layers) + 1) if number not in alike]
+        where = f"in layer {' and '.join(map(str, alike))}" if missing else "in every layer"
+        but = f", not in layer {' and '.join(map(str, missing))}" if missing else ""
+        return f"Its attention resembles the circuit '{self.circuit}' {where}{but}"
+
+    def __str__(self) -> str:
+        pairs = zip(self.layers, self.uniform, strict=True)
+        return ", ".join(f"layer {n} {far:.2f} of {flat:.2f}" for n, (far, flat) in enumerate(pairs, 1))
+
+
+@torch.no_grad()
+def resemblances(
+    attention: Sequence[Float[Tensor, "batch _ query key"]], tokens: Int[Tensor, "batch time"], task: Task
+) -> list[Resemblance]:
+    """Compare a model of three layers with every known circuit that there is for its task, the nearest first.
+
+    A circuit has as many second-layer heads as the model, or as it can use. A head of it that the model has none for
+    counts 1, a head of the model that it has none for counts its distance from uniform attention. Models of another
+    depth are compared with none.
+    """
+    if len(attention) != 3:
+        return []
+    heads = tuple(layer.shape[1] for layer in attention)
+    task, found = task.with_length(tokens.shape[1]), []
+    for name, options in KNOWN.items():
+        circuit = _build(task, options, heads)
+        if circuit is not None:
+            found.append(_compare(name, attention, tokens, circuit))
+    return sorted(found, key=lambda each: each.distance)
+
+
+def _build(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> DisentangledTransformer | None:
+    """Build a circuit with no more heads than the model has where it can be, or give None if the task has none such."""
+    names = option_names(options["target"])
+    given = dict(options)
+    if "heads" in names and heads[1] < least_heads(task.lags).heads:
+        given["heads"] = heads[1]
+    if "symmetric" in names:
+        given["symmetric"] = heads[0] > 1
+    try:
+        return construct(task, **given)
+    except FieldError:
+        return None
+
+
+def _compare(
+    name: str,
+    attention: Sequence[Float[Tensor, "batch _ query key"]],
+    tokens: Int[Tensor, "batch time"],
+    circuit: DisentangledTransformer,
+) -> Resemblance:
+    rows = slice(circuit.circuit.first_exact_position, tokens.shape[1] - 1)
+    flat = uniform_attention(tokens.shape[1])
+    layers, uniform = [], []
+    for found, wanted in zip(attention, circuit.trace(tokens, path="written").attention, strict=True):
+        matched = match_heads(found.double(), wanted, rows.start)
+        spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]
+        far = sum(
+            1.0 if h is None else total_variation(found[:, h], wanted[:, j])[:, rows].mean().item()
+            for j, h in enumerate(matched)
+        ) + sum(total_variation(head, flat)[:, rows].mean().item() for head in spare.unbind(dim=1))
+        layers.append(far / len(matched))
+        uniform.append(total_variation(flat, wanted)[..., rows].mean().item())
+    return Resemblance(name, tuple(layers), tuple(uniform))

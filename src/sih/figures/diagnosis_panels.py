@@ -1,0 +1,58 @@
+"""A diagnosed model in a picture: where each head looks, and how far its predictions are along the sequence."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sih.analysis.diagnosis import Diagnosis
+from sih.experiments.cells import braces
+from sih.figures import style
+from sih.figures.heat_maps import COLOURS
+from sih.figures.panels import doubling_positions
+
+_LOOKS = {
+    "model": (style.BLUE, "-"),
+    "bma": (style.BLACK, "-"),
+    "ml": (style.RED, (0, (4, 1))),
+    "stationary": (style.PURPLE, (0, (1, 1))),
+}
+_LABELS = {"model": "model", "bma": "BMA", "ml": "ML", "stationary": "stationary law"}
+
+
+def draw_diagnosis(data: Diagnosis) -> Figure:
+    """Draw each head's attention by offset on the left, KL by position on the right; what was not given is left out."""
+    shown = [part for part, there in (("heads", data.heads), ("law", data.law.kl)) if there]
+    with style.paper_style():
+        figure = Figure(figsize=(style.PAGE, max(2.2, 0.9 + 0.24 * len(data.heads))))
+        axes = figure.subplots(1, len(shown), squeeze=False)[0]
+        for ax, part in zip(axes, shown, strict=True):
+            _draw_heads(ax, data) if part == "heads" else _draw_law(ax, data)
+        figure.suptitle(f"lags {braces(data.lags)}: {data.law.words or 'attention'}", fontsize=8)
+    return figure
+
+
+def _draw_heads(ax: Axes, data: Diagnosis) -> None:
+    offsets = min(len(data.heads[0].offsets), max(12, 2 * data.lags[-1] + 2))
+    shares = [head.offsets[:offsets] for head in data.heads]
+    ax.imshow(shares, cmap=COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    for y, row in enumerate(shares):
+        for x, share in enumerate(row):
+            if share >= 0.05:
+                text = f"{share:.2f}".removeprefix("0")
+                ax.text(x, y, text, ha="center", va="center", fontsize=5, color="white" if share > 0.5 else "black")
+    ax.set_yticks(range(len(shares)), [head.name for head in data.heads])
+    ax.set(xlabel="offset of the key", ylabel="head", title="attention by offset, second half")
+
+
+def _draw_law(ax: Axes, data: Diagnosis) -> None:
+    first = data.lags[-1]
+    for name, values in data.law.by_position.items():
+        shown = [(i + 1, value) for i, value in enumerate(values) if i >= first and 0 < value < float("inf")]
+        if shown:
+            colour, line = _LOOKS[name]
+            ax.plot(*zip(*shown, strict=True), color=colour, linestyle=line, label=_LABELS[name])
+    ax.set_yscale("log")
+    doubling_positions(ax, first + 1, len(next(iter(data.law.by_position.values()))))
+    ax.set(xlabel="tokens seen", ylabel=f"KL to {data.reference}")
+    ax.legend()
