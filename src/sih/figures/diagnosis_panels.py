@@ -17,6 +17,8 @@ _LOOKS = {
     "ml": (style.RED, (0, (4, 1))),
     "stationary": (style.PURPLE, (0, (1, 1))),
 }
+FLOOR = 1e-5
+"""Nats: what is below it is not worth telling apart."""
 _LABELS = {"model": "model", "bma": "BMA", "ml": "ML", "stationary": "stationary law"}
 
 
@@ -35,14 +37,27 @@ def draw_diagnosis(data: Diagnosis) -> Figure:
 def _draw_heads(ax: Axes, data: Diagnosis) -> None:
     offsets = min(len(data.heads[0].offsets), max(12, 2 * data.lags[-1] + 2))
     shares = [head.offsets[:offsets] for head in data.heads]
-    ax.imshow(shares, cmap=COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    relative = [[share / max(*row, 1e-9) for share in row] for row in shares]
+    ax.imshow(relative, cmap=COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     for y, row in enumerate(shares):
         for x, share in enumerate(row):
-            if share >= 0.05:
+            if share >= 0.005:
                 text = f"{share:.2f}".removeprefix("0")
-                ax.text(x, y, text, ha="center", va="center", fontsize=5, color="white" if share > 0.5 else "black")
+                ax.text(
+                    x,
+                    y,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=5,
+                    color="white" if share > 0.6 * max(row) else "black",
+                )
     ax.set_yticks(range(len(shares)), [head.name for head in data.heads])
-    ax.set(xlabel="offset of the key", ylabel="head", title="attention by offset, second half")
+    ax.set(
+        xlabel="offset of the key (colour: relative to the row's largest)",
+        ylabel="head",
+        title="attention by offset, second half",
+    )
 
 
 def _draw_law(ax: Axes, data: Diagnosis) -> None:
@@ -53,6 +68,7 @@ def _draw_law(ax: Axes, data: Diagnosis) -> None:
             colour, line = _LOOKS[name]
             ax.plot(*zip(*shown, strict=True), color=colour, linestyle=line, label=_LABELS[name])
     ax.set_yscale("log")
+    ax.set_ylim(bottom=max(FLOOR, ax.get_ylim()[0]))
     doubling_positions(ax, first + 1, len(next(iter(data.law.by_position.values()))))
     ax.set(xlabel="tokens seen", ylabel=f"KL to {data.reference}")
     ax.legend()
