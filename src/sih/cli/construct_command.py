@@ -69,7 +69,7 @@ def construct(
         lam: the masks' strength (500 unless more is needed).
         beta: inverse temperature of the third layer (100 unless said); inf for the limit.
         temper: exponent on the probabilities in the first layer.
-        symmetric: two first-layer heads of opposite exponent, True or False (target bayes; by default in float32).
+        symmetric: two first-layer heads of opposite exponent, True or False (target bayes; by default True).
         readout: P^T, or log P^T before a softmax.
         dtype: of the weights.
         states: number of states of a random matrix (5 unless said).
@@ -144,16 +144,19 @@ def _read_notes(path: Path) -> dict[str, Any]:
 
 
 def _describe(console: Console, circuit: Circuit) -> None:
-    pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.head_of_offset)
     console.print(f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}")
-    unused = circuit.head_of_offset.count(-1) / len(circuit.head_of_offset)
-    lost = f"; {unused:.0%} of past transitions go unused" if unused and circuit.third != "key" else ""
-    if circuit.looking:
-        said = f"look, strength {circuit.looking:g}, by the colours {pattern} of offsets 0, 1, 2, ... (and again)"
-        console.print(f"{circuit.heads} second-layer head(s) {said}; offsets 1 to {circuit.max_lag - 2} go unused")
+    pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.head_of_offset)
+    if circuit.profile is not None:
+        off = circuit.residual.max().item()
+        said = f", in which lags mix; a transition counts as it should up to {off:.1e}, whatever P is"
+    elif circuit.looking:
+        said = f" look, strength {circuit.looking:g}, by the colours {pattern} of offsets 0, 1, 2, ... (and again)"
+        said += f"; offsets 1 to {circuit.max_lag - 2} go unused"
     else:
-        said = f"offsets 0, 1, 2, ... go to head {pattern} (and again){lost}"
-        console.print(f"{circuit.heads} second-layer head(s), {said}")
+        unused = circuit.head_of_offset.count(-1) / len(circuit.head_of_offset)
+        lost = f"; {unused:.0%} of past transitions go unused" if unused and circuit.third != "key" else ""
+        said = f", offsets 0, 1, 2, ... go to head {pattern} (and again){lost}"
+    console.print(f"{circuit.heads} second-layer head(s){said}")
     console.print(f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}")
 
 

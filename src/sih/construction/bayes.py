@@ -1,24 +1,29 @@
 r"""The constants of the Bayes-optimal circuit, chosen so that its certified error is least.
 
 With exponent $\gamma$ the first layer's attention is $\sigma_k(\gamma) = e^{\gamma l_k} / \sum_m e^{\gamma l_m}$,
-$l_k = \log p_{n,k}$. Let $a_k = l_k - \mathrm{mean}(l)$ and R the largest difference of two logarithms of entries of
-P. Then $K \sigma_k(\gamma) / \gamma = 1/\gamma + a_k + \text{error}$, and adding it up over the transitions gives the
-log-likelihood up to what is common to all lags.
+$l_k = \log p_{n,k}$. Let $a_k = l_k - \mathrm{mean}(l)$ and R the largest difference of two logarithms in one *column*
+of P: all lags compete to explain one token. Then $K \sigma_k(\gamma) / \gamma = 1/\gamma + a_k + \text{error}$, and
+adding it up over the transitions gives the log-likelihood up to what is common to all lags.
 
-**One first-layer head.** $\sigma_k'' = \sigma_k [(a_k - \bar a)^2 - \mathrm{Var}]$ with mean and variance under
-$\sigma$, which lies between $-\sigma_k R^2/4$ and $\sigma_k R^2$, and $K \sigma_k \le e^{\gamma R}$. By Taylor's
-theorem the error of a difference of two lags is at most $\tfrac{\gamma}{2} (1 + \tfrac14) R^2 e^{\gamma R}$ a
-transition.
+Let $d_k = a_k - \bar a$, V and M the mean, variance and third moment of a under $\sigma$, and $f = K(\sigma_k -
+\sigma_l)$. The d lie in an interval of length R about 0, $K \sigma \le e^{\gamma R}$ and $K |\sigma_k - \sigma_l| \le
+\gamma R e^{\gamma R}$.
+
+**One first-layer head.** $f'' = K \sigma_k (d_k^2 - d_l^2) + K (\sigma_k - \sigma_l)(d_l^2 - V)$, and both brackets are
+at most $R^2$. By Taylor's theorem the error of a difference of two lags is at most $\tfrac{\gamma}{2} R^2 (1 + \gamma
+R) e^{\gamma R}$ a transition.
 
 **Two first-layer heads** with exponents $\pm\gamma$: in $K(\sigma_k(\gamma) - \sigma_k(-\gamma))/(2\gamma)$ the even
-terms cancel, and with $|\sigma_k'''| \le 2 \sigma_k R^3$ the error of a difference is at most $\tfrac{2}{3} \gamma^2
-R^3 e^{\gamma R}$.
+terms cancel. $f''' = K \sigma_k (s_k - s_l) + K (\sigma_k - \sigma_l) s_l$ with $s = d^3 - 3 d V - M$, $|s| \le 2 R^3$
+and $-\tfrac34 R^3 \le s_k - s_l \le R^3$ for $d_k \ge d_l$: the error of a difference is at most $\tfrac{\gamma^2}{6}
+R^3 (1 + 2 \gamma R) e^{\gamma R}$.
 
-Two softmaxes whose log-odds differ by at most $\delta$ differ by at most $\tanh(\delta / 4)$ in any weight.
+Two softmaxes whose log-odds differ by at most $\delta$ differ by at most $\tanh(\delta / 4)$ in any weight. Where lags
+mix exactly (`sih.construction.profiles`), only differences of lags count, and the bounds hold unchanged; what a
+profile's matrices are off counts besides.
 
-**Rounding** is of the size of the machine's unit u times the largest score, $K C / \gamma$ for each head of the
-second layer with C transitions; it is taken as ROUNDING times that, a margin over what `sih verify` measures, not a
-theorem.
+**Rounding** is of the size of the machine's unit u times the largest score, $K / \gamma$ times `Circuit.size`; it is
+taken as ROUNDING times that, a margin over what `sih verify` measures, not a theorem.
 """
 
 from __future__ import annotations
@@ -41,37 +46,51 @@ class Tempering:
     """Holds an exponent for the first layer and the bounds it gives on an attention weight's error."""
 
     temper: float
-    truncation: float
-    rounding: float
+    log_odds: tuple[float, float]
+    """By how much truncation, and rounding, may move the log-odds of two lags."""
+
+    @property
+    def truncation(self) -> float:
+        return weight_error(self.log_odds[0])
+
+    @property
+    def rounding(self) -> float:
+        return weight_error(self.log_odds[1])
 
     @property
     def bound(self) -> float:
-        return self.truncation + self.rounding
+        return weight_error(sum(self.log_odds))
 
 
-def best_tempering(task: Task, heads: int, dtype: torch.dtype, symmetric: bool) -> Tempering:
-    """Find the exponent with the least certified error, on a fine grid of powers of ten."""
-    unit = torch.finfo(dtype).eps / 2
+def column_spread(task: Task, dtype: torch.dtype) -> float:
+    """Return R, the most that the evidence of one token can differ between two lags."""
     logs = torch.where(task.P > 0, task.P.log(), LOG_ZERO[dtype])
-    spread = (logs.max() - logs.min()).item()
+    return (logs.amax(dim=0) - logs.amin(dim=0)).max().item()
+
+
+def best_tempering(task: Task, size: float, dtype: torch.dtype, symmetric: bool) -> Tempering:
+    """Find the exponent with the least certified error, on a fine grid of powers of ten, for a circuit of this size."""
+    unit = torch.finfo(dtype).eps / 2
+    spread = column_spread(task, dtype)
     transitions = task.length - task.max_lag
-    lags = len(task.lags)
 
     def tempering(gamma: float) -> Tempering:
         growth = math.exp(min(gamma * spread, 700.0))
-        error = (2 / 3 * gamma**2 * spread**3 if symmetric else 0.625 * gamma * spread**2) * growth
-        # Every head's scores are of size K C / gamma, with C about its share of the transitions.
-        size = lags / gamma * max(transitions / heads, 1.0)
-        return Tempering(gamma, weight_error(transitions * error), weight_error(ROUNDING * unit * size))
+        if symmetric:
+            error = gamma**2 / 6 * spread**3 * (1 + 2 * gamma * spread) * growth
+        else:
+            error = gamma / 2 * spread**2 * (1 + gamma * spread) * growth
+        rounding = ROUNDING * unit * len(task.lags) / gamma * max(size, 1.0)
+        return Tempering(gamma, (transitions * error, rounding))
 
-    return min((tempering(10 ** (-i / 20)) for i in range(20, 240)), key=lambda t: t.bound)
+    return min((tempering(10 ** (-i / 20)) for i in range(20, 240)), key=lambda t: sum(t.log_odds))
 
 
 def certified(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering | None:
     """Return the bounds on a circuit's attention, if it has the exponent for which they are proved."""
     if not circuit.prior:
         return None
-    best = best_tempering(task, circuit.heads, dtype, circuit.symmetric)
+    best = best_tempering(task, circuit.size, dtype, circuit.symmetric)
     return best if best.temper == circuit.temper else None
 
 
@@ -79,10 +98,16 @@ def certified_bound(circuit: Circuit, task: Task, dtype: torch.dtype) -> float |
     """Return how far an attention weight may be from the exact posterior, or None where no bound is proved.
 
     None is proved for circuits of another target, for an exponent of one's own choice, and for fewer heads than are
-    needed, since nothing bounds what goes unused.
+    needed, since nothing bounds what goes unused. A profile adds what its matrices are off.
     """
     found = certified(circuit, task, dtype)
-    return None if found is None or -1 in circuit.head_of_offset else found.bound
+    if found is None or -1 in circuit.head_of_offset:
+        return None
+    if circuit.profile is None:
+        return found.bound
+    spread = column_spread(task, dtype)
+    off = circuit.profile.log_odds_error(spread * math.exp(min(circuit.temper * spread, 700.0)))
+    return weight_error(sum(found.log_odds) + off)
 
 
 def weight_error(log_odds_error: float) -> float:

@@ -12,19 +12,23 @@ The weights of the lags are the softmax of E. What $b_h$ is depends on the evide
   the offsets relative to the average head's (1 where all heads take equally many);
 - mean with a sink: $\beta / \sum_h n_h(i)$, Prop. 1 to the letter;
 - sum (always with a sink): $\beta$.
+
+Where lags mix in a head (`profile`), a transition's evidence counts by the profile's matrices instead: $E_i = \beta
+\sum_o J F_o J\,\tilde p_{i-o}$, the sum itself where the profile is exact.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.construction.profiles import Profile
 from sih.evidence import normalised_probabilities
 from sih.task import Task
 
@@ -45,7 +49,8 @@ class Circuit:
     lags: tuple[int, ...]
     length: int
     head_of_offset: tuple[int, ...]
-    """The second-layer head, from 0, that takes each offset; one period of it, -1 where none does."""
+    """The second-layer head, from 0, that takes each offset; one period of it, -1 where none does, empty with a
+    `profile`."""
     evidence: Evidence
     beta: float
     lam: float = 500.0
@@ -60,6 +65,8 @@ class Circuit:
     """The scores hold the logarithm of the task's prior over lags."""
     looking: float = 0.0
     """How strongly second-layer heads look where layer 1 found a parent (`looking.py`), 0 if they do not."""
+    profile: Profile | None = None
+    """Weights and reads of heads that take all offsets, each with a weight of its own, and mix lags."""
 
     @property
     def max_lag(self) -> int:
@@ -68,8 +75,15 @@ class Circuit:
     @property
     def heads(self) -> int:
         """Count the second-layer heads."""
+        if self.profile is not None:
+            return self.profile.heads
         colours = max(self.head_of_offset) + 1
         return max(colours - 1, 1) if self.looking else colours
+
+    @property
+    def residual(self) -> Float[Tensor, " offset"]:
+        """Return how far each offset's evidence is from counting as it should: 0 but for an inexact profile."""
+        return torch.zeros(self.length - self.max_lag) if self.profile is None else self.profile.residual
 
     @property
     def model_heads(self) -> tuple[int, int, int]:
@@ -109,23 +123,33 @@ class Circuit:
         taken = [self.head_of_offset.count(head) for head in range(self.heads)]
         return [count * self.heads / sum(taken) for count in taken]
 
+    @property
+    def size(self) -> float:
+        """Bound what the heads together add to a score of summed evidence, over beta."""
+        return float(self.counts()[-1].clamp_min(1).sum()) if self.profile is None else self.profile.size
+
     def strength(self) -> float:
-        """Bound how far the third layer's evidence can put one key ahead of another."""
+        """Bound how far the third layer's evidence can put one key ahead of another.
+
+        A profile's reads have both signs, and so has what is taken off in the position block: four times its size.
+        """
         if self.looking:  # a transition's attention varies by at most a factor e^(2 looking)
             varies = math.expm1(2 * self.looking) / self.looking
             return 2 * self.beta * (1 + self.length * math.sqrt(self.heads) * varies)
         if self.evidence == "sum":
-            return self.beta * float(self.counts()[-1].clamp_min(1).sum())
+            return self.beta * self.size * (1 if self.profile is None else 4)
         return self.beta * (2 if self.third == "key" else self.heads)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON that `from_dict` makes the same circuit of."""
-        return asdict(self)
+        profile = None if self.profile is None else self.profile.to_dict()
+        return {**asdict(replace(self, profile=None)), "profile": profile}
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> Circuit:
         lists = {name: tuple(values[name]) for name in ("lags", "head_of_offset")}
-        return Circuit(**{**values, **lists})
+        profile = values.get("profile")
+        return Circuit(**{**values, **lists, "profile": None if profile is None else Profile.from_dict(profile)})
 
 
 def log_probabilities(task: Task, circuit: Circuit, power: float = 1.0) -> Float[Tensor, "state state"]:
@@ -144,7 +168,7 @@ def normalised(
 def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
     """Return E at every position, right from `circuit.first_exact_position` on.
 
-    The time it takes is proportional to positions x lags x period.
+    The time it takes is proportional to positions x lags x period, or to their logarithm with a profile.
     """
     if circuit.looking:
         from sih.construction.looking import looking_scores  # which is written in terms of this module
@@ -153,6 +177,8 @@ def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circu
     p = normalised(tokens, task, circuit, circuit.temper)
     if circuit.symmetric:
         p = (p - normalised(tokens, task, circuit, -circuit.temper)) / 2
+    if circuit.profile is not None:
+        return circuit.beta * _profile_sums(p, circuit.profile) + task.lag_prior.log().to(p.device)
     sums = strided_sums(p, len(circuit.head_of_offset))
     gathered = [
         sum((shifted(sums, o) for o, h in enumerate(circuit.head_of_offset) if h == head), torch.zeros_like(p))
@@ -204,6 +230,17 @@ def _two_lag_scores(
     r"""Return $\frac{\beta}{n(j)} \sum_{o \in C} (\tilde p_{j-o,k} - \tilde p_{j-o,k'})$ at the key j = i - k + 1."""
     at_key = circuit.beta * (total - total.flip(-1)) / counts.clamp_min(1)
     return torch.cat([shifted(at_key[..., j : j + 1], lag - 1) for j, lag in enumerate(circuit.lags)], dim=-1)
+
+
+def _profile_sums(p: Float[Tensor, "batch time lag"], profile: Profile) -> Float[Tensor, "batch time lag"]:
+    r"""Return $\sum_o J F_o J\,p_{i-o}$ up to what lags share: the sum of p, and deviations by fast convolution."""
+    time = p.shape[1]
+    if time > profile.length:
+        raise ValueError(f"the circuit's weights are for {profile.length} tokens; got {time}")
+    filters = torch.fft.rfft(profile.deviations.to(p.device), n=2 * time, dim=0)
+    moved = torch.einsum("fkl,bfl->bfk", filters, torch.fft.rfft(p, n=2 * time, dim=1).to(filters.dtype))
+    off: Tensor = torch.fft.irfft(moved, n=2 * time, dim=1)[:, :time]
+    return p.cumsum(dim=1) + off
 
 
 def one_residue_each(head_of_offset: Sequence[int]) -> bool:

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.construction.circuit import Circuit, log_probabilities, one_residue_each
+from sih.construction.profiles import Profile
 from sih.task import Task
 
 
@@ -80,8 +81,16 @@ def write_second_layer(blocks: Blocks, circuit: Circuit) -> None:
     past, which spoils the first rows. With a sink, position 0 is allowed too, with $C - n_h(i)$ times the weight of a
     key, so that the total is C and every key has weight 1/C exactly, also where there are many, few or none. C is the
     number of transitions head h will ever see (evidence "sum") or that all heads see from here (evidence "mean").
+
+    With a profile every head takes every offset, o with weight $u_h(o) / C_h$ in any row, and the sink has what is
+    left: the scores are the logarithms of these.
     """
     allow, forbid = mask_levels(circuit)
+    if circuit.profile is not None:
+        for head, weights in enumerate(key_weights(circuit)):
+            scores = torch.where(weights > 0, weights.clamp_min(1e-300).log(), forbid)
+            blocks.block(f"2.{head + 1}", "position", "position").copy_(scores)
+        return
     for head, keys in enumerate(_keys(circuit)):
         scores = _choose(keys, allow, forbid)
         if circuit.sink:
@@ -102,7 +111,9 @@ def write_third_layer(blocks: Blocks, task: Task, circuit: Circuit) -> None:
     if circuit.prior:
         for lag, probability in zip(circuit.lags, task.lag_prior.tolist(), strict=True):
             scores[gap + 1 == lag] += math.log(probability)
-    if circuit.third == "position":
+    if circuit.profile is not None:
+        _read_mixed(blocks, circuit, circuit.profile, scores)
+    elif circuit.third == "position":
         _read_by_position(blocks, circuit, scores)
     elif circuit.third == "mask":
         _read_by_mask(blocks, circuit)
@@ -149,6 +160,35 @@ def _read_by_position(blocks: Blocks, circuit: Circuit, scores: Float[Tensor, "q
             scores -= b * at_sink[:, None] * (head_at[0] == head)
 
 
+def _read_mixed(blocks: Blocks, circuit: Circuit, profile: Profile, scores: Float[Tensor, "query key"]) -> None:
+    r"""Put $B_h = \beta C_h\,g_h(j - m - 1)$ between what head h gathered at the query and the key's place.
+
+    And $\beta C_h\,\bar g_h(i - m)$ between the query's place and what head h gathered at the key, if that is read.
+
+    The first layer stores $\tilde p = 1/K + (\gamma/K)\,q$ with $\sum_k q_k = 0$ exactly, so the score of lag k is
+    $\sum_o F_o q_{i-o}$ (`sih.construction.profiles`), with $\beta = K / \gamma$, and what the 1/K and the sink add:
+    $(A_h b) B_h$, A_h the intended attention and b that of the first layer with 1/K for every $\tilde p$. It depends on
+    i and j alone, and the position block takes it off at every pair, masked ones too. (With two first-layer heads of
+    opposite sign it cancels by itself.)
+    """
+    neutral = torch.zeros_like(scores)
+    neutral[0, 0] = 1.0
+    made = torch.arange(circuit.max_lag, circuit.length)
+    for lag in circuit.lags:
+        neutral[made, made - lag] = 1 / len(circuit.lags)
+    for head, weights in enumerate(key_weights(circuit)):
+        strength = circuit.beta * profile.totals[head].item()
+        at_query, at_key = strength * profile.query_blocks[head], strength * profile.key_blocks[head]
+        signs = {"1.1": 0.5, "1.2": -0.5} if circuit.symmetric else {"1.1": 1.0}
+        for source, sign in signs.items():
+            held = f"2.{head + 1}/{source}/position"
+            blocks.block("3.1", held, "position").copy_(sign * at_query)
+            if profile.key is not None:
+                blocks.block("3.1", "position", held).copy_(sign * at_key)
+        if not circuit.symmetric:
+            scores -= weights @ neutral @ at_query + at_key @ (weights @ neutral).T
+
+
 def _read_by_mask(blocks: Blocks, circuit: Circuit) -> None:
     r"""Put $B^{(3)}_{m,m'} = b\,[(m - m') \bmod R = R - 1]$ between what head h gathered and its attention at the key.
 
@@ -189,7 +229,15 @@ def _head_strengths(circuit: Circuit) -> list[float]:
 
 
 def key_weights(circuit: Circuit) -> Float[Tensor, "head query key"]:
-    """Return the second layer's attention as it is meant: a head's keys alike, the rest on the sink (0 if neither)."""
+    """Return the second layer's attention as it is meant: by the profile or all keys alike, the rest on the sink."""
+    if circuit.profile is not None:
+        gap = _gaps(circuit.length)
+        made = (gap >= 0) & (torch.arange(circuit.length) >= circuit.max_lag)
+        last = circuit.profile.weights.shape[1] - 1
+        weights = torch.where(made, circuit.profile.weights[:, gap.clamp(0, last)], 0.0)
+        weights = weights / circuit.profile.totals[:, None, None]
+        weights[:, :, 0] = 1 - weights.sum(dim=-1)
+        return weights
     keys = _keys(circuit).to(torch.float64)
     counts = circuit.counts().T[:, :, None]
     if not circuit.sink:

@@ -33,7 +33,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction.bayes import LOG_ZERO, ROUNDING, Tempering, weight_error
+from sih.construction.bayes import LOG_ZERO, ROUNDING, Tempering
 from sih.construction.circuit import Circuit, log_probabilities, normalised
 from sih.construction.layers import Blocks, mask_levels, write_first_layer, write_readout
 from sih.evidence import log_probabilities as transition_logs
@@ -120,7 +120,7 @@ def looking_error(task: Task, colours: int, temper: float, looking: float, dtype
     error = (0.625 * temper * spread**2 + math.sqrt(lags) * spread * kappa) * growth
     unit = torch.finfo(dtype).eps / 2  # a key's weight has lost log C units beside the sink's
     size = lags * n * math.sqrt(max(colours - 1, 1)) / (looking * temper)
-    return Tempering(temper, weight_error(n * error), weight_error((ROUNDING + math.log(total)) * unit * size))
+    return Tempering(temper, (n * error, (ROUNDING + math.log(total)) * unit * size))
 
 
 def best_looking(task: Task, colours: int, dtype: torch.dtype) -> tuple[float, float]:

@@ -12,17 +12,21 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import torch
 
 from sih.checks import FieldError, dtype_name
-from sih.construction.bayes import LOG_ZERO, best_tempering
+from sih.construction.bayes import LOG_ZERO, best_tempering, certified_bound
 from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities, one_residue_each
 from sih.construction.heads.fewer import head_offsets
 from sih.construction.heads.least import Pattern, least_heads
+from sih.construction.heads.mixing import exact_profile
 from sih.construction.looking import best_looking, looking_error
+from sih.construction.profiles import Profile
 from sih.task import Task
 
 LIMIT = {torch.float64: 1e8, torch.float32: 1e4}
 """What stands for beta = infinity: gaps in the evidence above 40 / LIMIT are decided to the last digit."""
 LEAK = 1e-6
 """The most attention that a mask may let through, in the worst case, before we refuse it."""
+GOOD = 1e-5
+"""The certified error of an attention weight up to which fewer heads are preferred to more digits."""
 
 
 ROUGH = 0.05
@@ -128,38 +132,50 @@ class BayesCircuit:
     """Asks for the Bayesian model average, up to the bound that `sih.verify` states."""
 
     heads: int | None = None
-    """Second-layer heads. None: the least number that loses nothing."""
+    """Second-layer heads. None: the fewest whose certified bound, in this number format and length, is at most `GOOD`,
+    or as many as it takes to mix nothing. With fewer than an exact circuit needs, some past transitions go unused."""
     lam: float | None = None
     """The masks' strength. None: as much as the scores need, 500 at least."""
     temper: float | None = None
     """Exponent on the probabilities in the first layer. None: the one with the least certified error. The inverse
     temperature follows from it: the number of lags / temper."""
-    symmetric: bool | None = None
-    """Two first-layer heads of opposite exponent. None: in float32, which needs them."""
+    symmetric: bool = True
+    """Two first-layer heads of opposite exponent, which cost a head and win two to four digits."""
 
     def __post_init__(self) -> None:
         _check_numbers(lam=self.lam, temper=self.temper)
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         dtype_name(dtype)
-        pattern = _pattern(task, self.heads)
-        symmetric = dtype == torch.float32 if self.symmetric is None else self.symmetric
-        temper = self.temper or best_tempering(task, pattern.heads, dtype, symmetric).temper
+        unmixed = self._circuit(task, dtype, _pattern(task, self.heads).colours, None)
+        profile = exact_profile(task.lags, task.length, unmixed.heads - 1 if self.heads is None else self.heads)
+        if profile is None or (self.heads is not None and -1 not in unmixed.head_of_offset):
+            return _with_masks(unmixed, task, self.lam)
+        mixed = self._circuit(task, dtype, (), profile)
+        if self.heads is None:
+            bound = certified_bound(mixed, task, dtype)
+            if bound is None or bound > GOOD or needed_lam(mixed, task) > (self.lam or math.inf):
+                mixed = unmixed
+        return _with_masks(mixed, task, self.lam)
+
+    def _circuit(self, task: Task, dtype: torch.dtype, colours: tuple[int, ...], profile: Profile | None) -> Circuit:
+        """Return a circuit without masks yet."""
         circuit = Circuit(
             target="bayes",
             third="position",
             lags=task.lags,
             length=task.length,
-            head_of_offset=pattern.colours,
+            head_of_offset=colours,
             evidence="sum",
-            beta=len(task.lags) / temper,
-            temper=temper,
+            beta=1.0,
             sink=True,
             log_zero=LOG_ZERO[dtype],
-            symmetric=symmetric,
+            symmetric=self.symmetric,
             prior=True,
+            profile=profile,
         )
-        return _with_masks(circuit, task, self.lam)
+        temper = self.temper or best_tempering(task, circuit.size, dtype, self.symmetric).temper
+        return replace(circuit, temper=temper, beta=len(task.lags) / temper)
 
 
 @dataclass(frozen=True)
@@ -245,9 +261,9 @@ def needed_lam(circuit: Circuit, task: Task) -> float:
     layer 1 the wanted keys have together at least $p_{min}^\gamma$ (one of them is possible), the others at most 1
     each. In layer 2 all terms are masks, and a sink only adds weight to what is wanted. In layer 3 the blocks B meet
     vectors of non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the
-    heads' strengths (for two lags, where B has both signs, by twice that).
+    heads' strengths (for two lags, where B has both signs, by twice that). Of the prior, some lag has 1/K at least.
     """
-    others = math.log(circuit.length / LEAK)
+    others = math.log(circuit.length / LEAK) + (math.log(len(circuit.lags)) if circuit.prior else 0.0)
     logs = log_probabilities(task, circuit, circuit.temper)
     possible = logs[task.P > 0] if circuit.log_zero == ZERO else logs
     first = -possible.min().item() if not circuit.symmetric else (logs.max() - logs.min()).item()

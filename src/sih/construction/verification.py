@@ -20,7 +20,7 @@ from sih.checks import DTYPES, dtype_name
 from sih.construction.bayes import ROUNDING, Tempering, certified, certified_bound
 from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
-from sih.construction.layers import key_weights
+from sih.construction.layers import key_weights, mask_levels
 from sih.construction.looking import looked_posterior, looking_attention, looking_error
 from sih.construction.specs import option_names
 from sih.evidence import lag_posterior, mixture
@@ -157,9 +157,9 @@ def rounding(circuit: Circuit, task: Task, dtype: torch.dtype) -> float:
 
 
 def early_rounding(circuit: Circuit, dtype: torch.dtype) -> float:
-    """Return the same for the first two layers, whose scores are as large as the masks."""
+    """Return the same for the first two layers, whose scores are as large as the masks where a mask adds to all."""
     unit = torch.finfo(dtype).eps / 2
-    return math.tanh(unit * circuit.lam) + 64 * unit
+    return math.tanh(unit * mask_levels(circuit)[0]) + 64 * unit
 
 
 def _looking_error(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 import torch
 
 import sih
-from sih.construction import Circuit, construct, verify
+from sih.construction import Circuit, construct, verify, write
+from sih.construction.profiles import Profile
 from sih.construction.verification import adversarial
 from sih.task import Task
 
@@ -49,12 +51,44 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS, ids="-".join)
 @pytest.mark.parametrize(
-    "options", [{"third": "position"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes"}], ids=str
+    "options", [{"third": "position"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes", "heads": 3}], ids=str
 )
 def test_a_block_with_its_sign_flipped_fails(block: tuple[str, str, str], options: dict[str, Any], task: Task) -> None:
     model = construct(task, **options)
     model.block(*block).neg_()
     assert not verify(model, task).ok
+
+
+def test_a_circuit_that_mixes_fails_with_a_sign_a_frequency_or_a_head_changed(task: Task) -> None:
+    options: dict[str, Any] = {"target": "bayes", "heads": 2}
+    built = construct(task, **options)
+    profile = built.circuit.profile
+    assert profile is not None
+    assert verify(built, task).ok
+    for layer, head in [("1.1", "token"), ("1.2", "token"), ("2.1", "position"), ("2.2", "position")]:
+        model = construct(task, **options)
+        model.block(layer, head, head).neg_()
+        assert not verify(model, task).ok
+    for held in ("2.1/1.1", "2.2/1.2"):
+        model = construct(task, **options)
+        model.block("3.1", f"{held}/position", "position").neg_()
+        assert not verify(model, task).ok
+        model.block("3.1", f"{held}/position", "position").zero_()
+        assert not verify(model, task).ok
+    model = construct(task, **options)  # the frequency pi by a hundredth more, in weights and read, of the second head
+    o = torch.arange(profile.weights.shape[1], dtype=torch.float64)
+    n = torch.arange(profile.query.shape[1], dtype=torch.float64) - profile.span
+    weights, query = profile.weights.clone(), profile.query.clone()
+    weights[1], wave = 1 + 0.9 * torch.cos(3.17 * o), query[1].abs().max() * torch.cos(3.17 * n)
+    query = torch.stack([query[0] + query[1] - wave, wave])
+    wrong = Profile(profile.lags, profile.length, weights, query)
+    write(model, task, replace(built.circuit, profile=wrong))
+    assert not verify(model, task).ok
+    model.circuit = replace(built.circuit, profile=wrong)  # weights and closed form agree, and are no posterior
+    found = verify(model, task)
+    assert found.max_error <= found.tolerance
+    assert found.bound is None or found.bound > 1e-3
+    assert wrong.residual.max() > 0.01
 
 
 def test_a_wrong_readout_a_swapped_index_a_dropped_head_fail(task: Task) -> None:
