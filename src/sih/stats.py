@@ -68,6 +68,20 @@ def ratio(difference: Estimate[V], reference: V) -> Estimate[V]:
     return Estimate(1 + difference.mean / reference, difference.error / abs(reference))
 
 
+def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, float]:
+    r"""Return Wilson's interval of a rate, 95 % unless said: all p with $|p - s/n| \le z \sqrt{p (1 - p) / n}$.
+
+    >>> [round(end, 3) for end in wilson(19, 20)]
+    [0.764, 0.991]
+    """
+    if not trials:
+        return 0.0, 1.0
+    rate, weight = successes / trials, errors**2 / trials
+    middle = (rate + weight / 2) / (1 + weight)
+    half = math.sqrt(rate * (1 - rate) * weight + weight**2 / 4) / (1 + weight)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def _stacked(values: Rows) -> Tensor:
     if isinstance(values, Tensor):
         return values

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "construct": ("sih.cli.construct_command:construct", "write a circuit's weights by hand, with their certificate"),
     "verify": ("sih.cli.construct_command:verify", "check a saved circuit against its closed form"),
     "train": ("sih.cli.train_command:train", "train a model; the same command goes on where a run stopped"),
+    "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
     "runs show": ("sih.cli.runs_command:show", "plot a run's loss and KL"),
     "runs rm": ("sih.cli.runs_command:remove", "remove a run, after asking"),

@@ -1,0 +1,140 @@
+"""`sih sweep`: train every run of a grid, on this machine or on a Ray cluster, and count the successes."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from sih.cli.runs_command import wide_console
+from sih.experiments.success_rates import SUCCESS, success_rates
+from sih.runs.run import Run
+from sih.sweep.grid import Grid, read_grid
+from sih.sweep.local import run_here
+from sih.sweep.ray_cluster import run_on_ray
+from sih.sweep.results import write_results
+from sih.sweep.worker import Job, News
+from sih.training.config_file import to_json
+from sih.training.trainer import check_device
+
+
+def sweep(
+    grid: Annotated[Path, tyro.conf.Positional],
+    out: Path,
+    jobs: int | None = None,
+    ray: str | None = None,
+    device: str = "cpu",
+    seed: int = 0,
+) -> int:
+    """Train every run of a grid. The same command goes on where it was stopped, and does nothing twice.
+
+    Example: sih sweep grid.toml --out sweep
+
+    The grid is a TOML file: [base] has what all runs share, [grid] lists whose every combination is run, by the names
+    of `sih train`'s flags. Each run is on one thread, in a folder of its own; a run that fails stops no other. Written
+    are OUT/results.csv and OUT/success.png.
+
+    Args:
+        grid: the grid's file.
+        out: the folder of the runs and results.
+        jobs: how many runs at a time on this machine (the number of cores unless said).
+        ray: address of a Ray cluster whose nodes share the folder, or "local" (needs the extra "cluster").
+        device: where to compute, cpu or cuda.
+        seed: unused; seeds are fields of the grid.
+    """
+    found = read_grid(grid)
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
+    check_device(device)
+    console = wide_console()
+    finished = {name for name in found.runs if Run(out / name).finished}
+    todo = [_job(found, name, out, device) for name in found.runs if name not in finished]
+    write_results(found, out, {})
+    console.print(f"{len(found.runs)} runs, {len(finished)} of them finished already -> {out}", markup=False)
+    failed: dict[str, str] = {}
+    news = run_on_ray(todo, ray) if ray else run_here(todo, jobs or os.cpu_count() or 1)
+    show = _bar if console.is_terminal else _lines
+    with closing(news):  # left early, by Ctrl-C say, the workers save what they have
+        try:
+            for each in show(news, found, finished, console):
+                if each.state == "failed":
+                    failed[each.name] = each.why
+                if each.state != "running":
+                    write_results(found, out, failed)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"what is done is kept in {out}; the same command goes on") from None
+    return _summary(found, out, failed, console)
+
+
+def _job(grid: Grid, name: str, out: Path, device: str) -> Job:
+    config = grid.runs[name]
+    path = config.model.build(config.task.states, config.task.length).usual_path()
+    return Job(name, to_json(config), str((out / name).resolve()), path, device)
+
+
+def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console) -> Iterator[News]:
+    """Pass news on, and show on a terminal the steps of all runs, and a bar for each that is running."""
+    steps = {name: config.optimiser.steps for name, config in grid.runs.items()}
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        ended = sum(steps[name] for name in finished)
+        whole = progress.add_task("steps of all runs", total=sum(steps.values()), completed=ended)
+        bars: dict[str, TaskID] = {}
+        at: dict[str, int] = {}
+        for each in news:
+            if each.name not in bars:
+                bars[each.name] = progress.add_task(each.name, total=steps[each.name])
+            at[each.name] = steps[each.name] if each.state == "failed" else each.step
+            progress.update(bars[each.name], completed=each.step)
+            progress.update(whole, completed=ended + sum(at.values()))
+            if each.state != "running":
+                progress.remove_task(bars.pop(each.name))
+                progress.print(_said(each), markup=False)
+            yield each
+
+
+def _lines(news: Iterable[News], grid: Grid, finished: set[str], console: Console) -> Iterator[News]:
+    """Pass news on, and print a line for every run that has ended."""
+    count = len(finished)
+    for each in news:
+        if each.state != "running":
+            count += 1
+            console.print(f"{count} of {len(grid.runs)}: {_said(each)}", markup=False)
+        yield each
+
+
+def _said(news: News) -> str:
+    return f"{news.name} {news.state} at step {news.step:,}{': ' + news.why if news.why else ''}"
+
+
+def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) -> int:
+    from sih.figures import style
+    from sih.figures.success_bars import draw_success
+
+    rates = success_rates(write_results(grid, out, failed))
+    table = Table(title=f"Success: held-out KL at most {SUCCESS:g} x maximum likelihood's")
+    for column in ("setting", "runs", "succeed", "95 % interval", "KL / ML", "core-seconds a run"):
+        table.add_column(column, justify="left" if column == "setting" else "right", overflow="fold")
+    for each in rates.settings:
+        low, high = each.interval
+        rate = f"{100 * each.succeeded / each.runs:.0f} %" if each.runs else ""
+        seconds = "" if each.seconds is None else f"{each.seconds:.0f}"
+        middle = f"{statistics.median(each.ratios):.2f} (median)" if each.ratios else ""
+        row = (each.label, f"{each.runs}", rate, f"{100 * low:.0f} to {100 * high:.0f} %", middle, seconds)
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for path in style.save(draw_success(rates), out / "success"):
+        console.print(f"wrote {path}", markup=False)
+    for name, why in failed.items():
+        print(f"sih: {name} failed: {why}", file=sys.stderr)
+    return 1 if failed else 0

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.small_runs import SHORT, make
+
+from sih.runs.run import Run
+from sih.sweep import worker
+from sih.sweep.worker import Job, News, work
+from sih.training.config import TrainConfig
+from sih.training.config_file import to_json
+
+
+def job(folder: Path, config: TrainConfig = SHORT) -> Job:
+    return Job("a", to_json(config), str(folder), "plain")
+
+
+def test_a_run_is_trained_on_the_path_it_is_given_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SECONDS_A_REPORT", 0.0)
+    told: list[News] = []
+    assert work(job(tmp_path / "run"), told.append) == News("a", 24, "finished")
+    assert [news.step for news in told] == list(range(25))
+    run = Run(tmp_path / "run")
+    assert run.finished
+    assert (run.environment["path"], run.environment["threads"]) == ("plain", 1)
+
+
+def test_what_goes_wrong_is_news(tmp_path: Path) -> None:
+    make(tmp_path / "other")
+    assert "holds another run" in work(job(tmp_path / "other", SHORT.replace(batch=3)), print).why
+    found = work(job(tmp_path / "wild", SHORT.replace(learning_rate=1e30)), print)
+    assert (found.state, "the loss became" in found.why) == ("failed", True)
