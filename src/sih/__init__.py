@@ -2,6 +2,9 @@
 
 from sih.analysis.diagnosis import Diagnosis as Diagnosis
 from sih.analysis.diagnosis import diagnose as diagnose
+from sih.analysis.interventions import ablate as ablate
+from sih.analysis.interventions import patch as patch
+from sih.analysis.score_shares import evidence_flow as evidence_flow
 from sih.construction import circuit_weights as circuit_weights
 from sih.construction import construct as construct
 from sih.construction import head_offsets as head_offsets

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.checks import FieldError
 from sih.task.parents import Batch, MatrixTask, counted
 
 TABLE_LIMIT = 2**20
@@ -22,8 +23,17 @@ CHUNK = 2**22
 """Uniform numbers drawn at a time by `sample`."""
 
 
-def sample(task: MatrixTask, size: int, *, rng: torch.Generator, device: torch.device | str | None = None) -> Batch:
+def sample(
+    task: MatrixTask,
+    size: int,
+    *,
+    rng: torch.Generator | int,
+    lag: int | None = None,
+    device: torch.device | str | None = None,
+) -> Batch:
     r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
+
+    With `lag` all have this one (a hypothesis of the task). `rng` may be a seed.
 
     Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the stationary law if it has none, as the first
     max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. Runs on the
@@ -31,12 +41,18 @@ def sample(task: MatrixTask, size: int, *, rng: torch.Generator, device: torch.d
     """
     if size < 1:
         raise ValueError(f"size is the number of sequences, at least 1; got {size}")
+    if lag is not None and lag not in task.hypotheses:
+        raise FieldError("lag", f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {lag}")
+    rng = torch.Generator().manual_seed(rng) if isinstance(rng, int) else rng
     device = torch.device(device) if device is not None else rng.device
     cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)
     draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
 
-    prior_cdf = _distribution_functions(task.prior[None])[0].to(device)
-    chosen = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
+    if lag is None:
+        prior_cdf = _distribution_functions(task.prior[None])[0].to(device)
+        chosen = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
+    else:
+        chosen = torch.full((size,), task.hypotheses.index(lag), device=device)
     parents = task.parents(task.length)
     start = int(counted(parents).to(torch.uint8).argmax())  # the first token with a parent
     tokens = torch.empty((size, task.length), dtype=torch.int64, device=device)

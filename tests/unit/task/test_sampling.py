@@ -175,3 +175,11 @@ def test_a_million_tokens_in_one_sequence(rng: torch.Generator) -> None:
 def test_size_is_checked(task: Task, rng: torch.Generator) -> None:
     with pytest.raises(ValueError, match="at least 1; got 0"):
         sih.sample(task, 0, rng=rng)
+
+
+def test_a_lag_can_be_asked_for_and_a_seed_given(task: Task) -> None:
+    batch = sih.sample(task, 20, rng=7, lag=2)
+    assert (batch.lags == 2).all()
+    assert torch.equal(batch.tokens, sih.sample(task, 20, rng=torch.Generator().manual_seed(7), lag=2).tokens)
+    with pytest.raises(ValueError, match="lag is one of the task's, 1, 2, 3; got 4"):
+        sih.sample(task, 20, rng=7, lag=4)

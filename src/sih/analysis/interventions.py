@@ -1,0 +1,123 @@
+"""Changes named values of a pass and gives the law of the next token that comes out, everywhere or along one path.
+
+`ablate` puts a mean, zeros or another sequence's values for what was there, `patch` the values of chosen other
+sequences. With `into` only the readers named see the change: the model runs once with it, what these readers get is
+kept, and a second pass, otherwise untouched, has them read that. So `into=("3.1/query", "3.1/key")` acts on the third
+layer's scores alone. Any kind of model will do; names are those of `sih.models.sites`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.checks import FieldError, check_choice
+from sih.models.base import Model
+from sih.task import Batch
+
+CHUNK = 64
+"""Sequences that run at once: more of them do not go faster and need the memory."""
+Sequences = Batch | Int[Tensor, "_ _"]
+Names = str | Sequence[str]
+
+
+def ablate(
+    model: Model,
+    batch: Sequences,
+    names: Names,
+    how: str = "mean",
+    reference: Sequences | None = None,
+    rng: torch.Generator | int = 0,
+    into: Names | None = None,
+) -> Float[Tensor, "batch time state"]:
+    """Predict with the named values taken away, replaced by what they are worth without this sequence.
+
+    Args:
+        names: of the values, one or several, e.g. "2.1/attention".
+        how: "mean", over the sequences of `reference` at each position; "zero"; or "resample", the values of another of
+            these sequences drawn with `rng`, the same one for all names.
+        reference: the batch itself unless given.
+        into: the readers that see the change, e.g. "3.1/key"; everything unless given.
+    """
+    check_choice("how", how, ("mean", "zero", "resample"))
+    tokens, names = _tokens(batch), _listed("names", names)
+    others = tokens if reference is None else _tokens(reference)
+    if others.shape[1] != tokens.shape[1]:
+        message = f"reference must have the batch's {tokens.shape[1]} positions; got {others.shape[1]}"
+        raise FieldError("reference", message)
+    if how == "resample":
+        return patch(model, tokens, _donors(tokens, others, reference is not None, rng), names, into)
+    values = dict.fromkeys(names, torch.zeros(())) if how == "zero" else mean_values(model, others, names)
+    return replaced(model, tokens, values, into)
+
+
+def patch(
+    model: Model, clean: Sequences, corrupt: Sequences, names: Names, into: Names | None = None
+) -> Float[Tensor, "batch time state"]:
+    """Predict on the clean sequences with the named values taken from the corrupt ones, row by row.
+
+    `sih.sample(task, size, rng=rng, lag=2)` makes sequences of another lag. `into` as in `ablate`.
+    """
+    tokens, others, names = _tokens(clean), _tokens(corrupt), _listed("names", names)
+    if tokens.shape != others.shape:
+        shapes = f"got {tuple(tokens.shape)} and {tuple(others.shape)}"
+        raise FieldError("corrupt", f"clean and corrupt sequences are of one shape, a pair in each row; {shapes}")
+    parts = []
+    for mine, theirs in zip(tokens.split(CHUNK), others.split(CHUNK), strict=True):
+        trace = model.trace(theirs)
+        parts.append(replaced(model, mine, {name: trace[name] for name in names}, into))
+    return torch.cat(parts)
+
+
+@torch.no_grad()
+def replaced(
+    model: Model, tokens: Int[Tensor, "batch time"], values: Mapping[str, Tensor], into: Names | None = None
+) -> Float[Tensor, "batch time state"]:
+    """Predict with these values in place of the model's own, each for all sequences alike or one for each of them."""
+    readers, laws = () if into is None else _listed("into", into), []
+    for start in range(0, len(tokens), CHUNK):
+        rows = slice(start, start + CHUNK)
+        own = {name: value[rows] if value.ndim > 2 and len(value) > 1 else value for name, value in values.items()}
+        trace = model.run(tokens[rows], replace=own)
+        if readers:
+            trace = model.run(tokens[rows], replace={name: trace[name] for name in readers})
+        laws.append(model.law(trace.output))
+    return torch.cat(laws)
+
+
+@torch.no_grad()
+def mean_values(model: Model, batch: Sequences, names: Names) -> dict[str, Tensor]:
+    """Average named values over sequences, at each position (and key)."""
+    tokens = _tokens(batch)
+    sums: dict[str, Tensor] = {}
+    for part in tokens.split(CHUNK):
+        trace = model.trace(part)
+        for name in _listed("names", names):
+            total = trace[name].sum(dim=0, dtype=torch.float64)
+            sums[name] = sums[name] + total if name in sums else total
+    return {name: total / len(tokens) for name, total in sums.items()}
+
+
+def _donors(own: Tensor, others: Tensor, apart: bool, rng: torch.Generator | int) -> Int[Tensor, "batch time"]:
+    """Draw for each sequence one of `others`, and never itself where they are the same sequences."""
+    rng = torch.Generator().manual_seed(rng) if isinstance(rng, int) else rng
+    if apart:
+        return others[torch.randint(len(others), (len(own),), generator=rng)]
+    if len(own) < 2:
+        raise FieldError("batch", "resampling takes another sequence's values; give two sequences or a reference")
+    order = torch.randperm(len(own), generator=rng)
+    donor = torch.empty_like(order)
+    donor[order] = order.roll(1)
+    return others[donor]
+
+
+def _tokens(batch: Sequences) -> Int[Tensor, "batch time"]:
+    return batch.tokens if isinstance(batch, Batch) else batch
+
+
+def _listed(field: str, names: Names) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    if not listed:
+        raise FieldError(field, f"{field} has at least one name of a value, e.g. '2.1/attention'; got none")
+    return listed

@@ -1,0 +1,228 @@
+r"""Splits what the last layer's scores say of the lags among the ways by which it came: exactly, adding up to them.
+
+At query i lag k copies the key $j = i - k + 1$. Of the score of these candidates softmax sees their differences, and
+what varies with the data is the evidence: $x_{i,k}$ minus its mean over k, minus its mean over sequences. A score that
+is a sum of parts gives each the share $\mathrm{Cov}(part, sum) / \mathrm{Var}(sum)$, over queries max_lag .. length -
+2 and all candidates, so that shares add up to 1. Several heads of a last layer are pooled.
+
+- **By blocks** (disentangled models): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for each pair of blocks.
+- **By paths** (any model whose stream is a sum, or is disentangled): the stream is $m + \sum_c d_c$, m the same for
+  all sequences, $d_c$ what came by path c. As scores are bilinear, $h_i M h_j - m_i M m_j = \sum_c [d_{c,i} M u_j +
+  u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are the embedding
+  ("direct"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its values: $a
+  v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention": where it
+  looked, "2.1:values": what it carried).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.analysis.interventions import CHUNK, mean_values
+from sih.analysis.stream_pieces import Pieces, averaged, block_pieces, path_pieces, score_matrix
+from sih.checks import FieldError
+from sih.models.base import Model
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.task import Batch, Task
+
+Part = str | tuple[str, str]
+"""A path, or the block at the query and the block at the key."""
+CHANNELS = ("looked", "looked x carried", "carried", "direct", "own")
+GROUPS = 8
+"""Groups of sequences, from whose differences the shares' errors come."""
+TOLERANCE = 1e-3
+"""How far the parts may be from the score that they add up to, relative to the largest part."""
+CONSTANT = 64
+"""A block whose entries vary by no more than so many units in their last place among sequences holds no data."""
+
+
+@dataclass(frozen=True)
+class EvidenceFlow:
+    """Holds the share of the evidence in the last layer's scores that came by each part, and its standard error."""
+
+    shares: dict[Part, float]
+    errors: dict[Part, float]
+    channels: dict[str, float]
+    """The same by `CHANNELS`. looked: where heads past the first layer looked; carried: what they carried of an earlier
+    layer; direct: straight from the first layer; own: from token and position. A pair of blocks may be "looked x
+    carried"."""
+    channel_errors: dict[str, float]
+    spread: float
+    """Standard deviation of the evidence, in units of the score."""
+    mismatch: float
+    """The largest difference between the sum of the parts and the score itself, in the same units: rounding."""
+
+    def table(self) -> list[list[str]]:
+        """Make rows of text, a header and then the largest share first."""
+        rows = [["by", "share", "error"]]
+        for part, share in sorted(self.shares.items(), key=lambda item: -abs(item[1])):
+            name = part if isinstance(part, str) else " | ".join(part)
+            rows.append([name, f"{share:.3f}", f"{self.errors[part]:.3f}"])
+        return rows
+
+
+@torch.no_grad()
+def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", "paths"] | None = None) -> EvidenceFlow:
+    """Tell by which ways the evidence for the lags reached the last layer's scores, in shares that add up to 1.
+
+    `by` is "blocks" for a disentangled model and "paths" for others, unless given.
+    """
+    if by not in (None, "blocks", "paths") or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
+        raise FieldError("by", f"by is 'paths', or 'blocks' for a disentangled model; got {by!r}")
+    if not model.config.heads:
+        raise ValueError("a model without attention has no scores that evidence could reach")
+    (count, time), lags = batch.tokens.shape, task.lags
+    if len(lags) < 2 or count < 2 or time < task.max_lag + 2:
+        needs = f"two lags, two sequences and {task.max_lag + 2} positions"
+        raise ValueError(f"evidence needs {needs} at least; got {len(lags)}, {count} and {time}")
+    last, varying = len(model.config.heads), set[str]()
+    by_blocks = isinstance(model, DisentangledTransformer) and by != "paths"
+    means = {} if by_blocks else mean_values(model, batch, averaged(model))
+    sums = {head: _Sums() for head in range(1, model.config.heads[-1] + 1)}
+    matrices = {head: score_matrix(model, f"{last}.{head}") for head in sums}
+    for tokens in batch.tokens.split(min(CHUNK, -(-count // GROUPS))):
+        trace = model.trace(tokens)
+        h = trace[f"{last - 1}/stream"]
+        pieces = path_pieces(model, trace, means) if means else block_pieces(model, h)
+        for head, total in sums.items():
+            found = dict(_products(pieces, matrices[head], h, task, mirrored=bool(means)))
+            total.add(found, _candidates(trace[f"{last}.{head}/scores"], task))
+        if not means:
+            varying |= {name for name, (_, x) in pieces.items() if _varies(x)}
+    return _flow(list(sums.values()), varying)
+
+
+def _products(
+    pieces: Pieces, W: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], task: Task, mirrored: bool
+) -> Iterator[tuple[Part, Float[Tensor, "batch query lag"]]]:
+    """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
+    if not mirrored:
+        for query, (rows, x) in pieces.items():
+            read = x @ W[rows]
+            for key, (columns, y) in pieces.items():
+                yield (query, key), _dots(read[..., columns], y, task)
+        return
+    base = pieces[""][1]
+    u = (base + h) / 2
+    read = u @ W
+    yield "", _dots(base @ W, base, task)
+    for name, (columns, d) in pieces.items():
+        if name:
+            yield name, _dots(d @ W[columns], u, task) + _dots(read[..., columns], d, task)
+
+
+def _dots(query: Float[Tensor, "#batch time dim"], key: Float[Tensor, "#batch time dim"], task: Task) -> Tensor:
+    """Give query_i . key_j at the candidates j = i - k + 1 of the queries that count."""
+    rows = torch.arange(task.max_lag, key.shape[1] - 1)
+    return torch.stack(
+        [(query[:, rows] * key[:, rows - k + 1]).sum(dim=-1, dtype=torch.float64) for k in task.lags], -1
+    )
+
+
+def _candidates(scores: Float[Tensor, "batch time time"], task: Task) -> Float[Tensor, "batch query lag"]:
+    rows = torch.arange(task.max_lag, scores.shape[1] - 1)
+    return torch.stack([scores[:, rows, rows - k + 1] for k in task.lags], dim=-1).double()
+
+
+@dataclass
+class _Sums:
+    """Adds up a head's parts by group, relative to those of the first sequence: large constants cost no digits."""
+
+    parts: tuple[Part, ...] = ()
+    first: Tensor | None = None
+    groups: list[tuple[int, Tensor, Tensor]] = field(default_factory=list)
+    """Of each group its size, the sum of the parts over sequences, and their products with the whole."""
+    mismatch: float = 0.0
+    largest: float = 0.0
+
+    def add(self, found: dict[Part, Tensor], score: Float[Tensor, "batch query lag"]) -> None:
+        x = torch.stack([_apart(one.expand_as(score)) for one in found.values()])
+        self.mismatch = max(self.mismatch, (x.sum(dim=0) - _apart(score)).abs().max().item())
+        self.largest = max(self.largest, x.abs().max().item())
+        self.parts = tuple(found)
+        self.first = x[:, :1].clone() if self.first is None else self.first
+        x -= self.first
+        self.groups.append((x.shape[1], x.sum(dim=1), torch.einsum("pbik,bik->p", x, x.sum(dim=0))))
+
+    def covariances(self) -> tuple[Float[Tensor, "group part"], int]:
+        """Give each group's sum of (part - mean)(whole - mean), and how many there are in all."""
+        count = sum(size for size, _, _ in self.groups)
+        mean = sum((total for _, total, _ in self.groups), torch.zeros(())) / count
+        whole = mean.sum(dim=0)
+        rows = []
+        for size, total, product in self.groups:
+            crossed = (mean * total.sum(dim=0) + total * whole - size * mean * whole).sum(dim=(1, 2))
+            rows.append(product - crossed)
+        return torch.stack(rows), count * whole.numel()
+
+
+def _flow(heads: Sequence[_Sums], varying: set[str]) -> EvidenceFlow:
+    mismatch, largest = max(one.mismatch for one in heads), max(one.largest for one in heads)
+    if mismatch > TOLERANCE * largest:
+        raise ValueError(
+            f"the parts miss the last layer's scores by {mismatch:.2g}: evidence_flow needs a stream that is the sum "
+            "of what heads write, or is disentangled, and scores that are bilinear in it"
+        )
+    covariances, counts = zip(*(one.covariances() for one in heads), strict=True)
+    found = torch.stack(covariances).sum(dim=0)  # group part
+    variance = found.sum()
+    if not variance > 0:
+        raise ValueError(
+            "the last layer's scores of the candidates are the same for all sequences: there is no evidence"
+        )
+    names = [_channel(part, varying) for part in heads[0].parts]
+    groups = {part: found[:, [index]] for index, part in enumerate(heads[0].parts) if part}
+    channels = {
+        name: found[:, [index for index, one in enumerate(names) if one == name]] for name in CHANNELS if name in names
+    }
+    shares, errors = _shares(groups, found)
+    by_channel, channel_errors = _shares(channels, found)
+    spread = math.sqrt(variance.item() / sum(counts))
+    return EvidenceFlow(shares, errors, by_channel, channel_errors, spread, mismatch)
+
+
+def _shares(groups: dict[Any, Tensor], found: Float[Tensor, "group part"]) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Divide the sums of some parts by the whole, with errors from how far each group's quotient is from all."""
+    each, variance, shares, errors = found.sum(dim=1), found.sum(), {}, {}
+    for name, parts in groups.items():
+        share = parts.sum() / variance
+        apart = parts.sum(dim=1) - share * each
+        shares[name] = share.item()
+        errors[name] = (apart.square().sum() * len(each) / max(len(each) - 1, 1)).sqrt().item() / variance.item()
+    return shares, errors
+
+
+def _channel(part: Part, varying: set[str]) -> str:
+    """Say how the evidence came, by a path or by the two blocks of a pair that hold data."""
+    if isinstance(part, str):
+        ends = {":attention": "looked", ":values": "carried"}
+        return next((name for end, name in ends.items() if part.endswith(end)), "own" if part == "direct" else "direct")
+    kinds = {_block_kind(block) for block in part if block in varying}
+    if "direct" in kinds:
+        return "direct"
+    if {"looked", "carried"} <= kinds:
+        return "looked x carried"
+    return next((kind for kind in ("looked", "carried") if kind in kinds), "own")
+
+
+def _block_kind(block: str) -> str:
+    heads = block.split("/")[:-1]
+    if not heads:
+        return "own"
+    if len(heads) > 1:
+        return "carried"
+    return "direct" if heads[0].startswith("1.") else "looked"
+
+
+def _varies(x: Float[Tensor, "batch time dim"]) -> bool:
+    return bool(((x - x[:1]).abs() > CONSTANT * torch.finfo(x.dtype).eps * x.abs()).any())
+
+
+def _apart(values: Float[Tensor, "batch query lag"]) -> Float[Tensor, "batch query lag"]:
+    """Take off the mean over candidates, which softmax does not see."""
+    return values - values.mean(dim=-1, keepdim=True)
