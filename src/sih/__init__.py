@@ -9,6 +9,7 @@ from sih.construction import circuit_weights as circuit_weights
 from sih.construction import construct as construct
 from sih.construction import head_offsets as head_offsets
 from sih.construction import least_heads as least_heads
+from sih.construction import two_sided as two_sided
 from sih.construction import verify as verify
 from sih.evidence import lag_log_likelihood as lag_log_likelihood
 from sih.evidence import lag_posterior as lag_posterior

@@ -42,6 +42,7 @@ def construct(
     beta: float | None = None,
     temper: float | None = None,
     symmetric: bool | None = None,
+    reading: Literal["query", "both"] | None = None,
     readout: Literal["probability", "logit"] = "probability",
     dtype: Literal["float64", "float32"] = "float64",
     states: int | None = None,
@@ -70,6 +71,7 @@ def construct(
         beta: inverse temperature of the third layer (100 unless said); inf for the limit.
         temper: exponent on the probabilities in the first layer.
         symmetric: two first-layer heads of opposite exponent, True or False (target bayes; by default True).
+        reading: read the query's heads, or the key's as well (target bayes, with few heads).
         readout: P^T, or log P^T before a softmax.
         dtype: of the weights.
         states: number of states of a random matrix (5 unless said).
@@ -89,6 +91,7 @@ def construct(
         "sink": sink or None,
         "temper": temper,
         "symmetric": symmetric,
+        "reading": reading,
         "readout": readout,
     }
     model = build(task, lam=lam, beta=beta, dtype=DTYPES[dtype], **options)

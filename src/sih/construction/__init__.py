@@ -11,6 +11,7 @@ from sih.construction.heads.least import LowerBoundProof as LowerBoundProof
 from sih.construction.heads.least import Pattern as Pattern
 from sih.construction.heads.least import heads_needed as heads_needed
 from sih.construction.heads.least import least_heads as least_heads
+from sih.construction.heads.two_sided_fit import two_sided as two_sided
 from sih.construction.layers import write as write
 from sih.construction.specs import CIRCUITS as CIRCUITS
 from sih.construction.specs import BayesCircuit as BayesCircuit

@@ -32,7 +32,7 @@ def construct(
         dtype: torch.float64 or torch.float32.
         options: of that circuit, None for its own choice; `PaperCircuit`, `TwoLagCircuit`, `BayesCircuit` and
             `LookingCircuit` explain theirs. paper: third, heads, evidence, sink, lam, beta, temper; two-lags: lam,
-            beta, temper; bayes: heads, lam, temper, symmetric; looking: lam, temper, looking.
+            beta, temper; bayes: heads, lam, temper, symmetric, reading; looking: lam, temper, looking.
 
     >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
     >>> construct(task, heads=1).circuit.head_of_offset

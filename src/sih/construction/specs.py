@@ -17,6 +17,7 @@ from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities,
 from sih.construction.heads.fewer import head_offsets
 from sih.construction.heads.least import Pattern, least_heads
 from sih.construction.heads.mixing import exact_profile
+from sih.construction.heads.two_sided_fit import two_sided
 from sih.construction.looking import best_looking, looking_error
 from sih.construction.profiles import Profile
 from sih.task import Task
@@ -141,14 +142,24 @@ class BayesCircuit:
     temperature follows from it: the number of lags / temper."""
     symmetric: bool = True
     """Two first-layer heads of opposite exponent, which cost a head and win two to four digits."""
+    reading: Literal["query", "both"] = "query"
+    """Whether the third layer reads what the query's heads hold, or the key's as well: then `heads` too few to be exact
+    come as near as `two_sided` finds (`circuit.residual`)."""
 
     def __post_init__(self) -> None:
         _check_numbers(lam=self.lam, temper=self.temper)
+        if self.reading not in ("query", "both"):
+            raise FieldError("reading", f"reading is 'query' or 'both'; got {self.reading!r}")
+        if self.reading == "both" and self.heads is None:
+            raise FieldError("heads", "reading='both' is for a given number of heads, e.g. heads=1")
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         dtype_name(dtype)
         unmixed = self._circuit(task, dtype, _pattern(task, self.heads).colours, None)
-        profile = exact_profile(task.lags, task.length, unmixed.heads - 1 if self.heads is None else self.heads)
+        if self.reading == "both" and self.heads is not None:
+            profile: Profile | None = two_sided(task.lags, task.length, self.heads)
+        else:
+            profile = exact_profile(task.lags, task.length, unmixed.heads - 1 if self.heads is None else self.heads)
         if profile is None or (self.heads is not None and -1 not in unmixed.head_of_offset):
             return _with_masks(unmixed, task, self.lam)
         mixed = self._circuit(task, dtype, (), profile)

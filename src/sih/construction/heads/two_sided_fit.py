@@ -1,0 +1,164 @@
+r"""`two_sided(lags, length, heads)`: what so many second-layer heads can do if the third layer reads query and key.
+
+Where a closed form is exact, that is it (`mixing.py`). Else weights and reads are fitted to $J F_o J = J$ by least
+squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
+offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
+that errors no longer move it. Where heads are far too few, least squares gives up whole directions and loses to the
+unmixed circuit. There, by a loss that knows no P (`lag_loss.py`), the better of that circuit and of what descent on the
+loss makes of it is returned: never less.
+
+A fit takes seconds and is kept in the user's cache folder under a digest of all it depends on.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.checks import FieldError
+from sih.construction.heads import lag_loss, read_fit
+from sih.construction.heads.fewer import head_offsets
+from sih.construction.heads.mixing import angles, exact_profile, progression
+from sih.construction.profiles import Profile, centring
+from sih.files import read_json, write_json
+from sih.models.kernels import compiled
+from sih.models.kernels.threads import limited_threads
+from sih.task import check_lags
+
+STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))
+"""How many of the best go on, for how many steps, with which pull."""
+POLISH = (1e-2, 100, 1e-14)
+"""Below which cost a fit is taken for exact, and goes on for how many more steps, with which pull."""
+DRAWS = 1000
+UNUSED = 1e-12
+"""The weight of an offset that a head of the unmixed circuit leaves out."""
+
+
+def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
+    """Find weights and reads, at query and key, with which so many heads come as near to the posterior as we know how.
+
+    `residual` says how near at each offset, whatever P is.
+
+    >>> float(two_sided((1, 2), length=32, heads=1).residual.max()) < 1e-10
+    True
+    """
+    lags = check_lags(lags)
+    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
+        raise FieldError("heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}")
+    if isinstance(length, bool) or not isinstance(length, int) or length <= lags[-1]:
+        raise FieldError("length", f"length is a number of tokens above the largest lag, {lags[-1]}; got {length!r}")
+    return _two_sided(lags, length, heads)
+
+
+@lru_cache(maxsize=32)
+def _two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    closed = exact_profile(lags, length, heads)
+    if closed is not None:
+        return replace(closed, key=torch.zeros(closed.heads, length, dtype=torch.float64))
+    if -1 not in head_offsets(lags, heads).colours:
+        return unmixed_profile(lags, length, heads)
+    kept = compiled.cache_folder() / f"two-sided-{_digest(lags, length, heads)}.json"
+    try:
+        return Profile.from_dict(read_json(kept))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        found = best_fit(lags, length, heads)
+    with suppress(ValueError, OSError):  # a cache that cannot be written to costs a fit in each process
+        write_json(kept, found.to_dict())
+    return found
+
+
+@limited_threads(1)
+def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    """Fit by least squares, or by the loss where that loses to the unmixed circuit."""
+    unmixed = unmixed_profile(lags, length, heads)
+    p, true = lag_loss.evidence(len(lags), length - lags[-1], DRAWS, torch.Generator().manual_seed(1))
+    J = centring(len(lags))
+
+    def loss(profile: Profile) -> float:
+        return lag_loss.excess_loss(J @ profile.matrices @ J, p, true).item()
+
+    found = least_squares_profile(lags, length, heads)
+    if loss(found) < loss(unmixed):
+        return found
+    problem = read_fit.ReadProblem(lags, heads, importance(length - lags[-1]))
+    g = torch.zeros(2, heads, problem.size, dtype=torch.float64)
+    g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
+    found = _profile(problem, *lag_loss.descended(problem, unmixed.weights.clamp_min(0.02), g))
+    return min(unmixed, found, key=loss)
+
+
+def least_squares_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    """Fit from all starts, go on with the best."""
+    problem = read_fit.ReadProblem(lags, heads, importance(length - lags[-1]))
+    weights, reads = starts(lags, heads, problem.offsets), None
+    for count, iterations, ridge in STAGES:
+        start = None if reads is None else reads[:count]
+        weights, reads, cost = read_fit.fitted(problem, weights[:count], start, iterations, ridge)
+    assert reads is not None
+    below, iterations, ridge = POLISH
+    if cost[0] < below:
+        weights, reads, _ = read_fit.fitted(problem, weights[:1], reads[:1], iterations, ridge)
+    return _profile(problem, weights[0], reads[0])
+
+
+def unmixed_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    """Write the circuit in which nothing mixes, and which leaves offsets out if heads are few, as a profile."""
+    colours = head_offsets(lags, heads).colours
+    heads = max(colours) + 1
+    offsets, span = length - lags[-1], lags[-1] - lags[0]
+    pattern = torch.tensor(colours)[torch.arange(offsets) % len(colours)]
+    taken = pattern == torch.arange(heads)[:, None]
+    query = torch.nn.functional.pad(taken.to(torch.float64), (span, span))
+    weights = torch.where(taken, 1.0, UNUSED).to(torch.float64)
+    return Profile(lags, length, weights, query, torch.zeros(heads, length, dtype=torch.float64))
+
+
+def importance(offsets: int) -> Float[Tensor, " offset"]:
+    """Return how much an offset's residual counts."""
+    return 0.1 + 22 * torch.exp(-torch.arange(offsets, dtype=torch.float64) / 5)
+
+
+def starts(lags: tuple[int, ...], heads: int, offsets: int) -> Float[Tensor, "start head offset"]:
+    """Draw the weights to start from, always the same."""
+    rng = torch.Generator().manual_seed(0)
+    step, count = progression(lags)
+    o = torch.arange(offsets, dtype=torch.float64)
+    a = o.div(step, rounding_mode="floor")
+    theta = torch.tensor(angles(count), dtype=torch.float64)
+    order = theta[[(head - 1) // 2 % len(theta) for head in range(1, heads)]]
+    sine = torch.tensor([(head - 1) % 2 for head in range(1, heads)]) * math.pi / 2
+    waves = torch.cos(order[:, None] * a - sine[:, None])
+    found = [1 + 0.5 * torch.cat([torch.cos(math.pi * a)[None], waves])]
+    for eta in (0.1, 0.1, 0.1, 0.4, 0.4, 0.8):
+        chosen = theta[torch.randint(len(theta), (heads, 1), generator=rng)]
+        phase = 2 * math.pi * torch.rand(heads, 1, generator=rng, dtype=torch.float64)
+        found.append(1 + eta * torch.cos(chosen * a + phase))
+    for noise, period in ((0.05, offsets), (0.5, offsets), (0.5, offsets), (0.5, offsets), (1.0, 2 * lags[-1])):
+        drawn = torch.randn(heads, period, generator=rng, dtype=torch.float64)
+        found.append((noise * drawn).exp()[:, torch.arange(offsets) % period])
+    return torch.stack(found)
+
+
+def _profile(
+    problem: read_fit.ReadProblem, weights: Float[Tensor, "head offset"], g: Float[Tensor, "side head place"]
+) -> Profile:
+    """Return what was found as a profile, its weights 1 on average."""
+    lags, length = problem.lags, problem.offsets + problem.lags[-1]
+    scale = weights.mean(dim=-1, keepdim=True)
+    first, span = problem.pad - (lags[-1] - lags[0]), lags[-1] - lags[0]
+    query, key = g[0, :, first : first + problem.offsets + 2 * span], g[1, :, problem.pad : problem.pad + length]
+    return Profile(lags, length, weights / scale, query * scale, key * scale)
+
+
+def _digest(lags: tuple[int, ...], length: int, heads: int) -> str:
+    """Name a fit after all it depends on: what was asked, the source, torch and the processor."""
+    sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, read_fit)]
+    told = [str((lags, length, heads)), Path(__file__).read_text(), *sources, torch.__version__, compiled.processor()]
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
