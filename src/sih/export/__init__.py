@@ -1,0 +1,1 @@
+"""Models of `sih` in other libraries' terms, and back."""

@@ -1,0 +1,72 @@
+"""Makes TransformerLens models of ours, and ours of theirs, in memory or as a folder. The only place that imports it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sih.checks import FieldError, dtype_name
+from sih.export.lens_weights import from_lens_weights, lens_config, lens_weights
+from sih.files import atomic_write, read_json, read_tensors, reading, tensor_bytes, write_json
+from sih.models import Model
+from sih.models.disentangled.as_standard import to_standard
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.standard.transformer import Transformer
+
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+
+
+def to_transformer_lens(model: Model) -> Any:
+    """Make a TransformerLens model (`TransformerBridge`) with the same output and attention. Needs the extra `lens`.
+
+    A disentangled model is made a standard one first. The bridge's output is `model(tokens)`: logits, unless the
+    model's readout is "probability".
+    """
+    try:
+        from transformer_lens.model_bridge import TransformerBridge
+    except ImportError:
+        extra = "pip install 'selective-induction-heads[lens]'"
+        raise ValueError(f"TransformerLens is missing, it comes with the extra lens: {extra}") from None
+    standard = _standard(model)
+    weights = lens_weights(standard)
+    bridge = TransformerBridge.boot_native(lens_config(standard), dtype=standard.readout.dtype)
+    done = bridge.load_state_dict(weights, strict=False)
+    if done.unexpected_keys or not weights.keys() <= bridge.state_dict().keys():
+        raise ValueError(f"this version of TransformerLens has no weight {done.unexpected_keys}; 4.3 has")
+    return bridge.eval()
+
+
+def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer:
+    """Make a standard transformer with the same output as a TransformerLens model, or as the one in an exported folder.
+
+    It fits if `TransformerBridge.boot_native` made it without normalisation, with learned positions, and with an
+    activation that `sih` has. `readout` says what its output is ("logit" or "probability"); a folder knows.
+    """
+    if isinstance(source, str | Path):
+        path = Path(source) / CONFIG
+        missing = f"there is no file {path}; `sih export MODEL --to transformer-lens --out {source}` writes it"
+        with reading(path, "does not describe an exported model", missing=missing):
+            found = read_json(path)
+            config, readout = found["transformer_lens"], found["readout"]
+        return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], readout)
+    if not hasattr(source, "cfg") or not hasattr(source, "state_dict"):
+        raise FieldError("source", f"source is a TransformerBridge or an exported folder; got {type(source).__name__}")
+    return from_lens_weights(dict(source.cfg.to_dict()), source.state_dict(), readout)
+
+
+def export_transformer_lens(model: Model, folder: str | Path) -> None:
+    """Write the model as TransformerLens' configuration and weights, the configuration last. Does not need it."""
+    standard, folder = _standard(model), Path(folder)
+    (folder / CONFIG).unlink(missing_ok=True)
+    with atomic_write(folder / WEIGHTS) as file:
+        file.write(tensor_bytes(lens_weights(standard), {"format": "pt"}))
+    described = {"transformer_lens": lens_config(standard), "dtype": dtype_name(standard.readout.dtype)}
+    write_json(folder / CONFIG, {**described, "readout": standard.config.readout}, indent=2)
+
+
+def _standard(model: Model) -> Transformer:
+    if isinstance(model, DisentangledTransformer):
+        model = to_standard(model)
+    if not isinstance(model, Transformer):
+        raise FieldError("model", f"only standard and disentangled models can be exported; got {type(model).__name__}")
+    return model
