@@ -3,9 +3,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TOOLS := .venv-tools
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-all lint bench setup clean
+.PHONY: run test test-all test-tools lint bench setup clean
 
 run: setup
 	$(BIN)/sih reproduce --out out
@@ -15,6 +16,10 @@ test: setup
 
 test-all: setup
 	$(BIN)/pytest -n auto -m ""
+
+# With TransformerLens, nnsight, pyvene and CircuitsVis, in a set-up of their own: they bring a hundred packages.
+test-tools: $(TOOLS)/.installed
+	$(TOOLS)/bin/pytest -W default tests/tools
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -32,5 +37,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+$(TOOLS)/.installed: pyproject.toml constraints.txt
+	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[tools]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) $(TOOLS) out

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "heads": ("sih.cli.heads_command:heads", "the least number of second-layer heads for a set of lags, and why"),
     "construct": ("sih.cli.construct_command:construct", "write a circuit's weights by hand, with their certificate"),
     "verify": ("sih.cli.construct_command:verify", "check a saved circuit against its closed form"),
+    "export": ("sih.cli.export_command:export", "write a model for TransformerLens, or read one back"),
     "train": ("sih.cli.train_command:train", "train a model; the same command goes on where a run stopped"),
     "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),

@@ -1,6 +1,4 @@
-"""Makes TransformerLens models of ours, and ours of theirs, in memory or as a folder. The only place that imports it."""
-
-from __future__ import annotations
+"""Makes TransformerLens models of ours, and ours of theirs, in memory or as a folder. Nothing else imports it."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +46,8 @@ def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer
         with reading(path, "does not describe an exported model", missing=missing):
             found = read_json(path)
             config, readout = found["transformer_lens"], found["readout"]
-        return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], readout)
+        with reading(path.parent / WEIGHTS, f"does not fit the {CONFIG} beside it", RuntimeError):
+            return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], readout)
     if not hasattr(source, "cfg") or not hasattr(source, "state_dict"):
         raise FieldError("source", f"source is a TransformerBridge or an exported folder; got {type(source).__name__}")
     return from_lens_weights(dict(source.cfg.to_dict()), source.state_dict(), readout)

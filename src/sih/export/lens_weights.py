@@ -5,16 +5,14 @@ It has one number of heads, and one width for queries, keys and values alike:
 - layers with fewer heads are given heads of zeros, which attend to all of the past alike and write nothing;
 - the width is the larger of d_QK and the number of columns of V that are not zero. W_V has those columns, W_O puts each
   in its place, and queries and keys are padded with zeros;
-- scores are divided by the temperature, as ours. It refuses to divide by 1: then Q is doubled and the scores are
-  halved, which is exact;
+- scores are divided by the temperature, as ours. It refuses to divide by 1: then Q is halved and the scores are
+  divided by 1/2, which is exact;
 - there is no normalisation, and biases are zero.
 
 Back: $V = W_V W_O$. Heads that write nothing are left out, and so are columns that Q or K have not. Biases, which ours
-has not, become weights from one more coordinate of the stream, which is 1 everywhere: the rows of attention sum to 1, so
-V passes on what it reads there; of the MLP's second bias, a hidden unit reads it and holds $\sigma(1)$.
+has not, become weights from one more coordinate of the stream, 1 everywhere: the rows of attention sum to 1, so that V
+passes on what it reads there, and for the MLP's second bias a hidden unit reads it, and holds $\sigma(1)$.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Mapping
@@ -36,6 +34,8 @@ FIXED: dict[str, Any] = {
     "final_rms": False,
 }
 """What a TransformerLens model must say to be one of ours."""
+INSTEAD_OF_1 = 0.5
+"""What scores are divided by if the temperature is 1. No width of heads has it for its root."""
 
 
 def lens_config(model: Transformer) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def lens_config(model: Transformer) -> dict[str, Any]:
         "attn_only": config.mlp_dim is None,
         "act_fn": config.activation,
         "use_attn_scale": True,
-        "attn_scale": 2.0 if config.temperature == 1 else config.temperature,
+        "attn_scale": INSTEAD_OF_1 if config.temperature == 1 else config.temperature,
         "init_weights": False,
         **FIXED,
     }
@@ -74,7 +74,7 @@ def lens_weights(model: Transformer) -> dict[str, Tensor]:
     for number, layer in enumerate(model.each_layer()):
         q, k, v, o = (model.token.new_zeros(heads, width, dim) for _ in range(4))
         for head, (Q, K, V) in enumerate(zip(layer.Q, layer.K, layer.V, strict=True)):
-            q[head, : Q.shape[1]] = 2 * Q.T if model.config.temperature == 1 else Q.T
+            q[head, : Q.shape[1]] = INSTEAD_OF_1 * Q.T if model.config.temperature == 1 else Q.T
             k[head, : K.shape[1]] = K.T
             kept = _columns(V)
             v[head, : len(kept)] = V[:, kept].T
@@ -111,7 +111,7 @@ def from_lens_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], 
         V = V @ out[: heads * width].unflatten(0, (heads, width))
         if biased:
             V[0, -1] += out[-1]
-        Q = Q / 2 if scale == 2 else Q
+        Q = Q / scale if scale == INSTEAD_OF_1 else Q
         live = [head for head in range(heads) if V[head].any()] or [0]
         layers.append([(*_shared(Q[head], K[head]), V[head]) for head in live])
         if not config.get("attn_only", False):
@@ -122,7 +122,7 @@ def from_lens_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], 
                 second[-1] /= ACTIVATIONS[activation](torch.ones(()).to(second))
             mlps.append((first, second))
 
-    token, position, last = (weights[f"{name}.weight"].detach().cpu() for name in ("embed", "pos_embed", "unembed"))
+    token, position = (weights[f"{name}.weight"].detach().cpu() for name in ("embed", "pos_embed"))
     model = Transformer(
         len(token),
         len(position),
@@ -131,7 +131,7 @@ def from_lens_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], 
         [len(layer) for layer in layers],
         mlp_dim=mlps[0][0].shape[1] if mlps else None,
         activation=activation if mlps else "relu",
-        temperature=1.0 if scale == 2 else float(scale),
+        temperature=1.0 if scale == INSTEAD_OF_1 else float(scale),
         readout=readout,
         dtype=token.dtype,
         init="zeros",

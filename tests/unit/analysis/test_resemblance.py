@@ -10,7 +10,7 @@ from sih.analysis.head_matching import uniform_attention
 from sih.analysis.resemblance import KNOWN, resemblances
 
 
-@pytest.mark.parametrize("lags", [(1, 2, 3), (2, 5), (1, 3, 4)])
+@pytest.mark.parametrize("lags", [(1, 2, 3), (2, 5), pytest.param((1, 3, 4), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_circuit_is_its_own_nearest(name: str, lags: tuple[int, ...], rng: torch.Generator) -> None:
     if name == "two-lags" and len(lags) != 2:
