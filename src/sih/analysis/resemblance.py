@@ -85,8 +85,8 @@ def _build(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> Disen
     """Build a circuit with no more heads than the model has where it can be, or give None if the task has none such."""
     names = option_names(options["target"])
     given = dict(options)
-    if "heads" in names and heads[1] < least_heads(task.lags).heads:
-        given["heads"] = heads[1]
+    if "heads" in names:
+        given["heads"] = min(heads[1], least_heads(task.lags).heads)
     if "symmetric" in names:
         given["symmetric"] = heads[0] > 1
     try:

@@ -71,10 +71,10 @@ def test_a_plain_module_trained_on_the_task(trained: tuple[sih.Task, _Plain]) ->
     assert alone.heads == ()
 
 
-@pytest.mark.parametrize("target", ["paper", "bayes"])
-def test_circuits_are_named(target: str, task: sih.Task, rng: torch.Generator) -> None:
-    batch = sih.sample(task, 32, rng=rng)
-    found = diagnose(task, batch, model=sih.construct(task, target=target))
+@pytest.mark.parametrize("options", [{"target": "paper"}, {"target": "bayes", "heads": 3, "symmetric": False}])
+def test_circuits_are_named(options: dict[str, Any], task: sih.Task, rng: torch.Generator) -> None:
+    batch, target = sih.sample(task, 32, rng=rng), options["target"]
+    found = diagnose(task, batch, model=sih.construct(task, **options))
     assert f"is that of the circuit '{target}'" in found.verdict
     first, *second, third = found.heads
     assert first.role == "compares the lags' tokens with its own"
