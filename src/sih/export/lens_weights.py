@@ -172,7 +172,7 @@ def _put(weight: Tensor, part: Tensor) -> None:
 
 def _check(config: Mapping[str, Any]) -> None:
     """Raise a FieldError unless a TransformerLens model of this configuration is one that ours can be."""
-    allowed = {name: (value,) for name, value in FIXED.items()}
+    allowed: dict[str, tuple[Any, ...]] = {name: (value,) for name, value in FIXED.items()}
     allowed |= {"n_key_value_heads": (None, config["n_heads"]), "d_vocab_out": (-1, config["d_vocab"])}
     allowed |= {"attn_scores_soft_cap": (-1.0, 0.0), "output_logits_soft_cap": (-1.0, 0.0)}
     if not config.get("attn_only", False):

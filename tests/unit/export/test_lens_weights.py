@@ -56,7 +56,7 @@ def test_circuits_are_written_in_the_width_they_use(target: str, rng: torch.Gene
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", None])
 def test_biases_become_a_coordinate_that_is_one(activation: str | None, rng: torch.Generator) -> None:
-    shape = {"mlp_dim": 5, "activation": activation} if activation else {}
+    shape: dict[str, Any] = {"mlp_dim": 5, "activation": activation} if activation else {}
     model = sih.Transformer(3, 6, 4, 3, (2, 2), dtype=torch.float64, rng=rng, **shape)
     config, weights = lens_config(model), lens_weights(model)
     for name in weights:
