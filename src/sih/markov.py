@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError
@@ -23,9 +23,13 @@ from sih.files import read_table
 ROW_SUM_TOLERANCE = 1e-6
 MatrixLike = Tensor | np.ndarray | Sequence[Any]
 """What can become a transition matrix: a tensor, an array, nested lists."""
+TransitionMatrix = Float[Tensor, "state state"]
+Tokens = Int[Tensor, "batch time"]
+Law = Float[Tensor, "batch time state"]
+"""What predictors and models pass on: sequences, and the law of the next token at every position."""
 
 
-def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
+def as_transition_matrix(value: MatrixLike) -> TransitionMatrix:
     """Give `value` as a float64 transition matrix, or raise a ValueError that says what is wrong with it.
 
     It must be square, finite, non-negative, irreducible and aperiodic, with rows that sum to 1 within 1e-6. They are
@@ -68,7 +72,7 @@ def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
     return P
 
 
-def check_ergodic(P: Float[Tensor, "state state"]) -> None:
+def check_ergodic(P: TransitionMatrix) -> None:
     """Raise ValueError, naming the states at fault, unless the chain is irreducible and aperiodic."""
     edges = P > 0
     steps = _steps_from_first(edges)
@@ -110,9 +114,7 @@ def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Te
     return pi / pi.sum(dim=-1, keepdim=True)
 
 
-def random_transition_matrix(
-    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
-) -> Float[Tensor, "state state"]:
+def random_transition_matrix(num_states: int, *, rng: torch.Generator, concentration: float = 1.0) -> TransitionMatrix:
     """Draw each row from a symmetric Dirichlet law, uniform on the simplex at 1.0, nearer deterministic below."""
     _check_sizes(num_states, concentration)
     draw = _numpy_rng(rng)
@@ -128,9 +130,7 @@ def random_transition_matrix(
     )
 
 
-def random_doubly_stochastic(
-    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
-) -> Float[Tensor, "state state"]:
+def random_doubly_stochastic(num_states: int, *, rng: torch.Generator, concentration: float = 1.0) -> TransitionMatrix:
     """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform."""
     _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
@@ -147,7 +147,7 @@ def random_doubly_stochastic(
 
 def random_sparse(
     num_states: int, *, rng: torch.Generator, nonzero: int = 2, concentration: float = 1.0
-) -> Float[Tensor, "state state"]:
+) -> TransitionMatrix:
     """Draw a matrix with `nonzero` possible successors of each state (one more where a self-loop is needed).
 
     The probabilities among them are Dirichlet. A random cycle through all states makes the chain irreducible, a
@@ -173,7 +173,7 @@ def random_sparse(
 
 def random_near_periodic(
     num_states: int, *, rng: torch.Generator, period: int = 2, noise: float = 0.05, concentration: float = 1.0
-) -> Float[Tensor, "state state"]:
+) -> TransitionMatrix:
     """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row."""
     _check_sizes(num_states, concentration)
     if not 2 <= period <= num_states:
@@ -189,7 +189,7 @@ def random_near_periodic(
     )
 
 
-RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
+RANDOM: dict[str, Callable[..., TransitionMatrix]] = {
     "dirichlet": random_transition_matrix,
     "doubly-stochastic": random_doubly_stochastic,
     "sparse": random_sparse,
@@ -198,7 +198,7 @@ RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
 """The kinds of random matrices, by the name in commands and on the page: (num_states, rng=, concentration=) -> P."""
 
 
-def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
+def load_transition_matrix(path: str | Path) -> TransitionMatrix:
     """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row."""
     path = Path(path)
     if path.suffix not in (".npy", ".csv"):

@@ -102,9 +102,8 @@ def test_8_the_first_layer_of_the_examples() -> None:
     """A^(1) for {1, 3} is printed with +lambda at (3, 1), (3, 3), (4, 2), ...: that is A^(3), attending to itself."""
     chain = task((1, 3), 10)
     as_printed = printed(
-        "----------", "----------", "+-+-------", "-+-+------", "--+-+-----",
-        "---+-+----", "----+-+---", "-----+-+--", "------+-+-", "-------+-+",
-    )  # fmt: skip
+        "---------- ---------- +-+------- -+-+------ --+-+----- ---+-+---- ----+-+--- -----+-+-- ------+-+- -------+-+"
+    )
     assert torch.equal(as_printed, A3_13)
     model = sih.construct(chain)
     i, j = index(10)

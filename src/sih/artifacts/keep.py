@@ -80,15 +80,12 @@ def _compute(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept
     with limited_threads(1):
         values = plain(experiment.compute(experiment.config, store))
     models, digest = models_read(experiment, store), digest_of(values)
-    record = {
+    asked = {
         "name": experiment.name,
         "key": data_key(experiment, store),
         "config": dataclasses.asdict(experiment.config),
-        "models": models,
-        "digest": digest,
-        "data": values,
     }
-    write_json(_data_file(experiment, out), record)
+    write_json(_data_file(experiment, out), {**asked, "models": models, "digest": digest, "data": values})
     return Kept(experiment, record_from(experiment.data, values), models, digest, computed=True)
 
 

@@ -9,8 +9,8 @@ from sih.files import read_json, write_json
 
 def record_files(record: Path, key: str, files: Iterable[Path]) -> None:
     """Write down that the files, with the content they have now, were made under this key."""
-    found = {_name(path, record): _digest(path) for path in files}
-    write_json(record, {"key": key, "files": found})
+    out = record.parent.parent  # OUT of OUT/data/NAME.drawn.json
+    write_json(record, {"key": key, "files": {path.relative_to(out).as_posix(): _digest(path) for path in files}})
 
 
 def recorded_files(record: Path, key: str) -> tuple[Path, ...] | None:
@@ -22,11 +22,6 @@ def recorded_files(record: Path, key: str) -> tuple[Path, ...] | None:
         return tuple(files) if untouched else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _name(path: Path, record: Path) -> str:
-    """Name a file relative to the folder that holds the record's: OUT of OUT/data/NAME.drawn.json."""
-    return path.relative_to(record.parent.parent).as_posix()
 
 
 def _digest(path: Path) -> str:

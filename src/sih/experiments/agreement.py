@@ -14,7 +14,7 @@ from sih.analysis.reference_circuit import Reference, run_reference
 from sih.experiments.cells import with_error
 from sih.experiments.compared import FRESH_SEED, by_seeds, usual_heads
 from sih.experiments.curves import Compared
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, named_models
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -65,11 +65,6 @@ class Agreements:
         """Select the models of the usual width with as many heads as the circuit needs."""
         each = [(name, of, self.models[name]) for name, of in self.compared.items()]
         return {name: m for name, of, m in each if of.dim is None and of.heads == usual_heads(m.lags)}
-
-
-def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration."""
-    return config.models
 
 
 @torch.no_grad()
@@ -124,4 +119,4 @@ def _cells(keys: list[str], numbers: dict[str, Measured]) -> list[str]:
     return [with_error(*numbers[key]) if key in numbers else "" for key in keys]
 
 
-EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, reads, table)
+EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, named_models, table)

@@ -14,7 +14,7 @@ from torch import Tensor
 from sih.analysis.head_matching import match_heads, total_variation
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.experiments.compared import FRESH_SEED
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, named_models
 from sih.models.offsets import attention_at
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -29,9 +29,9 @@ CAPTION = (
     "copies."
 )
 
-
 Map = list[list[float]]
 """Attention, a row for each query."""
+Layers = list[Float[Tensor, "1 _ query key"]]
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,15 @@ class AttentionMaps:
     missing: list[str]
 
 
-def reads(config: MapsConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration."""
-    return config.models
-
-
 def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
     """Run every model on one sequence. Without any of the models there is nothing to compare: a ValueError."""
     found, absent = store.finished(config.models)
     if not found:
         raise ValueError(f"none of the models of this figure is there: {', '.join(config.models)}")
-    task = _shared_task(list(found.values()))
+    first_run, *_ = found.values()
+    task = first_run.task.with_length(
+        min(run.task.length for run in found.values())
+    )  # what the shortest model can read
     reasons = dict.fromkeys(absent, "not shipped") | {name: _reason_against(run, task) for name, run in found.items()}
     missing = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
     runs = [run for name, run in found.items() if not reasons[name]]
@@ -97,11 +95,6 @@ def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
     return AttentionMaps(config, task.lags, first, rows, missing)
 
 
-def _shared_task(runs: list[Run]) -> Task:
-    """Take the first model's task, as long as the shortest model can read."""
-    return runs[0].task.with_length(min(run.task.length for run in runs))
-
-
 def _reason_against(run: Run, task: Task) -> str:
     """Say why a model cannot be compared on the task, nothing if it can."""
     if not run.task.same_chains(task):
@@ -110,14 +103,7 @@ def _reason_against(run: Run, task: Task) -> str:
     return f"has {layers} layers, the construction 3" if layers != 3 else ""
 
 
-def _row(
-    name: str,
-    kind: str,
-    found: list[Float[Tensor, "1 _ query key"]],
-    wanted: list[Float[Tensor, "1 _ query key"]],
-    first: int,
-    config: MapsConfig,
-) -> MapRow:
+def _row(name: str, kind: str, found: Layers, wanted: Layers, first: int, config: MapsConfig) -> MapRow:
     maps: list[list[Map | None]] = []
     numbers: list[list[int | None]] = []
     variation: list[list[float | None]] = []
@@ -125,11 +111,8 @@ def _row(
         order = match_heads(ours, theirs, first)
         maps.append([None if h is None else _rounded(ours[0, h, : config.shown, : config.shown]) for h in order])
         numbers.append([None if h is None else h + 1 for h in order])
-        far = [
-            None if h is None else total_variation(ours[0, h], theirs[0, j])[first:-1].mean().item()
-            for j, h in enumerate(order)
-        ]
-        variation.append(far)
+        far = [None if h is None else total_variation(ours[0, h], theirs[0, j]) for j, h in enumerate(order)]
+        variation.append([None if rows is None else rows[first:-1].mean().item() for rows in far])
     last = next(number for number in numbers[-1] if number is not None)  # the construction has one head there
     selected = attention_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
     return MapRow(name, kind, maps, numbers, variation, selected)
@@ -155,16 +138,14 @@ def _experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
     """Make an experiment for each figure of the paper: the main one, App. B's with fewer heads than lags, App. C's."""
 
     def experiment(name: str, config: MapsConfig) -> Experiment[MapsConfig, AttentionMaps]:
-        return Experiment(f"attention_maps_{name}", CAPTION, config, AttentionMaps, compute, reads, table)
+        return Experiment(f"attention_maps_{name}", CAPTION, config, AttentionMaps, compute, named_models, table)
 
     yield experiment("3.5.7_lag3", MapsConfig())
-    for heads in (1, 2, 3):
-        config = MapsConfig((f"standard-1.2.3.4.5-1.{heads}.1",), true_lag=3, shown=64)
-        yield experiment(f"1.2.3.4.5_heads{heads}", config)
+    for n in (1, 2, 3):
+        yield experiment(f"1.2.3.4.5_heads{n}", MapsConfig((f"standard-1.2.3.4.5-1.{n}.1",), true_lag=3, shown=64))
     for lags, true_lags in {"1.2": (2,), "1.2.3": (1, 2, 3), "1.3.4": (1, 3, 4)}.items():
         for k in true_lags:
-            config = MapsConfig((f"standard-{lags}", f"disentangled-{lags}"), true_lag=k)
-            yield experiment(f"{lags}_lag{k}", config)
+            yield experiment(f"{lags}_lag{k}", MapsConfig((f"standard-{lags}", f"disentangled-{lags}"), true_lag=k))
 
 
 EXPERIMENTS = tuple(_experiments())

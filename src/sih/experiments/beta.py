@@ -6,6 +6,7 @@ every length. BMA and ML do not depend on $\beta$.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -75,18 +76,12 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
         found["limit"].append(at_lengths(selective(batch.tokens, task, beta=math.inf)))
         found["bma"].append(at_lengths(bma(batch.tokens, task)))
         found["ml"].append(at_lengths(maximum_likelihood(batch.tokens, task)))
-    means = {name: estimate(values) for name, values in found.items()}
-    minus_ml = paired(found["limit"], found["ml"])
-    return BetaCurves(
-        config,
-        {kind: means[kind].mean.tolist() for kind in EVIDENCES},
-        {kind: means[kind].error.tolist() for kind in EVIDENCES},
-        means["limit"].mean.tolist(),
-        means["bma"].mean.tolist(),
-        means["ml"].mean.tolist(),
-        minus_ml.mean.tolist(),
-        minus_ml.error.tolist(),
-    )
+    means = {name: estimate(values).mean.tolist() for name, values in found.items()}
+    errors: dict[str, Any] = {kind: estimate(found[kind]).error.tolist() for kind in EVIDENCES}
+    best: dict[str, Any] = {kind: means[kind] for kind in EVIDENCES}
+    over = paired(found["limit"], found["ml"])
+    flat = (means["limit"], means["bma"], means["ml"], over.mean.tolist(), over.error.tolist())
+    return BetaCurves(config, best, errors, *flat)
 
 
 def table(data: BetaCurves) -> Rows:

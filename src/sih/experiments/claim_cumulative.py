@@ -3,11 +3,10 @@ r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from sih.evidence import normalised_probabilities
 from sih.experiments.experiment import Experiment
+from sih.markov import TransitionMatrix
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
@@ -45,7 +44,7 @@ def compute(config: CumulativeConfig, store: RunStore) -> CumulativePaths:
     return of_matrix(P, config.lags, config.length, config.seed)
 
 
-def of_matrix(P: Float[Tensor, "state state"], lags: tuple[int, ...], length: int, seed: int) -> CumulativePaths:
+def of_matrix(P: TransitionMatrix, lags: tuple[int, ...], length: int, seed: int) -> CumulativePaths:
     """Follow one sequence of each lag from the given matrix."""
     rng = torch.Generator().manual_seed(seed)
     task = Task(P, lags, lags[-1] + length)

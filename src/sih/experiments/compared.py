@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from sih.construction import circuit_weights, construct, heads_needed
 from sih.evidence import mixture
 from sih.experiments.curves import Compared
+from sih.markov import Law, Tokens
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
@@ -25,7 +26,7 @@ CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
 
 
-def yardsticks(tokens: Int[Tensor, "batch time"], task: Task) -> dict[str, Float[Tensor, "batch time state"]]:
+def yardsticks(tokens: Tokens, task: Task) -> dict[str, Law]:
     """Predict as those do that every model is compared with, by their labels: BMA and ML."""
     return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
 
@@ -42,9 +43,7 @@ def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict
     return {**found, "Bayes-optimal construction": construct(task, target="bayes")}
 
 
-def circuit_law(
-    model: DisentangledTransformer, tokens: Int[Tensor, "batch time"], task: Task
-) -> Float[Tensor, "batch time state"]:
+def circuit_law(model: DisentangledTransformer, tokens: Tokens, task: Task) -> Law:
     """Predict what the circuit's weights do, some hundred times faster than by running them throughout.
 
     From `circuit.first_exact_position` on the weights equal their closed form up to rounding (`sih verify`). Before it
@@ -58,13 +57,13 @@ def circuit_law(
     return law
 
 
-def trained_law(run: Run, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
+def trained_law(run: Run, tokens: Tokens) -> Law:
     """Predict with a trained model, some sequences at a time."""
     with torch.no_grad():
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
-def kl_but_last(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, "batch scored"]:
+def kl_but_last(law: Law, batch: Batch, task: Task) -> Float[Tensor, "batch scored"]:
     """Measure KL to the truth at every position but the last.
 
     The last has no next token in the sequence, so that no model is trained there (a learned position of its own is what
@@ -78,9 +77,8 @@ def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
     known = {name: store.run(name).config for name in store.names()}
 
     def others(name: str) -> list[str]:
-        return [
-            other for other in known if name in known and known[other].replace(seed=known[name].seed) == known[name]
-        ]
+        own = known.get(name)
+        return [other for other, config in known.items() if own and config.replace(seed=own.seed) == own]
 
     return tuple(dict.fromkeys(found for name in names for found in (name, *others(name))))
 
@@ -90,13 +88,13 @@ def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.config.model.kind, run.config.heads, width(run.config)), []).append(run)
-    return {_compared(group): group for group in groups.values()}
 
+    def compared(group: list[Run]) -> Compared:
+        config = group[0].config
+        names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
+        return Compared(config.model.kind, config.heads, width(config), names, seeds)
 
-def _compared(group: list[Run]) -> Compared:
-    config = group[0].config
-    names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
-    return Compared(config.model.kind, config.heads, width(config), names, seeds)
+    return {compared(group): group for group in groups.values()}
 
 
 def width(config: TrainConfig) -> int | None:

@@ -17,6 +17,8 @@ from sih.stats import estimate
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
 """What is compared besides trained models."""
+DIGITS = 6
+"""Of values by position in large files, far finer than their errors."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +77,14 @@ class Panel:
 def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17) -> Curve:
     """Average the rows, one for each repetition. Values by position and in windows have so many significant digits."""
     if len(rows) < 2 or rows.shape[1] <= max_lag:
-        raise ValueError(
-            f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}; got {len(rows)}, of "
-            f"{rows.shape[1]} positions"
-        )
-    positions = estimate(rows)
+        wanted = f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}"
+        raise ValueError(f"{wanted}; got {len(rows)}, of {rows.shape[1]} positions")
+    positions, whole = estimate(rows), estimate(rows[:, max_lag:].mean(dim=1)).pair()
     parts = {f"{first}-{last}": rows[:, first - 1 : last] for first, last in windows(max_lag, rows.shape[1])}
     means = {name: estimate(part.mean(dim=1)).pair() for name, part in parts.items()}
-    mean, error = estimate(rows[:, max_lag:].mean(dim=1)).pair()
-    return Curve(
-        len(rows),
-        _rounded(positions.mean.tolist(), digits),
-        _rounded(positions.error.tolist(), digits),
-        {name: (_rounded(pair, digits)[0], _rounded(pair, digits)[1]) for name, pair in means.items()},
-        mean,
-        error,
-    )
+    means_along, errors_along = (_rounded(values.tolist(), digits) for values in (positions.mean, positions.error))
+    in_windows = {name: (_rounded(pair, digits)[0], _rounded(pair, digits)[1]) for name, pair in means.items()}
+    return Curve(len(rows), means_along, errors_along, in_windows, *whole)
 
 
 def panel(

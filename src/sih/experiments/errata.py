@@ -28,6 +28,8 @@ CAPTION = (
 
 LAMBDA, SIGN, HEADS, SHARE = "mask", "sign", "heads", "share"
 """How a matrix is coloured."""
+Pairs = list[tuple[Tensor, DisentangledTransformer]]
+"""The printed and the corrected matrix, each with the circuit that has it in its weights."""
 
 
 @dataclass(frozen=True)
@@ -137,15 +139,8 @@ def _masked(
     return _compared(config, number, title, LAMBDA, pairs, chain)
 
 
-def _compared(
-    config: ErrataConfig,
-    number: int,
-    title: str,
-    kind: str,
-    pairs: list[tuple[Tensor, DisentangledTransformer]],
-    chain: Task,
-) -> MatrixErratum:
-    """Compare two versions of a matrix, each with the circuit that has it in its weights."""
+def _compared(config: ErrataConfig, number: int, title: str, kind: str, pairs: Pairs, chain: Task) -> MatrixErratum:
+    """Compare two versions of a matrix by what their circuits predict."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
     return _erratum(number, title, kind, list(matrices), models[0].circuit.first_exact_position + 1, errors)

@@ -20,6 +20,12 @@ def no_models(config: object, store: RunStore) -> tuple[str, ...]:
     return ()
 
 
+def named_models(config: Any, store: RunStore) -> tuple[str, ...]:
+    """Name the models of the configuration."""
+    names: tuple[str, ...] = config.models
+    return names
+
+
 def no_table(data: object) -> Rows:
     """Make no rows, for an experiment without a table."""
     return []

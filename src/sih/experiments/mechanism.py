@@ -54,23 +54,15 @@ def compute(config: MechanismConfig, store: RunStore) -> Mechanism:
     """Read it off the trace of a constructed model on one sequence."""
     rng = torch.Generator().manual_seed(config.seed)
     task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, config.length)
-    model = construct(task)
-    trace = model.trace(sequence_of_lag(task, config.true_lag, rng=rng))
+    trace = construct(task).trace(sequence_of_lag(task, config.true_lag, rng=rng))
     stored = trace.stream("1.1/position")[0]
     attention = trace.attention[1][0, :, -1]
-    heads = range(1, len(attention) + 1)
-    gathered = torch.stack([trace.stream(f"2.{head}/1.1/position")[0, -1] for head in heads])
+    gathered = torch.stack([trace.stream(f"2.{head + 1}/1.1/position")[0, -1] for head in range(len(attention))])
     parts = attention[:, :, None] * stored  # (head, token, index): who put how much there
     largest, source = parts.max(dim=1)
     there = gathered > 1e-9
-    return Mechanism(
-        config,
-        stored.tolist(),
-        attention.tolist(),
-        gathered.tolist(),
-        torch.where(there, source, -1).tolist(),
-        torch.where(there, largest / gathered, 1.0).tolist(),
-    )
+    source, purity = torch.where(there, source, -1), torch.where(there, largest / gathered, 1.0)
+    return Mechanism(config, *(values.tolist() for values in (stored, attention, gathered, source, purity)))
 
 
 EXPERIMENT = Experiment("mechanism", CAPTION, MechanismConfig(), Mechanism, compute)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from sih.construction import circuit_weights, construct
@@ -24,7 +24,7 @@ from sih.construction.circuit import Circuit, normalised
 from sih.evidence import lag_posterior, mixture
 from sih.experiments.cells import braces
 from sih.experiments.experiment import Rows
-from sih.markov import random_transition_matrix
+from sih.markov import Tokens, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
@@ -114,7 +114,7 @@ class MixingHead(torch.nn.Module):
         self.log_temper.fill_(math.log(temper))
         self.log_beta.fill_(math.log(len(self.task.lags) / temper))
 
-    def forward(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time lag"]:
+    def forward(self, tokens: Tokens) -> Float[Tensor, "batch time lag"]:
         log_p = normalised(tokens, self.task, self.frame, 1.0).clamp_min(1e-300).log()
         seen = torch.arange(tokens.shape[1]) >= self.task.max_lag
         p = torch.softmax(self.log_temper.exp() * log_p, dim=-1) * seen[:, None]

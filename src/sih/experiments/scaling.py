@@ -20,11 +20,11 @@ from sih.experiments.compared import (
     with_seeds,
     yardsticks,
 )
-from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, panel
+from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Panel, panel
 from sih.experiments.experiment import Experiment, Rows
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.task import Task, sample
+from sih.task import sample
 from sih.training.config import TrainConfig
 
 CAPTION = (
@@ -40,21 +40,12 @@ class ScalingConfig:
     """Asks for models by name, or folders of runs, for each row. Further seeds of one in the store join it."""
 
     layers: tuple[str, ...] = (
-        "standard-1.2.3-1.1",
-        "standard-1.2.3-3.1",
-        "standard-1.2.3-1.3",
-        "standard-1.2.3-3.3",
-        "standard-1.2.3",
-        "standard-1.2.3-dim128",
-        "standard-1.2.3-1.3.1.1",
-        "standard-1.2.3-1.3.1.1.1",
+        *("standard-1.2.3-1.1", "standard-1.2.3-3.1", "standard-1.2.3-1.3", "standard-1.2.3-3.3", "standard-1.2.3"),
+        *("standard-1.2.3-dim128", "standard-1.2.3-1.3.1.1", "standard-1.2.3-1.3.1.1.1"),
     )
     heads: tuple[str, ...] = (
-        "standard-1.2.3.4.5-1.1.1",
-        "standard-1.2.3.4.5-1.2.1",
-        "standard-1.2.3.4.5-1.3.1",
-        "standard-1.2.3.4.5",
-        "standard-1.2.3.4.5-1.7.1",
+        *("standard-1.2.3.4.5-1.1.1", "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1"),
+        *("standard-1.2.3.4.5", "standard-1.2.3.4.5-1.7.1"),
     )
     layers_lags: tuple[int, ...] = (1, 2, 3)
     heads_lags: tuple[int, ...] = (1, 2, 3, 4, 5)
@@ -63,10 +54,6 @@ class ScalingConfig:
     lam: float = 500.0
     beta: float = 100.0
     seed: int = 0
-
-
-DIGITS = 6
-"""Of values by position, far finer than their errors, so that the file stays small."""
 
 
 @dataclass(frozen=True)
@@ -109,16 +96,11 @@ def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circui
     references = tuple(kl)
     for count in circuits:
         label = f"construction, {count}"
+        heads = min(count, least_heads(task.lags).heads)  # more than lose nothing change nothing
+        model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
         compared[label] = Compared(CIRCUIT, (1, count, 1))
-        kl[label] = kl_but_last(_constructed(config, count, task, batch.tokens), batch, task)
+        kl[label] = kl_but_last(circuit_law(model, batch.tokens, task), batch, task)
     return panel(lags, compared, kl, references, DIGITS)
-
-
-def _constructed(config: ScalingConfig, count: int, task: Task, tokens: torch.Tensor) -> torch.Tensor:
-    """Predict with a circuit of so many heads; more than the least number that loses nothing change nothing."""
-    heads = min(count, least_heads(task.lags).heads)
-    model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
-    return circuit_law(model, tokens, task)
 
 
 def table(data: ScalingCurves) -> Rows:

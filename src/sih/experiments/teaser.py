@@ -66,15 +66,9 @@ def compute(config: TeaserConfig, store: RunStore) -> Teaser:
     tokens = sequence_of_lag(task, config.true_lag, rng=rng)
     model = reference_model(task, heads_needed(config.lags))
     attention = model.trace(tokens).attention
-    weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1]
-    return Teaser(
-        config,
-        examples,
-        tokens[0].tolist(),
-        weights.tolist(),
-        [layer[0, 0].tolist() for layer in attention],
-        list(model.config.heads),
-    )
+    weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1].tolist()
+    maps = [layer[0, 0].tolist() for layer in attention]
+    return Teaser(config, examples, tokens[0].tolist(), weights, maps, list(model.config.heads))
 
 
 EXPERIMENT = Experiment("teaser", CAPTION, TeaserConfig(), Teaser, compute)

@@ -21,8 +21,9 @@ from sih.experiments.compared import (
     with_seeds,
     yardsticks,
 )
-from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Curve, Panel, curve, mean_kl_table, panel
+from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Curve, Panel, curve, mean_kl_table, panel
 from sih.experiments.experiment import Experiment, Rows
+from sih.markov import Law
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
@@ -46,26 +47,16 @@ class TrainedConfig:
 
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
     models: tuple[str, ...] = (
-        "standard-1.2.3",
-        "standard-1.2.3-1.1.1",
-        "disentangled-1.2.3",
-        "standard-1.3.4",
-        "disentangled-1.3.4",
-        "standard-1.2.3.4.5",
-        "standard-1.2.3.4.5-1.1.1",
-        "disentangled-1.2.3.4.5",
-        "standard-1.3",
-        "disentangled-1.3",
+        *("standard-1.2.3", "standard-1.2.3-1.1.1", "disentangled-1.2.3"),
+        *("standard-1.3.4", "disentangled-1.3.4"),
+        *("standard-1.2.3.4.5", "standard-1.2.3.4.5-1.1.1", "disentangled-1.2.3.4.5"),
+        *("standard-1.3", "disentangled-1.3"),
     )
     sequences: int = 1024
     disentangled_sequences: int = 512
     lam: float = 500.0
     beta: float = 100.0
     seed: int = 0
-
-
-DIGITS = 6
-"""Of values by position, far finer than their errors, so that the file stays small."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +130,7 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
     return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, seeds, nearer_curves)
 
 
-def nearer_bma(
-    law: Float[Tensor, "batch time state"],
-    bma: Float[Tensor, "batch time state"],
-    ml: Float[Tensor, "batch time state"],
-) -> Float[Tensor, "batch time"]:
+def nearer_bma(law: Law, bma: Law, ml: Law) -> Float[Tensor, "batch time"]:
     r"""Compare distances, $\frac12\|q - q_{BMA}\|_1 - \frac12\|q - q_{ML}\|_1$: negative where q is nearer BMA than ML.
 
     Paper: Sec. 6, "closer to the BMA rather than the ML for small sequence lengths" (there of KL; see `Panel.minus`).

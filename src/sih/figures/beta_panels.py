@@ -22,10 +22,8 @@ def draw_beta(data: BetaCurves) -> Figure:
                 ax.fill_between(data.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0)
                 ax.axhline(data.bma[j], color=colour, lw=0.8, ls="-", alpha=0.6)
                 ax.axhline(data.ml[j], color=colour, lw=0.8, ls=(0, (1, 1.5)))
-            ax.set_title(f"evidence: {kind} of $\\tilde p$" + (" (the paper's)" if kind == "mean" else ""))
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel(r"$\beta$")
+            title = f"evidence: {kind} of $\\tilde p$" + (" (the paper's)" if kind == "mean" else "")
+            ax.set(title=title, xscale="log", yscale="log", xlabel=r"$\beta$")
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         # Late errors are rare events worth some tenths of a nat each: far below that nothing is resolved.
         panels[0].set_ylim(0.2 / (data.config.sequences * data.config.matrices), 0.5)

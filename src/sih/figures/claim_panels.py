@@ -25,10 +25,9 @@ def draw_claim_histogram(data: ClaimMargins) -> Figure:
         ax.axvline(least, color=style.RED, lw=0.9, ls=(0, (3, 2)), label=f"smallest: {least:.4f}")
         ax.set_xlim(left=min(0.0, 1.1 * least))
         ax.margins(x=0.02)
-        ax.set_xlabel(r"$E_k - \max_{r\neq k} E_r$")
-        ax.set_ylabel("matrices × true lags")
         many = "1 matrix" if len(margins) == 1 else f"{len(margins)} matrices"
         ax.set_title(f"{many}, {data.num_states} states, {len(data.lags)} lags up to {data.lags[-1]}")
+        ax.set(xlabel=r"$E_k - \max_{r\neq k} E_r$", ylabel="matrices × true lags")
         ax.legend(loc="upper right")
     return figure
 

@@ -65,14 +65,10 @@ def _draw_chains(ax: Axes, data: LagClasses, j: int, furthest: int) -> None:
         if lag not in data.lags and lag:
             ax.plot(position, 0, "o", ms=2.5, color="#BBBBBB")
             continue
-        own = lag in (0, k)
-        face = style.BLACK if not lag else style.RED if own else _look(data.status[j][data.lags.index(lag)])[1]
+        own = {0: ("$X_i$", style.BLACK), k: ("$k$", style.RED)}
+        letter, face = own[lag] if lag in own else _look(data.status[j][data.lags.index(lag)])
         ax.plot(position, 0, "o", ms=8.5, mfc=face, mec=style.BLACK, mew=0.6, zorder=3)
-        if lag and not own:
-            letter = _look(data.status[j][data.lags.index(lag)])[0]
-            ax.text(position, -1.0, letter, ha="center", va="center", fontsize=7)
-        elif not lag or own:
-            ax.text(position, -1.0, "$X_i$" if not lag else "$k$", ha="center", va="center", fontsize=7)
+        ax.text(position, -1.0, letter, ha="center", va="center", fontsize=7)
 
 
 def _draw_pairs(ax: Axes, data: LagClasses) -> None:
@@ -85,10 +81,8 @@ def _draw_pairs(ax: Axes, data: LagClasses) -> None:
             ax.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, facecolor=colour, edgecolor="#DDDDDD", lw=0.5))
             if i != j and r in own:
                 ax.add_patch(Rectangle((i - 0.38, j - 0.38), 0.76, 0.76, fill=False, edgecolor=style.BLACK, lw=0.9))
-            light = colour in (style.BLUE, style.RED, style.GREEN)
-            size = len(data.members(j, r))
-            text = "white" if light else "black"
-            ax.text(i, j, str(size), ha="center", va="center", fontsize=6.5, color=text)
+            text = "white" if colour in (style.BLUE, style.RED, style.GREEN) else "black"
+            ax.text(i, j, str(len(data.members(j, r))), ha="center", va="center", fontsize=6.5, color=text)
     ax.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5), aspect="equal")
     ax.set_xticks(range(count), [str(lag) for lag in data.lags])
     ax.set_yticks(range(count), [str(lag) for lag in data.lags])

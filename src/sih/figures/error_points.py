@@ -28,8 +28,7 @@ def draw_certificates(data: CertificateErrors) -> Figure:
                 ax.plot(x, [max(value, 2.0**-52) for value in y], marker, color=colour, ms=4, label=name)
         names = [f"{braces(lags)}\n{n} heads" for lags, n in zip(data.config.lag_sets, data.heads, strict=True)]
         ax.set_xticks(range(len(names)), names, fontsize=6)
-        ax.set_yscale("log")
-        ax.set_ylabel("largest error")
+        ax.set(yscale="log", ylabel="largest error")
         ax.grid(True, axis="y", which="major", lw=0.3, alpha=0.5)
         figure.legend(loc="outside lower center", ncols=3)
     return figure

@@ -65,21 +65,13 @@ def draw_pattern(pattern: Pattern) -> Figure:
                 _cell(bottom, o + k, head, COLOURS[n % len(COLOURS)], str(k))
     needed = f"{pattern.heads} head{'s' if pattern.heads > 1 else ''}"
     share = "every offset" if pattern.used == 1 else f"{pattern.used} of the offsets"
-    lags = ", ".join(map(str, pattern.lags))
-    top.set(
-        title=f"lags {{{lags}}}: {needed} take {share}, period {pattern.period}",
-        xlabel="offset o of the attended position i − o",
-    )
+    title = f"lags {{{', '.join(map(str, pattern.lags))}}}: {needed} take {share}, period {pattern.period}"
+    top.set(title=title, xlabel="offset o of the attended position i − o")
     bottom.set(title="where the head stores lag k of position i − o", xlabel="o + k, for stream index i − o − k")
     for axes in (top, bottom):
-        axes.set(
-            ylabel="head",
-            yticks=range(pattern.heads),
-            xlim=(-0.5, columns - 0.5),
-            ylim=(pattern.heads - 0.5, -0.5),
-        )
+        axes.set(xlim=(-0.5, columns - 0.5), ylim=(pattern.heads - 0.5, -0.5), aspect="equal")
+        axes.set(ylabel="head", yticks=range(pattern.heads))
         axes.tick_params(labelbottom=True)
-        axes.set_aspect("equal")
         for edge in range(0, columns, pattern.period):
             axes.axvline(edge - 0.5, color="#444444", lw=0.8, ls=":")
     return figure

@@ -26,12 +26,9 @@ def draw_map(ax: Axes, attention: Map, note: str = "") -> Any:
     image = ax.imshow(relative, cmap=COLOURS, vmin=0, vmax=1, extent=(low, high, high, low), interpolation="nearest")
     ax.plot(edges, edges, color=style.BLACK, lw=0.3, alpha=0.6)
     ticks = [1, *range(step_of(size), size + 1, step_of(size))]
-    ax.set_xticks(ticks)
-    ax.set_yticks(ticks)
+    ax.set(xticks=ticks, yticks=ticks)
     ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
-    for side in ax.spines.values():
-        side.set_visible(True)
-        side.set_linewidth(0.4)
+    ax.spines[:].set(visible=True, linewidth=0.4)
     ax.text(0.97, 0.96, note, transform=ax.transAxes, ha="right", va="top", fontsize=6, linespacing=1.3)
     return image
 

@@ -124,8 +124,7 @@ def draw_panels(
                 continue
             panel = panels[number]
             draw_curves(ax, panel.lags[-1], panel.kl, looks, bands[number] if bands else {})
-            ax.set_ylim(floor, 2)
-            ax.set_title(titles[number])
+            ax.set(ylim=(floor, 2), title=titles[number])
             last = len(next(iter(panel.kl.values())).by_position)
             if log_positions:
                 doubling_positions(ax, min(one.lags[-1] for one in panels), last)

@@ -30,11 +30,9 @@ def draw_errata(data: Errata) -> Figure:
             left.set_title(f"{erratum.number}. {erratum.title}", fontsize=7, loc="left")
             positions = range(erratum.first, erratum.first + len(erratum.printed_error))
             right.plot(positions, erratum.printed_error, color=style.RED, marker="x", ms=2.5, lw=0.8, label="printed")
-            right.plot(
-                positions, erratum.corrected_error, color=style.BLUE, marker=".", ms=3, lw=0.8, label="corrected"
-            )
-            right.set_xlim(0, len(erratum.printed) + 1)
-            right.set_ylim(-0.05, 1.1)
+            blue: dict[str, Any] = {"color": style.BLUE, "marker": ".", "ms": 3, "lw": 0.8, "label": "corrected"}
+            right.plot(positions, erratum.corrected_error, **blue)
+            right.set(xlim=(0, len(erratum.printed) + 1), ylim=(-0.05, 1.1))
             right.set_yticks([0, 0.5, 1], ["0", "½", "1"])
             right.set_xticks(range(0, len(erratum.printed) + 1, 5))
             right.set_xlabel("position", fontsize=6, labelpad=1)
@@ -50,7 +48,6 @@ def draw_errata(data: Errata) -> Figure:
 def _draw_matrix(ax: Axes, kind: str, matrix: list[list[float]], label: str) -> None:
     colours, low, high = _MAPS[kind]
     ax.imshow(matrix, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.set_xlabel(label, fontsize=6, labelpad=2)
     ax.spines[:].set_visible(True)

@@ -57,11 +57,9 @@ def _models(panel: Panel) -> dict[str, Compared]:
 
 def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, Look], floor: float) -> None:
     draw_curves(ax, panel.lags[-1], {label: panel.kl[label] for label in looks}, looks, {})
-    ax.set_ylim(floor, 1)
     doubling_positions(ax, panel.lags[-1], len(panel.kl["ML"].by_position))
-    ax.set(
-        title=f"lags {braces(panel.lags)}", xlabel="position $i$ in the sequence", ylabel="KL to the true law (nats)"
-    )
+    ax.set(title=f"lags {braces(panel.lags)}", xlabel="position $i$ in the sequence")
+    ax.set(ylim=(floor, 1), ylabel="KL to the true law (nats)")
 
 
 def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
@@ -74,8 +72,7 @@ def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
         ax.errorbar(found.mean, row, xerr=found.mean_error, color=colour, fmt="o", ms=3, lw=0.8, capsize=1.5)
     for name, (colour, dashes, width) in _REFERENCES.items():
         ax.axvline(panel.kl[name].mean, color=colour, linestyle=dashes, lw=width, label=name)
-    ax.set_xscale("log")
-    ax.set_xlim(floor, 1.2 * max(found.mean for found in panel.kl.values()))
+    ax.set(xscale="log", xlim=(floor, 1.2 * max(found.mean for found in panel.kl.values())))
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.set(title="by heads of each layer", xlabel="mean KL (nats)")
@@ -98,8 +95,7 @@ def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
     ax.errorbar([n for n, _ in written], means, yerr=errors, **bars)
     for name, (colour, dashes, width) in _REFERENCES.items():
         ax.axhline(panel.kl[name].mean, color=colour, linestyle=dashes, lw=width, label=name)
-    ax.set_yscale("log")
-    ax.set(title="by heads of the second layer", xlabel="heads", ylabel="mean KL (nats)")
+    ax.set(yscale="log", title="by heads of the second layer", xlabel="heads", ylabel="mean KL (nats)")
     _plain(ax.yaxis)
     ax.legend(loc="best")
 

@@ -28,7 +28,9 @@ def draw_teaser(data: Teaser) -> Figure:
         (top,), (bottom,) = figure.subfigures(2, 1, squeeze=False, height_ratios=(above, below))
         rows = top.subplots(len(lags) + 1, 1)
         for ax, k, tokens in zip(rows, lags, data.examples, strict=False):
-            _draw_sequence(ax, data, tokens, k)
+            _draw_tokens(ax, data, tokens, k)
+            for i in range(lags[-1], len(tokens)):
+                _arrow(ax, i - k, i, _colour(data, k), "-")
             _label(ax, f"data:\nlag {k}")
         _draw_question(rows[-1], data)
         _label(rows[-1], f"task: lag\nin {braces(lags)}")
@@ -40,12 +42,6 @@ def draw_teaser(data: Teaser) -> Figure:
         axes[0].set_ylabel("query", fontsize=6, labelpad=1)
         draw_scale(bottom, image, axes.tolist())
     return figure
-
-
-def _draw_sequence(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int) -> None:
-    _draw_tokens(ax, data, tokens, lag)
-    for i in range(data.config.lags[-1], len(tokens)):
-        _arrow(ax, i - lag, i, _colour(data, lag), "-")
 
 
 def _draw_question(ax: Axes, data: Teaser) -> None:
@@ -67,28 +63,14 @@ def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None)
         ax.add_patch(Circle((i, 0), 0.34, facecolor=colour, alpha=chain, lw=0))
         ax.add_patch(Circle((i, 0), 0.34, fill=False, edgecolor=style.BLACK, lw=0.5))
         ax.text(i, 0, chr(ord("a") + state), ha="center", va="center_baseline", fontsize=7)
-    ax.set_xlim(-2.6, data.config.shown + 3.6)
-    ax.set_ylim(-0.5, 0.55 + 0.27 * max(data.config.lags))
-    ax.set_aspect("equal")
+    ax.set(xlim=(-2.6, data.config.shown + 3.6), ylim=(-0.5, 0.55 + 0.27 * max(data.config.lags)), aspect="equal")
     ax.axis("off")
 
 
 def _arrow(ax: Axes, start: int, end: int, colour: str, dashes: Any) -> None:
-    bend = -0.75 if end - start == 1 else -0.5
-    ax.add_patch(
-        FancyArrowPatch(
-            (start, 0.34),
-            (end, 0.34),
-            connectionstyle=f"arc3,rad={bend}",
-            arrowstyle="-|>",
-            mutation_scale=5,
-            shrinkA=0.5,
-            shrinkB=0.5,
-            color=colour,
-            linestyle=dashes,
-            lw=0.8,
-        )
-    )
+    bend = f"arc3,rad={-0.75 if end - start == 1 else -0.5}"
+    look: dict[str, Any] = {"color": colour, "linestyle": dashes, "lw": 0.8, "arrowstyle": "-|>", "mutation_scale": 5}
+    ax.add_patch(FancyArrowPatch((start, 0.34), (end, 0.34), connectionstyle=bend, shrinkA=0.5, shrinkB=0.5, **look))
 
 
 def _label(ax: Axes, text: str) -> None:

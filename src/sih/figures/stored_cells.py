@@ -13,11 +13,9 @@ def draw_mechanism(data: Mechanism) -> Figure:
     size, heads = data.config.length, len(data.attention)
     with style.paper_style():
         figure = Figure(figsize=(style.PAGE, 0.27 * (size + heads) + 1.25))
-        axes = figure.subplots(
-            2, 2, gridspec_kw={"width_ratios": (size, 1.5 * heads), "height_ratios": (size, heads)}, squeeze=False
-        )
-        before, after, attention = axes[0, 0], axes[0, 1], axes[1, 0]
-        axes[1, 1].set_visible(False)
+        grid = figure.subplots(2, 2, width_ratios=(size, 1.5 * heads), height_ratios=(size, heads))
+        (before, after), (attention, empty) = grid
+        empty.set_visible(False)
         _draw_stored(before, data)
         _draw_gathered(after, data)
         for head, row in enumerate(data.attention):
@@ -42,9 +40,8 @@ def _draw_stored(ax: Axes, data: Mechanism) -> None:
                 _cell(ax, token, index, value, colour, 0.12 if token < first else _shade(value), _number(value))
     _frame(ax, size, size)
     ax.set_yticks(range(size), [str(index + 1) for index in range(size)])
-    ax.set_ylabel("index of the position block")
     ax.set_xticks(range(size), [str(token + 1) for token in range(size)])
-    ax.set_title(r"before: $\tilde p_{j,k}$ at index $j-k$ of token $j$")
+    ax.set(ylabel="index of the position block", title=r"before: $\tilde p_{j,k}$ at index $j-k$ of token $j$")
 
 
 def _draw_gathered(ax: Axes, data: Mechanism) -> None:
@@ -73,14 +70,12 @@ def _cell(ax: Axes, x: int, y: int, value: float, colour: str, alpha: float, tex
 
 def _frame(ax: Axes, columns: int, rows: int) -> None:
     """Rule a grid of cells, the first row on top."""
-    ax.set_xlim(-0.5, columns - 0.5)
-    ax.set_ylim(rows - 0.5, -0.5)
+    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.set_xticks([x - 0.5 for x in range(columns + 1)], minor=True)
     ax.set_yticks([y - 0.5 for y in range(rows + 1)], minor=True)
     ax.grid(which="minor", lw=0.3, alpha=0.4)
     ax.tick_params(which="both", length=0)
-    for side in ax.spines.values():
-        side.set_visible(True)
+    ax.spines[:].set_visible(True)
 
 
 def _colour(config: MechanismConfig, lag: int) -> str:

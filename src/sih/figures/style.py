@@ -55,16 +55,16 @@ def save(figure: Figure, stem: str | Path) -> list[Path]:
     with paper_style():
         figure.draw_without_rendering()  # find the layout once, not for every format
         figure.set_layout_engine("none")
-    for path in paths:
-        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[path.suffix[1:]]
+    made_by = f"sih (matplotlib {matplotlib.__version__})"
+    undated: dict[str, dict[str, Any]] = {
+        "pdf": {"CreationDate": None, "Creator": made_by},
+        "svg": {"Date": None, "Creator": made_by},
+        "png": {"Software": made_by},
+    }
+    for path, ending in zip(paths, FORMATS, strict=True):
         buffer = io.BytesIO()
         with paper_style():
-            figure.savefig(buffer, format=path.suffix[1:], metadata={**metadata, **_creator(path)})
+            figure.savefig(buffer, format=ending, metadata=undated[ending])
         with atomic_write(path) as file:
             file.write(buffer.getvalue())
     return paths
-
-
-def _creator(path: Path) -> dict[str, str]:
-    name = f"sih (matplotlib {matplotlib.__version__})"
-    return {"Software": name} if path.suffix == ".png" else {"Creator": name}

@@ -58,12 +58,8 @@ def _worst_ratio(name: str, reference: str, rule: Rule = MATCH) -> Callable[[Con
     """Compare two circuits on every lag set that has both, with an interval over matrices."""
 
     def measure(data: ConstructionCurves) -> Measured:
-        found = [panel for panel in data.panels if name in panel.kl]
-        minus = [panel.minus[reference][name] for panel in found]
-        return rule.worst(
-            ratio(panel.kl[reference].mean, (one.mean, one.mean_error), braces(panel.lags))
-            for panel, one in zip(found, minus, strict=True)
-        )
+        both = [(one.lags, one.kl[reference], one.minus[reference][name]) for one in data.panels if name in one.kl]
+        return rule.worst(ratio(of.mean, (by.mean, by.mean_error), braces(lags)) for lags, of, by in both)
 
     return measure
 
@@ -98,15 +94,11 @@ BAYES_KL = Statement(
 
 def _sets_outside(data: HeadCounts) -> Measured:
     outside = sum(one.sets for one in data.counts if not one.lags <= one.heads <= one.span)
-    return Measured(outside + len(data.unsettled), None, _of_all(data))
+    return Measured(outside + len(data.unsettled), None, f"of {data.sets:,} lag sets")
 
 
 def _sets_below(data: HeadCounts) -> Measured:
-    return Measured(sum(one.sets for one in data.counts if one.heads < one.span), None, _of_all(data))
-
-
-def _of_all(data: HeadCounts) -> str:
-    return f"of {sum(one.sets for one in data.counts):,} lag sets"
+    return Measured(sum(one.sets for one in data.counts if one.heads < one.span), None, f"of {data.sets:,} lag sets")
 
 
 HEAD_RANGE = Statement(

@@ -12,6 +12,8 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from sih.artifacts.keep import Kept
 from sih.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
@@ -20,6 +22,15 @@ from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Measured, Verd
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = {"holds": "✓", "holds with a remark": "≈", "does not hold": "✗", "not measured": "–"}
 UNKNOWN = Measured(float("nan"))
+CONTENTS = {
+    "summary": "Summary",
+    "statements": "Statements",
+    "added": "What is added",
+    "figures": "Figures",
+    "errata": "Errata",
+    "models": "Models",
+    "again": "Making it again",
+}
 FULL_WIDTH = 1350
 """Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
@@ -48,6 +59,10 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
     """Make the whole HTML document."""
     papers = [one for one in findings if one.statement.section != BEYOND]
     ours = [one for one in findings if one.statement.section == BEYOND]
+    counts = Counter(one.verdict for one in papers)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    versions = f"sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}"
+    links = " · ".join(f'<a href="#{name}">{title}</a>' for name, title in CONTENTS.items())
     style = resources.files("sih.report").joinpath("page.css").read_text()
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
@@ -56,8 +71,8 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
         "<p>Intervals are two standard errors either way: over matrices for circuits, over sequences for trained "
         "models; where several models are asked, the range over them; for Claim 1 a proved bound on the error. A "
         "number without one is exact, or of one draw.</p>",
-        f"<p>{_versions()} Verdicts on the paper's statements: {_counts(papers)}.</p></header>",
-        _contents(),
+        f"<p>Made by {versions}. Verdicts on the paper's statements: {verdicts}.</p></header>",
+        f'<nav aria-label="Contents">{links}</nav>',
         _section("summary", "Summary", _summary(findings)),
         _section("statements", "Statements of the paper", "".join(map(_finding, papers))),
         _section("added", "What is added", ADDED + "".join(map(_finding, ours))),
@@ -120,34 +135,13 @@ def _section(id: str, title: str, content: str) -> str:
     return f'<section id="{id}"><h2>{title}</h2>{content}</section>'
 
 
-def _contents() -> str:
-    names = ("summary", "statements", "added", "figures", "errata", "models", "again")
-    titles = ("Summary", "Statements", "What is added", "Figures", "Errata", "Models", "Making it again")
-    links = (f'<a href="#{name}">{title}</a>' for name, title in zip(names, titles, strict=True))
-    return f'<nav aria-label="Contents">{" · ".join(links)}</nav>'
-
-
-def _versions() -> str:
-    import torch
-
-    return f"Made by sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}."
-
-
-def _counts(findings: list[Finding]) -> str:
-    counts = Counter(one.verdict for one in findings)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-
-
 def _summary(findings: list[Finding]) -> str:
-    rows = [
-        [
-            escape(one.statement.section),
-            f'<a href="#{one.statement.id}">{escape(one.statement.text)}</a>',
-            _measured(one) + (f"<br><small>{escape(one.statement.unit)}</small>" if one.measured else ""),
-            _badge(one.verdict),
-        ]
-        for one in findings
-    ]
+    rows = []
+    for one in findings:
+        asked = one.statement
+        unit = f"<br><small>{escape(asked.unit)}</small>" if one.measured else ""
+        link = f'<a href="#{asked.id}">{escape(asked.text)}</a>'
+        rows.append([escape(asked.section), link, _measured(one) + unit, _badge(one.verdict)])
     return _table(["Where", "Statement", "Measured", "Verdict"], rows, "summary")
 
 
@@ -219,16 +213,10 @@ def _models(figures: list[Figure]) -> str:
     used = {model: source for one in figures for model, source in one.kept.models.items()}
     if not used:
         return "<p>No figure read a trained model.</p>"
-    readers = {model: [one.name for one in figures if model in one.kept.models] for model in used}
-    rows = [
-        [
-            escape(model),
-            escape(used[model]),
-            escape(", ".join(readers[model])),
-            f"<code>sih runs show {escape(model)}</code>",
-        ]
-        for model in sorted(used)
-    ]
+    rows = []
+    for model in sorted(used):
+        readers = ", ".join(one.name for one in figures if model in one.kept.models)
+        rows.append([*map(escape, (model, used[model], readers)), f"<code>sih runs show {escape(model)}</code>"])
     return _table(["Model", "From", "Read by", "How it was trained"], rows, "models")
 
 

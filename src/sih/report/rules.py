@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -49,12 +50,10 @@ class Rule:
         'holds with a remark'
         """
         low, high = interval or (measured, measured)
-        if self._right(high if self.sense == "at most" else low, self.limit):
+        right, worst = (operator.le, high) if self.sense == "at most" else (operator.ge, low)
+        if right(worst, self.limit):
             return "holds"
-        return "holds with a remark" if self._right(measured, self.slack) else "does not hold"
-
-    def _right(self, value: float, limit: float) -> bool:
-        return value <= limit if self.sense == "at most" else value >= limit
+        return "holds with a remark" if right(measured, self.slack) else "does not hold"
 
     def worst(self, found: Iterable[Measured]) -> Measured:
         """Choose the number that speaks most against the statement; its parts are all of them."""
@@ -64,10 +63,8 @@ class Rule:
         return Measured(chosen.value, chosen.interval, chosen.label, tuple(each), _models(each))
 
     def __str__(self) -> str:
-        return (
-            f"holds if the whole interval is {self.sense} {self.limit:g}; "
-            f"with a remark if the number is {self.sense} {self.slack:g}; otherwise it does not hold"
-        )
+        remark = f"with a remark if the number is {self.sense} {self.slack:g}; otherwise it does not hold"
+        return f"holds if the whole interval is {self.sense} {self.limit:g}; {remark}"
 
 
 BEYOND = "beyond the paper"

@@ -50,18 +50,18 @@ def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]
 
     An experiment without data leaves its statements unmeasured, and they say why.
     """
-    return [_judge(one, kept.get(one.experiment.name)) for one in statements]
+
+    def judge(one: Statement[Any]) -> Finding:
+        found = kept.get(one.experiment.name)
+        if found is None or found.data is None:
+            reason = found.missing if found else f"figure {one.experiment.name} was not made"
+            return Finding(one, "not measured", None, reason)
+        return one.judge(found.data)
+
+    return [judge(one) for one in statements]
 
 
 def resting_on(kept: Kept[Any]) -> list[Finding]:
     """Judge the statements whose numbers come from this experiment."""
     name = kept.experiment.name
     return judge_all({name: kept}, [one for one in PAPER + OURS if one.experiment.name == name])
-
-
-def _judge(statement: Statement[Any], kept: Kept[Any] | None) -> Finding:
-    if kept is None:
-        return Finding(statement, "not measured", None, f"figure {statement.experiment.name} was not made")
-    if kept.data is None:
-        return Finding(statement, "not measured", None, kept.missing)
-    return statement.judge(kept.data)

@@ -15,6 +15,7 @@ from sih.report.rules import MATCH, Measured, NotMeasuredError, Rule, Statement,
 from sih.stats import Estimate
 
 KINDS = ("standard", "disentangled")
+Measure = Callable[[ScalingCurves], Measured]
 BELOW = Rule("at most", 1.0, 1.0)
 NEARER_BMA = Rule("at most", 0.5, 0.5)
 FAILS = Rule("at least", 2.0, 1.25)
@@ -60,11 +61,9 @@ def _one_head(data: TrainedCurves) -> Measured:
 
 def _of_two_lags(data: TrainedCurves) -> list[tuple[Panel, str]]:
     """List the trained one-head models for two lags, by their panels and labels."""
+    of_two = [(panel, name, of) for panel in data.panels if len(panel.lags) == 2 for name, of in panel.compared.items()]
     found: list[tuple[Panel, str]] = [
-        (panel, name)
-        for panel in data.panels
-        for name, of in panel.compared.items()
-        if len(panel.lags) == 2 and of.trained and of.heads == (1, 1, 1)
+        (panel, name) for panel, name, of in of_two if of.trained and of.heads == (1, 1, 1)
     ]
     if not found:
         raise NotMeasuredError("no model for two lags is there")
@@ -132,9 +131,7 @@ def _usual_width(panel: Panel) -> dict[str, tuple[int, ...]]:
     return {name: of.heads for name, of in panel.compared.items() if of.trained and of.dim is None}
 
 
-def _by_depth(
-    layers: Callable[[int], bool], reference: str, rule: Rule, absent: str
-) -> Callable[[ScalingCurves], Measured]:
+def _by_depth(layers: Callable[[int], bool], reference: str, rule: Rule, absent: str) -> Measure:
     def measure(data: ScalingCurves) -> Measured:
         names = [name for name, heads in _usual_width(data.layers).items() if layers(len(heads))]
         return rule.worst(require(_scaled(data.layers, names, reference), absent))
@@ -202,11 +199,8 @@ ENOUGH_HEADS = Statement(
 
 
 def _papers_own_training(data: TrainingCourses) -> Measured:
-    found = [
-        Measured(course.kl_over_ml, None, f"{course.name}, {course.steps[-1]:,} steps", models=(course.name,))
-        for course in data.courses
-        if course.papers_own
-    ]
+    own = [(course, f"{course.name}, {course.steps[-1]:,} steps") for course in data.courses if course.papers_own]
+    found = [Measured(course.kl_over_ml, None, label, models=(course.name,)) for course, label in own]
     reason = (
         "no run with the paper's own optimiser ships (hours on two cores). To measure it: sih train --lags 1 2 3 "
         "--heads 1 3 1 --steps 10000 --seed 0 --out out/runs/paper-1.2.3"

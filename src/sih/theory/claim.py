@@ -157,10 +157,8 @@ class Integrand:
         transition to s.
         """
         split = chains(lags, true_lag)
-        parts = [
-            self._chain(chain.steps, chain.lags.index(weighted) if weighted in chain.lags else None, insert)
-            for chain in split
-        ]
+        links = [chain.lags.index(weighted) if weighted in chain.lags else None for chain in split]
+        parts = [self._chain(chain.steps, link, insert) for chain, link in zip(split, links, strict=True)]
         value: dict[int, Tensor] = {}
         for index, chain in enumerate(split):
             others = self.weights.expand_as(parts[0][0])

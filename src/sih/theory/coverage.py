@@ -143,8 +143,5 @@ def claim_status(
         raise ValueError(f"states is a number of states, 2 or more; got {states}")
     more = [name for name in FOR_SOME if name == f"{states} states" or (reversible and name == "reversible")]
     known = THEOREMS | {name: FOR_SOME[name] for name in more}
-    return {(pair.true_lag, pair.rival): _first(pair, known) for pair in pairs(lags)}
-
-
-def _first(pair: Pair, known: dict[str, Callable[[Pair], bool]]) -> str:
-    return next((f"proven: {name}" for name, applies in known.items() if applies(pair)), OPEN)
+    proofs = {pair: [f"proven: {name}" for name, applies in known.items() if applies(pair)] for pair in pairs(lags)}
+    return {(pair.true_lag, pair.rival): found[0] if found else OPEN for pair, found in proofs.items()}

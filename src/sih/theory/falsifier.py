@@ -23,6 +23,7 @@ from sih.theory.claim import Integrand
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
 from sih.theory.search_starts import FAMILIES, LOGIT_BOUND, starting_logits
 
+Matrices = Float[Tensor, "matrix state state"]
 LEAST_NORMALISER = 1e-4
 """Descents are kept where the denominator is at least this, so that the ratio keeps its digits."""
 
@@ -86,10 +87,7 @@ class Descents:
 
 
 def normalised_gaps(
-    P: Float[Tensor, "matrix state state"],
-    claim: SearchedClaim,
-    start: Float[Tensor, "matrix state"],
-    rule: ReciprocalRule,
+    P: Matrices, claim: SearchedClaim, start: Float[Tensor, "matrix state"], rule: ReciprocalRule
 ) -> Gaps:
     """Compute gap and normaliser for each rival, differentiable in P and start (pi where that is claimed)."""
     integrand = Integrand(P, start, rule, stationary=claim.stationary)
@@ -102,7 +100,7 @@ def normalised_gaps(
     return Gaps(cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against])
 
 
-def stationary_by_solving(P: Float[Tensor, "matrix state state"]) -> Float[Tensor, "matrix state"]:
+def stationary_by_solving(P: Matrices) -> Float[Tensor, "matrix state"]:
     r"""Solve $\pi^\top(I - P + 11^\top) = 1^\top$, which (unlike elimination in place) has a gradient."""
     ones = torch.ones_like(P)
     system = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device) - P + ones
@@ -152,9 +150,7 @@ def descend(
     return evaluate(claim, matrices(best[0]), None if claim.stationary else best[1].softmax(-1))
 
 
-def evaluate(
-    claim: SearchedClaim, P: Float[Tensor, "matrix state state"], start: Float[Tensor, "matrix state"] | None = None
-) -> Descents:
+def evaluate(claim: SearchedClaim, P: Matrices, start: Float[Tensor, "matrix state"] | None = None) -> Descents:
     """Compute the least ratio at each matrix to 1e-13, and put those whose normaliser is too small last."""
     rule = reciprocal_rule(1e-14 / P.shape[-1], float(len(claim.lags)), 1e-13)
     first = stationary_distribution(P) if start is None else start  # by elimination: exact for slow chains too

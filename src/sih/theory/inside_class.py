@@ -62,7 +62,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Sides = tuple[Float[Tensor, "*point"], Float[Tensor, "*point"]]
+Points = Float[Tensor, "*point"]
+Sides = tuple[Points, Points]
 """An integrand, and the difference of potentials that it is never below."""
 
 
@@ -71,7 +72,7 @@ def quotient(a: Tensor, b: Tensor) -> Tensor:
     return a / torch.where(b > 0, b, 1.0)
 
 
-def lemma_e_sides(y: Float[Tensor, "*point"], z: Float[Tensor, "*point"], rest: float) -> Sides:
+def lemma_e_sides(y: Points, z: Points, rest: float) -> Sides:
     r"""Return y(y-z)/(y+z+R) and G(y) - G(z), $G(t) = t/2 - (R/4)\log(1 + 2t/R)$."""
 
     def potential(t: Tensor) -> Tensor:
@@ -80,9 +81,7 @@ def lemma_e_sides(y: Float[Tensor, "*point"], z: Float[Tensor, "*point"], rest: 
     return quotient(y * (y - z), y + z + rest), potential(y) - potential(z)
 
 
-def lemma_b_sides(
-    y: Float[Tensor, "*point"], companion: Float[Tensor, "*point"], z: Float[Tensor, "*point"], rest: float
-) -> Sides:
+def lemma_b_sides(y: Points, companion: Points, z: Points, rest: float) -> Sides:
     r"""Return (y-z)(y-y')/(y+y'+z+R) and G(y) - G(y'), $G(t) = t/2 - \tfrac34 z\log(2t+z)$ after the shift by R/3."""
     y, companion, z = (value + rest / 3 for value in (y, companion, z))
 
@@ -92,9 +91,7 @@ def lemma_b_sides(
     return quotient((y - z) * (y - companion), y + companion + z), potential(y) - potential(companion)
 
 
-def lemma_t_sides(
-    a: Float[Tensor, "*point"], b: Float[Tensor, "*point"], c: Float[Tensor, "*point"], rest: float
-) -> Sides:
+def lemma_t_sides(a: Points, b: Points, c: Points, rest: float) -> Sides:
     """Return 9a(a-b)/(a+b+c+R) and 3[A(a)-A(b)] + V(a,b) - V(b,c)."""
     m = rest / 3
     left = quotient(9 * a * (a - b), a + b + c + rest)

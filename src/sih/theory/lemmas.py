@@ -64,17 +64,14 @@ def unnormalised_expectations(
     lags = check_lags(lags)
     pi = stationary_distribution(P)
     overlap = P @ P.mT
-    apart = (pi**2).sum(dim=-1)
-    table = [
-        [
-            (pi[..., None] * torch.linalg.matrix_power(P, (r - k) // k) * overlap).sum(dim=(-2, -1))
-            if r % k == 0
-            else apart
-            for r in lags
-        ]
-        for k in lags
-    ]
-    return torch.stack([torch.stack(row, dim=-1) for row in table], dim=-2)
+
+    def entry(k: int, r: int) -> Tensor:
+        if r % k:
+            return (pi**2).sum(dim=-1)
+        weight: Tensor = pi[..., None] * torch.linalg.matrix_power(P, (r - k) // k)
+        return (weight * overlap).sum(dim=(-2, -1))
+
+    return torch.stack([torch.stack([entry(k, r) for r in lags], dim=-1) for k in lags], dim=-2)
 
 
 def are_independent(lags: Sequence[int], true_lag: int) -> bool:

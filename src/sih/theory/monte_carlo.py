@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sih.checks import FieldError, check_choice, check_sizes
 from sih.files import read_arrays, reading, write_arrays
-from sih.markov import random_transition_matrix, stationary_distribution
+from sih.markov import TransitionMatrix, random_transition_matrix, stationary_distribution
 from sih.stats import Estimate, estimate
 from sih.task import Task, check_lags, sample
 from sih.theory.claim import chains
@@ -71,7 +71,7 @@ def estimates(check: MonteCarlo, first: int = 0) -> Iterator[Estimate[Tensor]]:
 
 
 def printed(
-    P: Float[Tensor, "state state"], lags: tuple[int, ...], *, sequences: int, length: int, rng: torch.Generator
+    P: TransitionMatrix, lags: tuple[int, ...], *, sequences: int, length: int, rng: torch.Generator
 ) -> Estimate[Tensor]:
     """Average the last transition of whole sequences of each lag, as the paper prints it.
 
@@ -82,9 +82,7 @@ def printed(
     return _average(P, torch.stack([w[:, back] for w in windows]), torch.stack([w[:, -1] for w in windows]))
 
 
-def trimmed(
-    P: Float[Tensor, "state state"], lags: tuple[int, ...], *, samples: int, rng: torch.Generator
-) -> Estimate[Tensor]:
+def trimmed(P: TransitionMatrix, lags: tuple[int, ...], *, samples: int, rng: torch.Generator) -> Estimate[Tensor]:
     """Average over X_i and the X_{i-l} alone, drawn chain by chain from powers of P."""
     pi = stationary_distribution(P)
     powers: dict[int, Tensor] = {}
@@ -110,12 +108,9 @@ def trimmed(
 def save_estimates(folder: Path, check: MonteCarlo, done: list[Estimate[Tensor]]) -> None:
     """Write estimates.npz: what is sampled, and means and standard errors of the matrices done so far."""
     if done:
-        write_arrays(
-            folder / "estimates.npz",
-            experiment=json.dumps(asdict(check)),
-            mean=torch.stack([e.mean for e in done]).numpy(),
-            standard_error=torch.stack([e.error for e in done]).numpy(),
-        )
+        mean, error = (torch.stack([getattr(e, name) for e in done]).numpy() for name in ("mean", "error"))
+        experiment = json.dumps(asdict(check))
+        write_arrays(folder / "estimates.npz", experiment=experiment, mean=mean, standard_error=error)
 
 
 def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
@@ -134,7 +129,7 @@ def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
 
 
 def _average(
-    P: Float[Tensor, "state state"], windows: Int[Tensor, "lag sample lag"], targets: Int[Tensor, "lag sample"]
+    P: TransitionMatrix, windows: Int[Tensor, "lag sample lag"], targets: Int[Tensor, "lag sample"]
 ) -> Estimate[Tensor]:
     p = P[windows, targets[..., None]]  # (true lag, sample, lag)
     return estimate(p / p.sum(dim=-1, keepdim=True), dim=1)

@@ -58,13 +58,11 @@ tried (`docs/claim.md`); there is no proof.
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+
+from sih.theory.inside_class import Points, Sides
 
 
-def lemma_m_ends(
-    z: Float[Tensor, "*point"], companion: Float[Tensor, "*point"], rest: float
-) -> tuple[Float[Tensor, "*point"], Float[Tensor, "*point"]]:
+def lemma_m_ends(z: Points, companion: Points, rest: float) -> Sides:
     """Return E and (1-1/κ)E + B - 5/4, both never below 0, for a mean of 1 and the mean `companion` of Z' and Z''."""
     kappa = 4 + rest
     b, c, W = z - 1, companion - 1, z + 2 * companion + rest

@@ -119,25 +119,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.theory.inside_class import Sides, quotient
+from sih.theory.inside_class import Points, Sides, quotient
 
 CASES = ((0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (0, 1), (1, 1), (2, 1))
 """(companions of the true lag, companions of the rival) for which Lemma D is proved."""
 
 
-def h(y: Float[Tensor, "*point"], t: Float[Tensor, "*point"]) -> Float[Tensor, "*point"]:
+def h(y: Points, t: Points) -> Points:
     """Return (t-y)^2/2y for t <= 2y and t - 3y/2 beyond: a parabola that goes on as its tangent."""
     return torch.where(t <= 2 * y, quotient((t - y) ** 2, 2 * y), t - 1.5 * y)
 
 
-def g(z: Float[Tensor, "*point"], t: Float[Tensor, "*point"]) -> Float[Tensor, "*point"]:
+def g(z: Points, t: Points) -> Points:
     """Return t - z - z log(t/z) for t >= z/2, and its second-order continuation below."""
     near = t - z - torch.xlogy(z, t / torch.where(z > 0, z, 1.0))
     far = z * (math.log(2) - 0.5) + (z / 2 - t) + quotient(2 * (z / 2 - t) ** 2, z)
     return torch.where(t >= z / 2, near, far)
 
 
-def weighted_g(z: Float[Tensor, "*point"], t: Float[Tensor, "*point"], m: float) -> Float[Tensor, "*point"]:
+def weighted_g(z: Points, t: Points, m: float) -> Points:
     """Return G_z(t): ξ(z) g_z(t) up to z, and beyond it the integral of (1-m/x)(1-z/x) from z to t."""
 
     def primitive(x: Tensor) -> Tensor:
@@ -148,11 +148,7 @@ def weighted_g(z: Float[Tensor, "*point"], t: Float[Tensor, "*point"], m: float)
 
 
 def lemma_d_sides(
-    y: Float[Tensor, "*point"],
-    z: Float[Tensor, "*point"],
-    companions: Float[Tensor, "*point companion"],
-    rival_companion: Float[Tensor, "*point"] | None,
-    rest: float,
+    y: Points, z: Points, companions: Float[Tensor, "*point companion"], rival_companion: Points | None, rest: float
 ) -> Sides:
     """Return kappa^2 times the integrand of Lemma D, and the bound with mean 0 that it is never below."""
     beta = rival_companion is not None

@@ -1,13 +1,11 @@
 """Computes Claim 1 in exact rational arithmetic, by enumeration: slow, beyond doubt, to check a counterexample."""
 
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-from jaxtyping import Float
-from torch import Tensor
-
-from sih.markov import as_transition_matrix
+from sih.markov import TransitionMatrix, as_transition_matrix
 from sih.task import check_lags
 from sih.theory.claim import chains
 
@@ -17,7 +15,7 @@ WINDOW_LIMIT = 10**6
 Matrix = list[list[Fraction]]
 
 
-def rational_expectations(P: Float[Tensor, "state state"], lags: Sequence[int], true_lag: int) -> list[Fraction]:
+def rational_expectations(P: TransitionMatrix, lags: Sequence[int], true_lag: int) -> list[Fraction]:
     r"""Sum $\mathbb E[p_r/\sum_l p_l]$ for every r over every window and next state, without rounding.
 
     The floats of P are taken at face value and each row is divided by its sum, so that rows sum to exactly 1.
@@ -28,11 +26,9 @@ def rational_expectations(P: Float[Tensor, "state state"], lags: Sequence[int], 
     rows = [[Fraction(x) for x in row] for row in as_transition_matrix(P).tolist()]
     exact = [[x / sum(row) for x in row] for row in rows]
     states = range(len(exact))
-    if len(exact) ** len(lags) > WINDOW_LIMIT:
-        raise ValueError(
-            f"{len(exact)} states and {len(lags)} lags have {len(exact) ** len(lags)} windows; at most {WINDOW_LIMIT} "
-            "are enumerated"
-        )
+    if (windows := len(exact) ** len(lags)) > WINDOW_LIMIT:
+        asked = f"{len(exact)} states and {len(lags)} lags have {windows} windows"
+        raise ValueError(f"{asked}; at most {WINDOW_LIMIT} are enumerated")
     pi = rational_stationary(exact)
     links = [
         (lags.index(new), lags.index(old), _power(exact, steps))
@@ -74,10 +70,7 @@ def rational_stationary(P: Matrix) -> list[Fraction]:
 
 
 def _power(P: Matrix, exponent: int) -> Matrix:
-    result = P
+    result, columns = P, list(zip(*P, strict=True))
     for _ in range(exponent - 1):
-        result = [
-            [sum((a * b for a, b in zip(row, c, strict=True)), Fraction(0)) for c in zip(*P, strict=True)]
-            for row in result
-        ]
+        result = [[sum(map(operator.mul, row, column), Fraction(0)) for column in columns] for row in result]
     return result

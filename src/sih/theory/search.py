@@ -4,13 +4,11 @@ A search is an endless sequence of rounds. Round n depends on the config and n a
 where it was, and two machines can share one. Rounds yield; the caller writes.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -56,9 +54,8 @@ class SearchConfig:
         if not self.states or min(self.states) < 2:
             raise FieldError("states", f"states are numbers of states, 2 or more each, e.g. 3 4 5; got {self.states}")
         if not self.sizes or min(self.sizes) < 2 or max(self.sizes) > self.max_lag:
-            raise FieldError(
-                "sizes", f"sizes are numbers of lags, each from 2 to max_lag={self.max_lag}; got {self.sizes}"
-            )
+            allowed = f"sizes are numbers of lags, each from 2 to max_lag={self.max_lag}"
+            raise FieldError("sizes", f"{allowed}; got {self.sizes}")
         check_sizes(starts=self.starts, steps=self.steps)
         check_choice("statement", self.statement, ("claim", "wrong-lag", "non-stationary"))
         check_choice("family", self.family, tuple(FAMILIES))
@@ -105,23 +102,17 @@ class SearchState:
     """Descents of a cell that ended below 1 / (number of lags) by more than 1e-9."""
     worst: dict[str, Worst] = field(default_factory=dict)
 
-    def after(self, num_states: int, found: Descents) -> SearchState:
+    def after(self, num_states: int, found: Descents) -> "SearchState":
         """Give the state that one more round leads to."""
         claim, ratio = found.claim, found.ratio[0].item()
         cell = f"{num_states} states, {len(claim.lags)} lags"
-        below = int((found.ratio < 1 / len(claim.lags) - 1e-9).sum())
         worst = self.worst
         if cell not in worst or ratio < worst[cell].ratio:
             where = (claim.lags, claim.true_lag, int(found.rival[0]), found.P[0].tolist())
             worst = worst | {cell: Worst(num_states, len(claim.lags), ratio, found.gap[0].item(), *where)}
-        return SearchState(
-            self.config,
-            self.rounds + 1,
-            self.descents | {cell: self.descents.get(cell, 0) + len(found.ratio)},
-            self.violations + found.violations,
-            self.below | {cell: self.below.get(cell, 0) + below},
-            worst,
-        )
+        descents = self.descents | {cell: self.descents.get(cell, 0) + len(found.ratio)}
+        below = self.below | {cell: self.below.get(cell, 0) + int((found.ratio < 1 / len(claim.lags) - 1e-9).sum())}
+        return SearchState(self.config, self.rounds + 1, descents, self.violations + found.violations, below, worst)
 
     @property
     def least(self) -> Worst | None:
@@ -134,7 +125,7 @@ class SearchState:
             write_rows(folder / WORST, self.least.P)
 
     @classmethod
-    def load(cls, folder: Path) -> SearchState:
+    def load(cls, folder: Path) -> Self:
         """Read what `save` wrote."""
         with reading(folder / STATE, "is not the state of a search; give another folder"):
             value: dict[str, Any] = read_json(folder / STATE)

@@ -13,11 +13,6 @@ LOGIT_BOUND = 15.0
 Logits = Float[Tensor, "start state state"]
 
 
-def _reversible(logits: Logits) -> Logits:
-    """Divide symmetric weights by their row sums, to which the stationary law is proportional."""
-    return ((logits + logits.mT) / 2).softmax(dim=-1)
-
-
 def _symmetric(logits: Logits) -> Logits:
     """Divide symmetric weights by the largest row sum. What a row lacks is the chance to stay."""
     weights = ((logits + logits.mT) / 2).exp()
@@ -28,7 +23,7 @@ def _symmetric(logits: Logits) -> Logits:
 
 FAMILIES: dict[str, Callable[[Logits], Logits]] = {
     "any": lambda logits: logits.softmax(dim=-1),
-    "reversible": _reversible,
+    "reversible": lambda logits: ((logits + logits.mT) / 2).softmax(dim=-1),  # symmetric weights over their row sums
     "symmetric": _symmetric,
 }
 """Matrices by the family that a search is restricted to."""
@@ -36,10 +31,10 @@ FAMILIES: dict[str, Callable[[Logits], Logits]] = {
 
 def _random(starts: int, num_states: int, rng: torch.Generator) -> Logits:
     """Draw logits from almost equal rows to almost deterministic ones, half leaning towards a random permutation."""
-    scale = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-1, 1.5, generator=rng).exp()
+    scale = _uniform(-1, 1.5, starts, rng).exp()
     noise = torch.randn(starts, num_states, num_states, dtype=torch.float64, generator=rng)
     order = torch.rand(starts, num_states, generator=rng).argsort(dim=-1)
-    lean = torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(-4, 6, generator=rng).clamp_min(0)
+    lean = _uniform(-4, 6, starts, rng).clamp_min(0)
     return scale * noise + lean * torch.nn.functional.one_hot(order, num_states)
 
 

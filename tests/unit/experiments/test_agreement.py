@@ -38,7 +38,7 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
 def test_agreement_is_the_same_every_time(runs: dict[str, str]) -> None:
     config = agreement.AgreementConfig((runs["standard-1.2"],), sequences=4)
     assert agreement.compute(config, RunStore()) == agreement.compute(config, RunStore())
-    assert agreement.reads(config, RunStore()) == config.models
+    assert agreement.EXPERIMENT.reads(config, RunStore()) == config.models
     names = agreement.EXPERIMENT.config.models
     assert len(set(names)) == len(names)
 

@@ -71,4 +71,4 @@ def test_the_papers_figures_by_name() -> None:
     assert found["attention_maps_1.3.4_lag4"].config.models == ("standard-1.3.4", "disentangled-1.3.4")
     config = found["attention_maps_3.5.7_lag3"].config
     assert config == attention_maps.MapsConfig()
-    assert attention_maps.reads(config, RunStore()) == ("standard-3.5.7", "disentangled-3.5.7")
+    assert attention_maps.EXPERIMENTS[0].reads(config, RunStore()) == ("standard-3.5.7", "disentangled-3.5.7")

@@ -8,7 +8,7 @@ from sih.experiments.paper_matrices import A1_123, A2_123, BETA, LAM, printed, t
 
 
 def test_signs_stand_for_the_strengths() -> None:
-    assert printed("+-", "01", "m0").tolist() == [[LAM, -LAM], [0, BETA], [-BETA, 0]]
+    assert printed("+- 01 m0").tolist() == [[LAM, -LAM], [0, BETA], [-BETA, 0]]
 
 
 def test_the_examples_of_section_5_by_their_formulas() -> None:
