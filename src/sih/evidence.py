@@ -60,10 +60,10 @@ def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
     if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
         dead = torch.isneginf(log_likelihood).all(dim=-1)
         row = int(dead[:, -1].nonzero()[0])
-        raise ValueError(
-            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on: "
-            "each lag has met a transition of probability 0"
+        where = (
+            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on"
         )
+        raise ValueError(f"{where}: each lag has met a transition of probability 0")
     return log_likelihood
 
 

@@ -61,14 +61,11 @@ def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
     try:
         P = torch.as_tensor(value, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]; got {reprlib.repr(value)}"
-        ) from error
+        wanted = "a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]"
+        raise ValueError(f"{wanted}; got {reprlib.repr(value)}") from error
     if P.ndim < 2 or P.shape[-2] != P.shape[-1] or P.shape[-1] < 2 or P.numel() == 0:
-        raise ValueError(
-            "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "
-            f"got shape {tuple(P.shape)}"
-        )
+        wanted = "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]"
+        raise ValueError(f"{wanted}; got shape {tuple(P.shape)}")
     return P
 
 
@@ -78,20 +75,16 @@ def check_ergodic(P: TransitionMatrix) -> None:
     steps = _steps_from_first(edges)
     for count, fault in ((steps, "never reaches"), (_steps_from_first(edges.T), "is never reached from")):
         if (count < 0).any():
-            raise ValueError(
-                f"the chain must be irreducible: state 0 {fault} {_states(count < 0)}; "
-                "give every state a path to every other"
-            )
+            wrong = f"state 0 {fault} {_states(count < 0)}; give every state a path to every other"
+            raise ValueError(f"the chain must be irreducible: {wrong}")
     # Every cycle's length is a multiple of the period, and so is steps[i] + 1 - steps[j] along every edge i -> j;
     # their greatest common divisor is the period.
     source, target = edges.nonzero(as_tuple=True)
     period = math.gcd(*(steps[source] + 1 - steps[target]).unique().tolist())
     if period != 1:
         classes = ", then ".join(_states(steps % period == c) for c in range(period))
-        raise ValueError(
-            f"the chain must be aperiodic: it has period {period}, going round {classes}; "
-            "a self-loop, say, would break the cycle"
-        )
+        wrong = f"it has period {period}, going round {classes}; a self-loop, say, would break the cycle"
+        raise ValueError(f"the chain must be aperiodic: {wrong}")
 
 
 def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix state"]:
@@ -123,11 +116,8 @@ def random_transition_matrix(num_states: int, *, rng: torch.Generator, concentra
         with suppress(ValueError):  # raised only where a tiny concentration makes entries underflow to 0
             check_ergodic(P)
             return P
-    raise FieldError(
-        "concentration",
-        f"concentration={concentration:g} is too small for {num_states} states: 100 draws in a row were reducible or "
-        "periodic in float64; try 0.05 or more",
-    )
+    wrong = "100 draws in a row were reducible or periodic in float64; try 0.05 or more"
+    raise FieldError("concentration", f"concentration={concentration:g} is too small for {num_states} states: {wrong}")
 
 
 def random_doubly_stochastic(num_states: int, *, rng: torch.Generator, concentration: float = 1.0) -> TransitionMatrix:
@@ -184,9 +174,8 @@ def random_near_periodic(
     onward = group[None, :] == (group[:, None] + 1) % period
     logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     cyclic = torch.softmax(logits.masked_fill(~onward, -math.inf), dim=-1)
-    return as_transition_matrix(
-        (1 - noise) * cyclic + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
-    )
+    jumps = random_transition_matrix(num_states, rng=rng, concentration=concentration)
+    return as_transition_matrix((1 - noise) * cyclic + noise * jumps)
 
 
 RANDOM: dict[str, Callable[..., TransitionMatrix]] = {

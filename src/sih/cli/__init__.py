@@ -119,15 +119,7 @@ def _one_line(text: str) -> str:
 
 def _overview() -> str:
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: sih COMMAND [options]",
-            "",
-            "Selective induction heads: how transformers select causal structures in context.",
-            "",
-            *lines,
-            "",
-            "Each command explains itself, with an example: sih sample --help",
-        ]
-    )
+    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    about = "Selective induction heads: how transformers select causal structures in context."
+    more = "Each command explains itself, with an example: sih sample --help"
+    return f"usage: sih COMMAND [options]\n\n{about}\n\n{commands}\n\n{more}"

@@ -1,7 +1,5 @@
 """`sih claim`: compute Claim 1 exactly, for one matrix or many, and say for which pairs of lags it is a theorem."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """`sih claim rates` and `sih claim beta`: measure what follows from Claim 1 for picking the lag and for predicting."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """`sih claim search`: look for a counterexample to Claim 1, where it is open or anywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

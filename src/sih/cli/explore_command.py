@@ -1,7 +1,6 @@
 """`sih explore`: the interactive page, served to this machine or written to a file."""
 
-from __future__ import annotations
-
+import json
 import threading
 import webbrowser
 from contextlib import suppress
@@ -46,7 +45,7 @@ def explore(
         sequences: how many sequences an exported page holds.
     """
     chosen = State(lags, states, length, Matrix(seed=matrix_seed, concentration=concentration), seed)
-    state = read_state(_lists(to_json(chosen)))
+    state = read_state(json.loads(json.dumps(to_json(chosen))))
     state.task()
     if export is not None:
         from sih.explorer.page_export import export_page
@@ -59,14 +58,11 @@ def explore(
     try:
         from sih.explorer.server import bind, serve
     except ModuleNotFoundError as missing:
-        raise ValueError(
-            f"the explorer needs {missing.name}: pip install 'selective-induction-heads[explorer]'"
-        ) from None
+        extra = "pip install 'selective-induction-heads[explorer]'"
+        raise ValueError(f"the explorer needs {missing.name}: {extra}") from None
     listening = bind(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/"
-    if fragment(state):
-        address += f"#{fragment(state)}"
+    shown, where = f"[{host}]" if ":" in host else host, f"#{fragment(state)}"
+    address = f"http://{shown}:{listening.getsockname()[1]}/{where if fragment(state) else ''}"
     print(f"the explorer is at {address} (stop it with Ctrl-C)", flush=True)
     if browser:
         threading.Timer(0.5, _open, [address]).start()
@@ -76,10 +72,3 @@ def explore(
 def _open(address: str) -> None:
     with suppress(webbrowser.Error):  # there may be no browser here; the address was printed
         webbrowser.get().open(address)
-
-
-def _lists(value: object) -> object:
-    """Turn tuples into lists, as JSON has them."""
-    if isinstance(value, dict):
-        return {name: _lists(entry) for name, entry in value.items()}
-    return [_lists(entry) for entry in value] if isinstance(value, tuple | list) else value

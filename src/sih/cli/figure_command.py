@@ -1,7 +1,5 @@
 """`sih figure`: make one figure of the paper, or of ours, by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

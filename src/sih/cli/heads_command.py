@@ -1,7 +1,5 @@
 """`sih heads`: the least number of second-layer heads for a set of lags."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -69,7 +67,7 @@ def heads(
     return 0
 
 
-def strip(pattern: Pattern, width: int) -> Text:
+def strip(pattern: Pattern, width: int) -> "Text":
     """Show one period as coloured cells, `width` columns wide, with a dot for an offset that no head takes."""
     from rich.text import Text
 
@@ -88,10 +86,8 @@ def strip(pattern: Pattern, width: int) -> Text:
 def _number(answer: LeastHeads) -> str:
     if answer.exact:
         return f"{_heads(answer.heads)}, and no fewer"
-    return (
-        f"between {answer.lower} and {answer.upper} heads, not settled in the {answer.time_limit:g} s allowed "
-        "(--time-limit)"
-    )
+    allowed = f"the {answer.time_limit:g} s allowed (--time-limit)"
+    return f"between {answer.lower} and {answer.upper} heads, not settled in {allowed}"
 
 
 def _why(answer: LeastHeads) -> str:
@@ -100,38 +96,23 @@ def _why(answer: LeastHeads) -> str:
         return "a single lag has nothing to mix with"
     n, fewer = len(proof.points), proof.heads - 1
     if proof.kind == "clique":
-        reason = (
-            f"the offsets {_listed(proof.points)} differ by differences of two lags, so that no two can share a head"
-        )
+        offsets = _listed(proof.points)
+        reason = f"the offsets {offsets} differ by differences of two lags, so that no two can share a head"
     elif proof.kind == "count":
-        reason = (
-            f"of the {n} offsets {_span(proof.points)} one head can take at most {proof.largest} without mixing, "
-            f"and {fewer} x {proof.largest} < {n}"
-        )
+        most = f"one head can take at most {proof.largest} without mixing, and {fewer} x {proof.largest} < {n}"
+        reason = f"of the {n} offsets {_span(proof.points)} {most}"
     else:
         reason = f"every way to give the {n} offsets {_span(proof.points)} to {_heads(fewer)} was tried, and mixes"
     return f"why {_heads(fewer)} will not do: {reason}"
 
 
 def _record(answer: LeastHeads, pattern: Pattern) -> dict[str, object]:
-    record: dict[str, object] = {
-        "lags": answer.lags,
-        "heads": answer.heads,
-        "lower": answer.lower,
-        "upper": answer.upper,
-        "exact": answer.exact,
-        "time_limit": answer.time_limit,
-        "colours": answer.colours,
-        "preferred": answer.preferred,
-        "certificate": dataclasses.asdict(answer.certificate),
-    }
+    names = ("lags", "heads", "lower", "upper", "exact", "time_limit", "colours", "preferred")
+    record: dict[str, object] = {name: getattr(answer, name) for name in names}
+    record["certificate"] = dataclasses.asdict(answer.certificate)
     if pattern.heads < answer.heads:
-        record["fewer"] = {
-            "heads": pattern.heads,
-            "colours": pattern.colours,
-            "used": str(pattern.used),
-            "most": str(pattern.most),
-        }
+        used, most = str(pattern.used), str(pattern.most)
+        record["fewer"] = {"heads": pattern.heads, "colours": pattern.colours, "used": used, "most": most}
     return record
 
 

@@ -1,7 +1,5 @@
 """How a flag gives a transition matrix: as a file, .npy or .csv."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo

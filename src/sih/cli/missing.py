@@ -1,7 +1,5 @@
 """Trains the models that figures ask for and that are neither shipped nor in the folder of runs."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 import time

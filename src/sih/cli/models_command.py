@@ -1,7 +1,5 @@
 """`sih models`: the trained models that come with the package."""
 
-from __future__ import annotations
-
 import torch
 
 from sih.cli.runs_command import table_of, wide_console

@@ -1,7 +1,5 @@
 """`sih predict`: predict the next token and infer the lag at every position of a file of sequences."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
 import tyro
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
 from sih.files import write_arrays, write_rows
-from sih.markov import load_transition_matrix
+from sih.markov import Law, Tokens, load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
 from sih.predictors import PREDICTORS
 from sih.task import Batch, Task
@@ -25,6 +23,9 @@ if TYPE_CHECKING:
     Predictor = str
 else:
     Predictor = tyro.extras.literal_type_from_choices(PREDICTORS)
+Weights = Float[Tensor, "batch time lag"]
+SHOWN = 8
+"""Sequences in the table on the terminal."""
 
 
 def predict(
@@ -75,13 +76,7 @@ def _task(sample: Sample, file: Path, matrix: Path | None, lags: tuple[int, ...]
     return Task(load_transition_matrix(matrix), lags, max(sample.tokens.shape[1], lags[-1] + 1))
 
 
-def _write(
-    out: Path,
-    tokens: Int[Tensor, "batch time"],
-    law: Float[Tensor, "batch time state"],
-    weights: Float[Tensor, "batch time lag"],
-    inferred: Int[Tensor, "batch time"],
-) -> None:
+def _write(out: Path, tokens: Tokens, law: Law, weights: Weights, inferred: Tokens) -> None:
     if out.suffix == ".npz":
         write_arrays(out, law=law.numpy(), weights=weights.numpy(), lag=inferred.numpy(), tokens=tokens.numpy())
         return
@@ -89,47 +84,30 @@ def _write(
     write_rows(out, itertools.chain([header], _rows(tokens, law, inferred)))
 
 
-def _rows(
-    tokens: Int[Tensor, "batch time"], law: Float[Tensor, "batch time state"], inferred: Int[Tensor, "batch time"]
-) -> Iterator[list[Any]]:
+def _rows(tokens: Tokens, law: Law, inferred: Tokens) -> Iterator[list[Any]]:
     for b in range(tokens.shape[0]):
         columns = zip(tokens[b].tolist(), inferred[b].tolist(), law[b].tolist(), strict=True)
         yield from ([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(columns))
 
 
-def _report(
-    sample: Sample,
-    task: Task,
-    law: Float[Tensor, "batch time state"],
-    weights: Float[Tensor, "batch time lag"],
-    inferred: Int[Tensor, "batch time"],
-    out: Path,
-    shown: int = 8,
-) -> None:
+def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: Tokens, out: Path) -> None:
     table = Table(title="After the last token", title_justify="left")
     for column in ("sequence", "true lag", "inferred", "weight", "settled at", "next token"):
         table.add_column(column, justify="right")
-    for b in range(min(shown, len(inferred))):
-        last = int(inferred[b, -1])
+    for b in range(min(SHOWN, len(inferred))):
+        true, last = "?" if sample.lags is None else str(int(sample.lags[b])), int(inferred[b, -1])
         wavering = (inferred[b] != last).nonzero()
-        table.add_row(
-            str(b),
-            "?" if sample.lags is None else str(int(sample.lags[b])),
-            str(last),
-            f"{weights[b, -1].max().item():.4f}",
-            str(int(wavering[-1]) + 1 if len(wavering) else 0),
-            " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
-            + (" ..." if task.num_states > 8 else ""),
-        )
+        settled = int(wavering[-1]) + 1 if len(wavering) else 0
+        next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
+        next_token += " ..." if task.num_states > 8 else ""
+        table.add_row(str(b), true, str(last), f"{weights[b, -1].max().item():.4f}", str(settled), next_token)
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
-    if len(inferred) > shown:
-        console.print(f"... and {len(inferred) - shown} more sequences")
+    if len(inferred) > SHOWN:
+        console.print(f"... and {len(inferred) - SHOWN} more sequences")
     if sample.lags is not None:
         batch = Batch(sample.tokens, sample.lags)
         kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
-        right = lag_accuracy(weights, batch, task)[-1].item()
-        console.print(
-            f"mean KL to the true law past position {task.max_lag}: {kl:.5f} nats; lag right at the end: {right:.1%}"
-        )
+        right = f"lag right at the end: {lag_accuracy(weights, batch, task)[-1].item():.1%}"
+        console.print(f"mean KL to the true law past position {task.max_lag}: {kl:.5f} nats; {right}")
     console.print(f"law, weights and lag at every position -> {out}")

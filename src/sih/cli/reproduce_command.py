@@ -1,7 +1,5 @@
 """`sih reproduce`: make every figure that can be made, and the report of what held."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`sih sample`: draw sequences and write them to a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +69,5 @@ def sample(
     batch = draw(task, size, rng=rng)
     save_sample(out, batch, task, seed)
     shares = ", ".join(f"lag {lag}: {int((batch.lags == lag).sum())}" for lag in task.lags)
-    Console(soft_wrap=True).print(
-        f"{size} sequences of length {length} over {task.num_states} states ({shares}) -> {out}", highlight=False
-    )
+    said = f"{size} sequences of length {length} over {task.num_states} states ({shares}) -> {out}"
+    Console(soft_wrap=True).print(said, highlight=False)

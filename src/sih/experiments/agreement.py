@@ -1,7 +1,4 @@
-"""How far trained models agree with the construction, in numbers (paper, Sec. 6, "Trained vs constructed ...").
-
-Every model on fresh sequences of its own task; what is measured is in `sih.analysis.distances`.
-"""
+"""How far trained models agree with the construction (Sec. 6), in the numbers of `sih.analysis.distances`."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,4 @@
-"""Attention maps of trained and constructed transformers on one sequence: the paper's Fig. 5, App. B's and App. C's.
-
-One row for each model, one column for each head. The heads of a layer come in the order of the construction's that they
-are nearest to, in total variation; each map says how near, over the rows where the construction equals its closed form.
-"""
+"""Attention maps of trained and constructed transformers on one sequence: the paper's Fig. 5, App. B's and App. C's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

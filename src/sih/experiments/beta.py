@@ -1,8 +1,4 @@
-r"""KL to the truth against $\beta$ at several lengths: the paper's Fig. 3 (right), where large beta matches ML.
-
-With mean evidence a fixed $\beta$ bounds the weights; with the sum the best $\beta$ is small and nearly the same at
-every length. BMA and ML do not depend on $\beta$.
-"""
+r"""KL to the truth against $\beta$ at several lengths: the paper's Fig. 3 (right), where large beta matches ML."""
 
 import math
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-r"""Whether weights compute what the paper says: each layer of a circuit against its closed form, for several lag sets.
+"""Whether weights compute what the paper says: each layer of a circuit against its closed form, for several lag sets.
 
-Prop. 1 (Sec. 5.1) with the mask form of the third layer, its positional form (App. F), lag sets that are not contiguous
-(App. G), two lags with a single head (App. H), and our Bayes-optimal circuit, all as float64 weights on sequences of
-the task and adversarial ones (`sih.verify`).
+Prop. 1 (Sec. 5.1) with the third layer by masks or positions (App. F), lags that are not contiguous (App. G), two lags
+with a single head (App. H), and our Bayes-optimal circuit.
 """
 
 import math
@@ -13,6 +12,7 @@ import torch
 
 from sih.construction import construct, verify
 from sih.experiments.cells import braces
+from sih.experiments.compared import MatricesConfig
 from sih.experiments.experiment import Experiment, Rows
 from sih.markov import random_transition_matrix
 from sih.runs.run_store import RunStore
@@ -30,18 +30,16 @@ BAYES, POSTERIOR = "Bayes-optimal", "Bayes-optimal, from the posterior"
 
 
 @dataclass(frozen=True)
-class CertificatesConfig:
+class CertificatesConfig(MatricesConfig):
     lag_sets: tuple[tuple[int, ...], ...] = (
         *((1, 2, 3), (2, 3, 4), (1, 2, 3, 4, 5)),
         *((1, 3), (2, 5), (1, 3, 4), (3, 5, 7), (1, 2, 4, 8)),
     )
-    num_states: int = 5
     length: int = 64
     lam: float = 500.0
     beta: float = 100.0
     matrices: int = 2
     sequences: int = 8
-    seed: int = 0
 
 
 @dataclass(frozen=True)

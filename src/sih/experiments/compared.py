@@ -1,6 +1,7 @@
 """What is compared on a batch: the reference predictors, circuits written by hand, trained models."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -9,14 +10,14 @@ from torch import Tensor
 
 from sih.construction import circuit_weights, construct, heads_needed
 from sih.evidence import mixture
-from sih.experiments.curves import Compared
-from sih.markov import Law, Tokens
+from sih.experiments.curves import Compared, Panel, panel
+from sih.markov import Law, Tokens, random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.task import Batch, Task
+from sih.task import Batch, Task, sample
 from sih.training.config import TrainConfig
 
 FRESH_SEED = 2**31
@@ -24,6 +25,37 @@ FRESH_SEED = 2**31
 a seed modulo 2^32: a larger number would be no other seed than a small one.)"""
 CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
+
+
+@dataclass(frozen=True)
+class MatricesConfig:
+    """Asks for means over random matrices with Dirichlet(1) rows, for each lag set, with so many sequences a matrix."""
+
+    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
+    num_states: int = 5
+    length: int = 128
+    matrices: int = 16
+    sequences: int = 256
+    seed: int = 0
+
+
+def panel_over_matrices(
+    config: MatricesConfig,
+    lags: tuple[int, ...],
+    predict: Callable[[Tokens, Task], Mapping[str, tuple[Compared, Law]]],
+    references: Iterable[str] = (),
+) -> Panel:
+    """Average the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
+    rng = torch.Generator().manual_seed(config.seed)
+    compared: dict[str, Compared] = {}
+    found: dict[str, list[Tensor]] = {}
+    for _ in range(config.matrices):
+        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+        batch = sample(task, config.sequences, rng=rng)
+        for label, (what, law) in predict(batch.tokens, task).items():
+            compared[label] = what
+            found.setdefault(label, []).append(kl_to_truth(law, batch, task).mean(dim=0))
+    return panel(lags, compared, {label: torch.stack(rows) for label, rows in found.items()}, references)
 
 
 def yardsticks(tokens: Tokens, task: Task) -> dict[str, Law]:

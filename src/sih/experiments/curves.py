@@ -1,8 +1,4 @@
-r"""Means by position, with standard errors, of all that predict the same sequences.
-
-A `Curve` is the mean of something over repetitions (sequences, or matrices) at every position, in windows of positions,
-and over all positions past the first max_lag. A `Panel` has the curves of one task, and those of paired differences.
-"""
+"""Means by position, with standard errors, of all that predict the same sequences."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +39,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Curve:
-    """Holds a mean and its standard error over `count` repetitions.
+    """Holds a mean and its standard error over `count` repetitions: sequences, or matrices.
 
     `by_position[i]` is at position i, when i + 1 tokens are seen. `windows["9-16"]`, a mean and its error, is over the
     positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag.

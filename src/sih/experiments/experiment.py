@@ -1,7 +1,5 @@
 """What an experiment is: a name, a configuration, and a pure function from it to data. What draws it is elsewhere."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +45,7 @@ class Experiment(Generic[C, D]):
     reads: Callable[[C, RunStore], tuple[str, ...]] = no_models
     table: Callable[[D], Rows] = no_table
 
-    def with_seed(self, seed: int) -> Experiment[C, D]:
+    def with_seed(self, seed: int) -> "Experiment[C, D]":
         """Ask the same on other random numbers, which changes nothing where nothing is random."""
         config = cast(Any, self.config)
         seeded = any(field.name == "seed" for field in dataclasses.fields(config))

@@ -1,7 +1,4 @@
-"""Least numbers of second-layer heads, over all small lag sets.
-
-Beyond the paper, which leaves the number open between the number of lags and max - min + 1 (Sec. 5.4).
-"""
+"""Least numbers of second-layer heads, over all small lag sets: beyond the paper, which has bounds (Sec. 5.4)."""
 
 import itertools
 from collections import Counter

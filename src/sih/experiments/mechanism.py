@@ -1,8 +1,4 @@
-r"""The second layer at work: the paper's Fig. 2, read off the trace of a constructed model.
-
-Before, token j holds $\tilde p_{j,k}$ at index j - k of what layer 1 gathered. Head h of layer 2 averages some of the
-tokens; after, token i holds in each head's block one $\tilde p_{j,k}$ an index, and nothing mixed.
-"""
+"""The second layer at work: the paper's Fig. 2, read off the trace of a constructed model."""
 
 from dataclasses import dataclass
 

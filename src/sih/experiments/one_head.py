@@ -23,6 +23,7 @@ from sih.construction import circuit_weights, construct
 from sih.construction.circuit import Circuit, normalised
 from sih.evidence import lag_posterior, mixture
 from sih.experiments.cells import braces
+from sih.experiments.compared import MatricesConfig
 from sih.experiments.experiment import Rows
 from sih.markov import Tokens, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
@@ -32,16 +33,13 @@ from sih.task import Batch, Task, sample
 
 
 @dataclass(frozen=True)
-class OneHeadConfig:
+class OneHeadConfig(MatricesConfig):
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3), (1, 2, 3, 4, 5))
-    num_states: int = 5
-    length: int = 128
     matrices: int = 3
     sequences: int = 512
     steps: int = 800
     batch: int = 64
     learning_rate: float = 0.03
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,4 @@
-"""How depth and second-layer heads change what is learned: the paper's App. "Scaling heads and layers".
-
-Lags {1,2,3}: two layers cannot solve the task, more than three do not help. Lags {1,...,5}: more heads in the second
-layer help up to the number of lags; beside them the construction with as many.
-"""
+"""How depth and second-layer heads change what is learned: the paper's App. "Scaling heads and layers"."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,4 @@
-r"""The task and the circuit at a glance: the paper's Fig. 1.
-
-Top, a sequence of every lag with the arrows $X_{i-k} \to X_i$ that made it. Middle, a sequence whose lag is not told:
-which token is the next one's parent? Bottom, a map a layer of the construction on that sequence.
-"""
+"""The task and the circuit at a glance: the paper's Fig. 1."""
 
 from dataclasses import dataclass
 

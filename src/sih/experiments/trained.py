@@ -1,7 +1,4 @@
-"""KL to the truth along the sequence for trained models beside circuits, BMA and ML: the paper's Fig. 4.
-
-All that share a panel predict the same fresh sequences of the matrix on which its models were trained.
-"""
+"""KL along the sequence for trained models beside circuits, BMA and ML: the paper's Fig. 4."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A circuit's certificate: `sih.verify` on its weights, at the length shown or the longest that is quick."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 
@@ -48,13 +46,7 @@ def _verified(
 ) -> dict[str, Any]:
     task = Task(torch.tensor(rows, dtype=torch.float64), lags, length)
     found = verify(construct(task, **dict(options)), task, size=4)
-    return {
-        "ok": found.ok,
-        "max_error": min(found.max_error, HUGE),
-        "tolerance": found.tolerance,
-        "posterior_error": None if found.posterior_error is None else min(found.posterior_error, HUGE),
-        "bound": found.bound,
-        "first_exact_position": found.first_exact_position,
-        "sequences": sum(found.sequences.values()),
-        "length": length,
-    }
+    said = {name: getattr(found, name) for name in ("ok", "tolerance", "bound", "first_exact_position")}
+    errors = {name: getattr(found, name) for name in ("max_error", "posterior_error")}
+    said |= {name: None if error is None else min(error, HUGE) for name, error in errors.items()}
+    return {**said, "sequences": sum(found.sequences.values()), "length": length}

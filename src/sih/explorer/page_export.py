@@ -4,8 +4,6 @@ Browsers load no modules from files, so the modules become functions of one scri
 what the function of m returned. The page's own policy lets nothing run but that script, by its hash.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -90,20 +88,15 @@ def saved_page(record: dict[str, Any]) -> str:
     script = f"\n{bundle('app')}"
     icon = base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
     data = json.dumps(record, separators=(",", ":")).replace("<", "\\u003c")
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    allowed = f"script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    meta, saved = '<meta charset="utf-8">', f'<script type="application/json" id="saved">{data}</script>'
     replaced = {
-        '<meta charset="utf-8">': (
-            f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        ),
+        meta: f'{meta}\n<meta http-equiv="Content-Security-Policy" content="{policy}">',
         'href="icon.svg"': f'href="data:image/svg+xml;base64,{icon}"',
         '<link rel="stylesheet" href="style.css">': f"<style>{style}</style>",
         "Served from this machine; nothing is sent anywhere.": "A saved page; nothing is sent anywhere.",
-        '<script type="module" src="app.js"></script>': (
-            f'<script type="application/json" id="saved">{data}</script>\n<script type="module">{script}</script>'
-        ),
+        '<script type="module" src="app.js"></script>': f'{saved}\n<script type="module">{script}</script>',
     }
     page = (STATIC / "index.html").read_text()
     for old, new in replaced.items():

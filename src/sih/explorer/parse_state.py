@@ -4,8 +4,6 @@ A fragment lists a state's entries as `name=JSON` pairs, but those that are as o
 The page writes and reads the same (`static/state.js`).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -15,19 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from sih.checks import FieldError
-from sih.explorer.state import (
-    LAGS,
-    LENGTH,
-    PRESETS,
-    SEED,
-    SHOWN,
-    STATES,
-    TRAINED,
-    Matrix,
-    ModelChoice,
-    State,
-    to_json,
-)
+from sih.explorer.state import LAGS, LENGTH, PRESETS, SEED, SHOWN, STATES, TRAINED, Matrix, ModelChoice, State, to_json
 from sih.markov import RANDOM
 
 
@@ -103,12 +89,9 @@ def _matrix(value: object) -> Matrix:
         if any(len(row) != len(rows) for row in rows):
             raise FieldError("matrix", f"{len(rows)} rows have {len(rows)} probabilities each; got {_short(rows)}")
         rows = tuple(tuple(_real("matrix", p, 0.0, 1.0) for p in row) for row in rows)
-    return Matrix(
-        kind,
-        _whole("matrix.seed", given.get("seed", Matrix.seed), 0, SEED),
-        _real("matrix.concentration", given.get("concentration", Matrix.concentration), 0.01, 1000.0),
-        rows,
-    )
+    seed = _whole("matrix.seed", given.get("seed", Matrix.seed), 0, SEED)
+    concentration = given.get("concentration", Matrix.concentration)
+    return Matrix(kind, seed, _real("matrix.concentration", concentration, 0.01, 1000.0), rows)
 
 
 def _models(value: object) -> tuple[ModelChoice, ...]:
@@ -131,16 +114,9 @@ def _model(where: str, value: object) -> ModelChoice:
     def slider(of: str, low: float, high: float) -> float | None:
         return None if given.get(of) is None else _real(f"{where}.{of}", given[of], low, high)
 
-    heads = given.get("heads")
-    return ModelChoice(
-        kind=kind,
-        name=name,
-        heads=None if heads is None else _whole(f"{where}.heads", heads, 1, LAGS),
-        lam=slider("lam", 0.1, 1e6),
-        beta=slider("beta", 0.01, 1e6),
-        temper=slider("temper", 1e-6, 10.0),
-        evidence=evidence,
-    )
+    heads = None if given.get("heads") is None else _whole(f"{where}.heads", given["heads"], 1, LAGS)
+    lam, beta, temper = slider("lam", 0.1, 1e6), slider("beta", 0.01, 1e6), slider("temper", 1e-6, 10.0)
+    return ModelChoice(kind, name, heads, lam, beta, temper, evidence)
 
 
 def _edits(value: object, length: int, states: int) -> tuple[tuple[int, int], ...]:

@@ -1,7 +1,5 @@
 """A state of the page as a few lines of Python that compute what it shows."""
 
-from __future__ import annotations
-
 from sih.explorer.state import PRESETS, Matrix, ModelChoice, State
 from sih.markov import RANDOM
 

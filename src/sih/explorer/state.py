@@ -1,7 +1,5 @@
 """The state of the page: what is drawn, with which models. `parse_state.py` makes one from JSON, checked."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any
 

@@ -3,8 +3,6 @@
 They are listed once, when the explorer starts. A name in a request is looked up in that list, never on the disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,11 +25,9 @@ def described(runs: Runs) -> list[dict[str, Any]]:
     found = []
     for name, run in runs.items():
         config = run.config.task
-        matrix = (
-            {"seed": config.matrix_seed, "concentration": config.concentration}
-            if config.matrix is None
-            else {"kind": "rows", "rows": run.task.P.tolist()}
-        )
+        matrix: dict[str, Any] = {"seed": config.matrix_seed, "concentration": config.concentration}
+        if config.matrix is not None:
+            matrix = {"kind": "rows", "rows": run.task.P.tolist()}
         entry = {"name": name, "lags": config.lags, "states": config.states, "length": config.length}
         found.append({**entry, "heads": run.config.heads, "matrix": matrix})
     return found
@@ -43,9 +39,7 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
         raise FieldError(where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}")
     trained = runs[name].task
     if not trained.same_chains(task) or task.length > trained.length:
-        raise FieldError(
-            where,
-            f"{name} was trained for the lags {' '.join(map(str, trained.lags))}, {trained.num_states} states, up to "
-            f"{trained.length} tokens and a matrix of its own; choose it again to take its task",
-        )
+        sizes = f"{trained.num_states} states, up to {trained.length} tokens and a matrix of its own"
+        own = f"the lags {' '.join(map(str, trained.lags))}, {sizes}"
+        raise FieldError(where, f"{name} was trained for {own}; choose it again to take its task")
     return runs[name].model

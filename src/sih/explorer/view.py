@@ -5,8 +5,6 @@ the attention matrices (`sih.models.disentangled.lazy_trace`), so the page makes
 by itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -124,14 +122,10 @@ def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
 def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the laws to compare with, and the lags' weights (the paper's estimator with the first model's sliders)."""
     try:
-        laws = {
-            "truth": known_lag(batch.tokens, batch.lags, task),
-            **{name: one.law(batch.tokens, task) for name, one in PREDICTORS.items() if one.yardstick},
-        }
-        weights = {
-            "posterior": lag_posterior(batch.tokens, task),
-            "selective": selective_weights(batch.tokens, task, **_estimator_options(choice)),
-        }
+        laws = {"truth": known_lag(batch.tokens, batch.lags, task)}
+        laws |= {name: one.law(batch.tokens, task) for name, one in PREDICTORS.items() if one.yardstick}
+        selective = selective_weights(batch.tokens, task, **_estimator_options(choice))
+        weights = {"posterior": lag_posterior(batch.tokens, task), "selective": selective}
     except ValueError as error:  # an edit that no lag allows, where P has zeros
         raise FieldError("edits", str(error)) from error
     return laws, weights

@@ -1,7 +1,5 @@
 """Views as bytes: the length of a JSON header, the header, then the arrays it lists, each on a boundary of 8 bytes."""
 
-from __future__ import annotations
-
 import json
 import struct
 
@@ -13,7 +11,7 @@ ALIGN = 8
 
 
 def pack(view: View) -> bytes:
-    """Turn a view into bytes."""
+    """Turn a view into bytes, which the page's `static/data.js` reads."""
     listed, bodies, offset = [], [], 0
     for name, array in view.arrays.items():
         body = np.ascontiguousarray(array).tobytes()
@@ -23,16 +21,3 @@ def pack(view: View) -> bytes:
     header = json.dumps({**view.header, "arrays": listed}, separators=(",", ":"), allow_nan=False).encode()
     header += b" " * (-(len(header) + 4) % ALIGN)
     return b"".join([struct.pack("<I", len(header)), header, *bodies])
-
-
-def unpack(data: bytes) -> View:
-    """Read what `pack` wrote, as the page's `static/data.js` does."""
-    (size,) = struct.unpack_from("<I", data)
-    header = json.loads(data[4 : 4 + size])
-    arrays = {}
-    for entry in header.pop("arrays"):
-        kind = np.dtype(entry["type"])
-        count = int(np.prod(entry["shape"]))
-        found = np.frombuffer(data, kind, count, 4 + size + entry["offset"])
-        arrays[entry["name"]] = found.reshape(entry["shape"])
-    return View(header, arrays)

@@ -39,14 +39,9 @@ _CONSTRUCTIONS: dict[str, Look] = {
     "two lags, 1 head": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
     "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
 }
-_BESIDE_TRAINED: dict[str, Look] = {
-    "BMA": (style.BLACK, "-", 2.4),
-    "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
-    "ML": (style.RED, (0, (1, 1)), 1.2),
-    "construction": (style.BLUE, "-", 1.2),
-    "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
-    "two lags, 1 head": (style.BLUE, (0, (3, 1, 1, 1)), 1.2),
-}
+_ORDER = ("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head")
+_BESIDE_TRAINED = {name: _CONSTRUCTIONS[name] for name in _ORDER}
+_BESIDE_TRAINED["two lags, 1 head"] = (style.BLUE, (0, (3, 1, 1, 1)), 1.2)
 _KINDS = {"standard": style.GREEN, "disentangled": style.PURPLE}
 _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)), (0, (6, 1)))
 

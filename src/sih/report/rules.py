@@ -1,7 +1,5 @@
 """Judges statements: a verdict follows from a number and its interval by a rule that is printed with it."""
 
-from __future__ import annotations
-
 import operator
 import statistics
 from collections.abc import Callable, Iterable
@@ -31,7 +29,7 @@ class Measured:
     value: float
     interval: Interval | None = None
     label: str = ""
-    parts: tuple[Measured, ...] = ()
+    parts: tuple["Measured", ...] = ()
     models: tuple[str, ...] = ()
 
 
@@ -95,7 +93,7 @@ class Statement(Generic[D]):
     def command(self) -> str:
         return f"sih figure {self.experiment.name} --out out"
 
-    def judge(self, data: D) -> Finding:
+    def judge(self, data: D) -> "Finding":
         """Measure the statement on its experiment's data, and judge the number by its rule."""
         try:
             found = self.measure(data)

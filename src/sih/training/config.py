@@ -5,8 +5,6 @@
 Fields have flat names, whatever part they are in: in the constructor, as flags of `sih train`, in presets and sweeps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,7 +97,7 @@ class TrainConfig:
         usual = {**TrainConfig(**{word: flat[word] for word in WORDS}).flat(), **WORDS}
         return {name: value for name, value in flat.items() if value != usual[name]}
 
-    def replace(self, **changes: Any) -> TrainConfig:
+    def replace(self, **changes: Any) -> "TrainConfig":
         """Return the same with some fields changed. What a newly chosen part does not have is left out."""
         flat = self.flat()
         part_of = names_of(classes_of({**flat, **changes}))
@@ -142,12 +140,9 @@ def parts_of(fields: Mapping[str, Any]) -> dict[str, Any]:
         elif name not in (*PARTS, *WORDS):
             known = ", ".join(sorted((*part_of, *WORDS, *TOP)))
             raise FieldError(name, f"a training configuration has no field {name!r}; it has {known}")
-    return {
-        part: dataclasses.replace(fields[part], **given[part])
-        if isinstance(fields.get(part), base)
-        else classes[part](**given[part])
-        for part, base in PARTS.items()
-    }
+    whole = {part: fields[part] for part, base in PARTS.items() if isinstance(fields.get(part), base)}
+    made = {part: classes[part](**given[part]) for part in PARTS if part not in whole}
+    return {part: made[part] if part in made else dataclasses.replace(whole[part], **given[part]) for part in PARTS}
 
 
 def _frozen(value: Any) -> Any:

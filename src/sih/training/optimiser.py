@@ -1,7 +1,5 @@
 """The part of a training configuration that says how weights are moved, and the table of ways, `OPTIMISERS`."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from abc import ABC, abstractmethod
@@ -48,7 +46,7 @@ class Optimiser(ABC):
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Make torch's optimiser of these weights, with a state from the start."""
 
-    def fit(self) -> Optimiser:
+    def fit(self) -> "Optimiser":
         """Return the optimiser with nothing left None."""
         return dataclasses.replace(self, warmup=min(50, self.steps) if self.warmup is None else self.warmup)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.views import unpack
 
 from sih.explorer.page_export import bundle, export_page, fitting, record, saved_page
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
-from sih.explorer.view_bytes import unpack
 from sih.runs.run_store import RunStore
 
 RUNS = all_runs(RunStore())

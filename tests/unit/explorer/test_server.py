@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.asking import JSON, QUESTIONS, Client
+from support.views import unpack
 
 from sih.explorer.server import bind, create_app
-from sih.explorer.view_bytes import unpack
 
 CLIENT = Client(create_app())
 

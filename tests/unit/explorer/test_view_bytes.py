@@ -3,9 +3,10 @@ from __future__ import annotations
 import json
 
 import numpy as np
+from support.views import unpack
 
 from sih.explorer.view import View
-from sih.explorer.view_bytes import ALIGN, pack, unpack
+from sih.explorer.view_bytes import ALIGN, pack
 
 
 def test_arrays_of_every_type_come_back_from_aligned_bytes() -> None:

@@ -1,7 +1,5 @@
 """What a recipe is: how a model's weights start, what the optimiser moves, and what stands still at first."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from abc import ABC, abstractmethod
@@ -58,7 +56,7 @@ class Recipe(ABC):
     def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
         """Make the model before its first step, drawn from `rng`."""
 
-    def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
+    def fit(self, shape: ModelShape, task: Task, steps: int) -> "Recipe":
         """Return the recipe with nothing left None, or raise a FieldError where it does not fit the rest."""
         if self.kinds and shape.kind not in self.kinds:
             raise FieldError("init", f"the recipe {self.name} is for {', '.join(self.kinds)}; got {shape.kind}")
@@ -69,10 +67,8 @@ class Recipe(ABC):
         untils = [0, *(until for until, _ in schedule)]
         rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= steps
         if not rising or any(not task.max_lag < length < task.length for _, length in schedule):
-            wanted = (
-                f"a step (rising, at most {steps}) and a length ({task.max_lag + 1} to {task.length - 1}) until then"
-            )
-            message = f"length_schedule is pairs of {wanted}, e.g. (1000, 32); got {schedule!r}"
+            wanted = f"a step (rising, at most {steps}) and a length ({task.max_lag + 1} to {task.length - 1})"
+            message = f"length_schedule is pairs of {wanted} until then, e.g. (1000, 32); got {schedule!r}"
             raise FieldError("length_schedule", message)
         return dataclasses.replace(self, length_schedule=schedule)
 

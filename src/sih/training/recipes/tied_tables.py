@@ -14,8 +14,6 @@ is learned on short sequences holds on long ones. A is linear in C. The gradient
 applied to the gradient in A, and training moves C. Model and loss are unchanged, and A is all that remains in the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -43,7 +41,7 @@ class TiedTables(StagedRecipe):
     stages = ((2, 5, 32), (11, 15, 64))
     most_frozen = 200
 
-    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> TiedStart:
+    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> "TiedStart":
         model = shape.build(task.num_states, task.length).to(device)
         assert isinstance(model, DisentangledTransformer)
         start = TiedStart(model, self.max_period, self.frozen_steps or 0)
@@ -84,7 +82,7 @@ class TiedStart(Start):
         layer = name.partition("/")[0]
         return layer != "readout" and 1 < int(layer) < self.last
 
-    def moves_at_first(self, name: str) -> Float[Tensor, ...]:
+    def moves_at_first(self, name: str) -> Float[Tensor, "..."]:
         """Return a table of 1 where the table of this name starts and moves at first, and of 0 elsewhere.
 
         Layer 1 compares tokens, and what it reports is where it found them, not which: no table reads a token that
