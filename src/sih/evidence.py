@@ -15,12 +15,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError
-from sih.markov import Law, Tokens, TransitionMatrix
 from sih.task import MatrixTask, as_slice, counted
 
 
 def log_probabilities(
-    tokens: Tokens, task: MatrixTask, log_P: TransitionMatrix | None = None
+    tokens: Int[Tensor, "batch time"], task: MatrixTask, log_P: Float[Tensor, "state state"] | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Look up $\log p_{i,h}$, and give 0 where a token does not count.
 
@@ -39,7 +38,7 @@ def log_probabilities(
 
 
 def normalised_probabilities(
-    tokens: Tokens, task: MatrixTask, *, temper: float = 1.0, log_P: Tensor | None = None
+    tokens: Int[Tensor, "batch time"], task: MatrixTask, *, temper: float = 1.0, log_P: Tensor | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compare the hypotheses token by token: $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$.
 
@@ -49,7 +48,7 @@ def normalised_probabilities(
     return torch.softmax(temper * log_probabilities(tokens, task, log_P), dim=-1) * counts[:, None]
 
 
-def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+def lag_log_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
     r"""Add up each hypothesis's log-likelihood, $\ell_{i,h} = \sum_{n \le i} \log p_{n,h}$ over the tokens that count.
 
     Paper: Sec. 4, "Data", $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
@@ -60,19 +59,21 @@ def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
     if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
         dead = torch.isneginf(log_likelihood).all(dim=-1)
         row = int(dead[:, -1].nonzero()[0])
-        where = (
-            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on"
+        raise ValueError(
+            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on: "
+            "each lag has met a transition of probability 0"
         )
-        raise ValueError(f"{where}: each lag has met a transition of probability 0")
     return log_likelihood
 
 
-def lag_posterior(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+def lag_posterior(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags."""
     return torch.softmax(lag_log_likelihood(tokens, task) + task.prior.log().to(tokens.device), dim=-1)
 
 
-def mixture(weights: Float[Tensor, "batch time hypothesis"], tokens: Tokens, task: MatrixTask) -> Law:
+def mixture(
+    weights: Float[Tensor, "batch time hypothesis"], tokens: Int[Tensor, "batch time"], task: MatrixTask
+) -> Float[Tensor, "batch time state"]:
     r"""Average the laws that the hypotheses give to the next token, $\sum_h w_{i,h} P_{s_j,\,\cdot}$.
 
     j is the next token's parent under h. In a lag task that is $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$: the token that
@@ -93,7 +94,7 @@ def mixture(weights: Float[Tensor, "batch time hypothesis"], tokens: Tokens, tas
 
 
 def _parent_states(
-    tokens: Tokens, parents: Int[Tensor, "hypothesis n"], task: MatrixTask
+    tokens: Int[Tensor, "batch time"], parents: Int[Tensor, "hypothesis n"], task: MatrixTask
 ) -> Iterator[Int[Tensor, "batch n"]]:
     """Give the state of each parent under one hypothesis after the other, num_states where there is none."""
     for row in parents:
@@ -103,7 +104,7 @@ def _parent_states(
             yield torch.where(row.to(tokens.device) < 0, len(task.P), tokens[:, row.clamp_min(0)])
 
 
-def check_states(tokens: Tokens, task: MatrixTask) -> Tokens:
+def check_states(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Int[Tensor, "batch time"]:
     """Give the tokens as int64 if they all are states of the task, or raise a ValueError."""
     num_states = len(task.P)
     if tokens.numel() and not (int(tokens.min()) >= 0 and int(tokens.max()) < num_states):

@@ -29,7 +29,7 @@ Law = Float[Tensor, "batch time state"]
 """What predictors and models pass on: sequences, and the law of the next token at every position."""
 
 
-def as_transition_matrix(value: MatrixLike) -> TransitionMatrix:
+def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
     """Give `value` as a float64 transition matrix, or raise a ValueError that says what is wrong with it.
 
     It must be square, finite, non-negative, irreducible and aperiodic, with rows that sum to 1 within 1e-6. They are
@@ -61,30 +61,37 @@ def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
     try:
         P = torch.as_tensor(value, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError) as error:
-        wanted = "a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]"
-        raise ValueError(f"{wanted}; got {reprlib.repr(value)}") from error
+        raise ValueError(
+            f"a transition matrix is a square table of numbers like [[0.5, 0.5], [1.0, 0.0]]; got {reprlib.repr(value)}"
+        ) from error
     if P.ndim < 2 or P.shape[-2] != P.shape[-1] or P.shape[-1] < 2 or P.numel() == 0:
-        wanted = "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]"
-        raise ValueError(f"{wanted}; got shape {tuple(P.shape)}")
+        raise ValueError(
+            "a transition matrix is square with at least 2 states, e.g. [[0.5, 0.5], [1.0, 0.0]]; "
+            f"got shape {tuple(P.shape)}"
+        )
     return P
 
 
-def check_ergodic(P: TransitionMatrix) -> None:
+def check_ergodic(P: Float[Tensor, "state state"]) -> None:
     """Raise ValueError, naming the states at fault, unless the chain is irreducible and aperiodic."""
     edges = P > 0
     steps = _steps_from_first(edges)
     for count, fault in ((steps, "never reaches"), (_steps_from_first(edges.T), "is never reached from")):
         if (count < 0).any():
-            wrong = f"state 0 {fault} {_states(count < 0)}; give every state a path to every other"
-            raise ValueError(f"the chain must be irreducible: {wrong}")
+            raise ValueError(
+                f"the chain must be irreducible: state 0 {fault} {_states(count < 0)}; "
+                "give every state a path to every other"
+            )
     # Every cycle's length is a multiple of the period, and so is steps[i] + 1 - steps[j] along every edge i -> j;
     # their greatest common divisor is the period.
     source, target = edges.nonzero(as_tuple=True)
     period = math.gcd(*(steps[source] + 1 - steps[target]).unique().tolist())
     if period != 1:
         classes = ", then ".join(_states(steps % period == c) for c in range(period))
-        wrong = f"it has period {period}, going round {classes}; a self-loop, say, would break the cycle"
-        raise ValueError(f"the chain must be aperiodic: {wrong}")
+        raise ValueError(
+            f"the chain must be aperiodic: it has period {period}, going round {classes}; "
+            "a self-loop, say, would break the cycle"
+        )
 
 
 def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix state"]:
@@ -107,7 +114,9 @@ def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Te
     return pi / pi.sum(dim=-1, keepdim=True)
 
 
-def random_transition_matrix(num_states: int, *, rng: torch.Generator, concentration: float = 1.0) -> TransitionMatrix:
+def random_transition_matrix(
+    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
     """Draw each row from a symmetric Dirichlet law, uniform on the simplex at 1.0, nearer deterministic below."""
     _check_sizes(num_states, concentration)
     draw = _numpy_rng(rng)
@@ -116,11 +125,16 @@ def random_transition_matrix(num_states: int, *, rng: torch.Generator, concentra
         with suppress(ValueError):  # raised only where a tiny concentration makes entries underflow to 0
             check_ergodic(P)
             return P
-    wrong = "100 draws in a row were reducible or periodic in float64; try 0.05 or more"
-    raise FieldError("concentration", f"concentration={concentration:g} is too small for {num_states} states: {wrong}")
+    raise FieldError(
+        "concentration",
+        f"concentration={concentration:g} is too small for {num_states} states: 100 draws in a row were reducible or "
+        "periodic in float64; try 0.05 or more",
+    )
 
 
-def random_doubly_stochastic(num_states: int, *, rng: torch.Generator, concentration: float = 1.0) -> TransitionMatrix:
+def random_doubly_stochastic(
+    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
     """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform."""
     _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
@@ -137,7 +151,7 @@ def random_doubly_stochastic(num_states: int, *, rng: torch.Generator, concentra
 
 def random_sparse(
     num_states: int, *, rng: torch.Generator, nonzero: int = 2, concentration: float = 1.0
-) -> TransitionMatrix:
+) -> Float[Tensor, "state state"]:
     """Draw a matrix with `nonzero` possible successors of each state (one more where a self-loop is needed).
 
     The probabilities among them are Dirichlet. A random cycle through all states makes the chain irreducible, a
@@ -163,7 +177,7 @@ def random_sparse(
 
 def random_near_periodic(
     num_states: int, *, rng: torch.Generator, period: int = 2, noise: float = 0.05, concentration: float = 1.0
-) -> TransitionMatrix:
+) -> Float[Tensor, "state state"]:
     """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row."""
     _check_sizes(num_states, concentration)
     if not 2 <= period <= num_states:
@@ -174,11 +188,12 @@ def random_near_periodic(
     onward = group[None, :] == (group[:, None] + 1) % period
     logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     cyclic = torch.softmax(logits.masked_fill(~onward, -math.inf), dim=-1)
-    jumps = random_transition_matrix(num_states, rng=rng, concentration=concentration)
-    return as_transition_matrix((1 - noise) * cyclic + noise * jumps)
+    return as_transition_matrix(
+        (1 - noise) * cyclic + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
+    )
 
 
-RANDOM: dict[str, Callable[..., TransitionMatrix]] = {
+RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
     "dirichlet": random_transition_matrix,
     "doubly-stochastic": random_doubly_stochastic,
     "sparse": random_sparse,
@@ -187,7 +202,7 @@ RANDOM: dict[str, Callable[..., TransitionMatrix]] = {
 """The kinds of random matrices, by the name in commands and on the page: (num_states, rng=, concentration=) -> P."""
 
 
-def load_transition_matrix(path: str | Path) -> TransitionMatrix:
+def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
     """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row."""
     path = Path(path)
     if path.suffix not in (".npy", ".csv"):

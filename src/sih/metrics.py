@@ -4,12 +4,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Law
 from sih.predictors import known_lag
 from sih.task import Batch, CausalTask, MatrixTask, Task
 
 
-def kl_to_truth(prediction: Law, batch: Batch, task: MatrixTask) -> Float[Tensor, "batch time"]:
+def kl_to_truth(
+    prediction: Float[Tensor, "batch time state"], batch: Batch, task: MatrixTask
+) -> Float[Tensor, "batch time"]:
     r"""Measure how far a prediction q is from the true law p of the next token, $D_{KL}(p \,\|\, q)$ in nats.
 
     At every position. The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token

@@ -22,13 +22,12 @@ from torch import Tensor
 
 from sih.checks import FieldError, check_choice
 from sih.evidence import check_states, lag_log_likelihood, lag_posterior, mixture, normalised_probabilities
-from sih.markov import Law, Tokens
 from sih.task import MatrixTask, Task, counted
 
 Evidence = Literal["mean", "sum"]
 
 
-def bma(tokens: Tokens, task: MatrixTask) -> Law:
+def bma(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the Bayesian model average, $w_{i,h} \propto \mathbb{P}(h)\,\mathbb{P}(X_{\le i} \mid h)$. Optimal.
 
     Paper: Sec. 4, "Task", the closed-form solution of the minimisation.
@@ -36,7 +35,7 @@ def bma(tokens: Tokens, task: MatrixTask) -> Law:
     return mixture(lag_posterior(tokens, task), tokens, task)
 
 
-def maximum_likelihood(tokens: Tokens, task: MatrixTask) -> Law:
+def maximum_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the likeliest hypothesis alone, $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$. Paper: Eq. (2).
 
     Ties go to the first, the smallest lag. They are common early on, when two lags have made the same transitions in
@@ -47,14 +46,24 @@ def maximum_likelihood(tokens: Tokens, task: MatrixTask) -> Law:
 
 
 def selective(
-    tokens: Tokens, task: MatrixTask, *, beta: float = 100.0, evidence: Evidence = "mean", temper: float = 1.0
-) -> Law:
+    tokens: Int[Tensor, "batch time"],
+    task: MatrixTask,
+    *,
+    beta: float = 100.0,
+    evidence: Evidence = "mean",
+    temper: float = 1.0,
+) -> Float[Tensor, "batch time state"]:
     """Predict by the paper's estimator (Prop. 1), with the weights of `selective_weights`."""
     return mixture(selective_weights(tokens, task, beta=beta, evidence=evidence, temper=temper), tokens, task)
 
 
 def selective_weights(
-    tokens: Tokens, task: MatrixTask, *, beta: float = 100.0, evidence: Evidence = "mean", temper: float = 1.0
+    tokens: Int[Tensor, "batch time"],
+    task: MatrixTask,
+    *,
+    beta: float = 100.0,
+    evidence: Evidence = "mean",
+    temper: float = 1.0,
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Weigh the hypotheses by $w_{i,k} \propto \exp(\beta E_{i,k})$, from normalised probabilities (paper, Prop. 1).
 
@@ -79,7 +88,9 @@ def selective_weights(
     return torch.softmax(beta * total, dim=-1)
 
 
-def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> Law:
+def known_lag(
+    tokens: Int[Tensor, "batch time"], lags: Int[Tensor, " batch"], task: MatrixTask
+) -> Float[Tensor, "batch time state"]:
     """Give the true law of the next token: `lags` has each sequence's own lag (its value), as in `Batch.lags`."""
     is_lag = lags[:, None] == torch.tensor(task.hypotheses, device=lags.device)
     if not is_lag.any(dim=-1).all():
@@ -90,13 +101,15 @@ def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> 
     return mixture(is_lag.to(torch.float64)[:, None, :].expand(-1, tokens.shape[1], -1), tokens, task)
 
 
-def stationary_law(tokens: Tokens, task: MatrixTask) -> Law:
+def stationary_law(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
     """Predict the stationary law everywhere: what is known before anything is seen."""
     tokens = check_states(tokens, task)
     return task.stationary.to(tokens.device).repeat(*tokens.shape, 1)
 
 
-def ngram(tokens: Tokens, task: Task, *, pseudo_count: float = 1.0) -> Law:
+def ngram(
+    tokens: Int[Tensor, "batch time"], task: Task, *, pseudo_count: float = 1.0
+) -> Float[Tensor, "batch time state"]:
     r"""Count how often each state followed the last max_lag tokens, earlier in the sequence: a (max_lag + 1)-gram.
 
     $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$ with c the `pseudo_count`: the stationary law where the context
@@ -136,7 +149,7 @@ def _leaders(score: Float[Tensor, "batch time hypothesis"]) -> Bool[Tensor, "bat
     return score >= largest - 1e-12 * largest.abs().clamp_min(1.0)
 
 
-def _context_ids(tokens: Tokens, order: int) -> Int[Tensor, "batch position"]:
+def _context_ids(tokens: Int[Tensor, "batch time"], order: int) -> Int[Tensor, "batch position"]:
     """Number the runs of `order` tokens, equal ones of the same sequence alike, without overflow."""
     ids = torch.arange(tokens.shape[0], device=tokens.device)[:, None].expand_as(tokens)
     base = int(tokens.max()) + 1

@@ -36,8 +36,10 @@ class LagTracker:
         if not 0 <= token < self.task.num_states:
             raise ValueError(f"tokens are states 0 to {self.task.num_states - 1}; got {token} at position {self.seen}")
         if self.seen >= self.task.max_lag:
-            gains = [self._log_P[self._recent[-lag]][token] for lag in self.task.lags]
-            updated = [total + gain for total, gain in zip(self._log_likelihood, gains, strict=True)]
+            updated = [
+                total + self._log_P[self._recent[-lag]][token]
+                for total, lag in zip(self._log_likelihood, self.task.lags, strict=True)
+            ]
             if max(updated) == -math.inf:  # nothing is changed, so that another token may come instead
                 raise ValueError(f"token {token} at position {self.seen} is impossible under every lag of the task")
             self._log_likelihood = updated

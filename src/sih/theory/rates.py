@@ -52,8 +52,10 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
         raise ValueError(f"true lag and rival are two of the lags {task.lags}; got {true_lag} and {rival}")
     S, depth = task.num_states, task.max_lag
     if S**depth > WINDOW_LIMIT:
-        asked = f"{S} states and max_lag {depth} have {S**depth}; try fewer states or smaller lags"
-        raise ValueError(f"rates are exact for at most {WINDOW_LIMIT} windows of max_lag tokens; {asked}")
+        raise ValueError(
+            f"rates are exact for at most {WINDOW_LIMIT} windows of max_lag tokens; {S} states and max_lag {depth} "
+            f"have {S**depth}; try fewer states or smaller lags"
+        )
     window = torch.arange(S**depth)
     digits = torch.stack([window // S ** (lag - 1) % S for lag in range(1, depth + 1)])  # [lag - 1]: X_{i-lag}
     p = {lag: task.P[digits[lag - 1]] for lag in task.lags}  # (window, state)
