@@ -4,25 +4,25 @@ The construction's first layer scores a pair of tokens $\log P_{s_j,s_i}$, and s
 normalised probabilities $\tilde p_{i,k}$ (paper, Sec. 5.1).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sih.evidence import normalised_probabilities
+from sih.markov import Tokens, TransitionMatrix
 from sih.models.offsets import attention_at
 from sih.task import Task
 
+Maps = Float[Tensor, "batch query key"]
+"""Scores or attention of one head."""
+Keys = Bool[Tensor, "query key"]
+"""Pairs that are looked at."""
+
 
 def score_correlation(
-    scores: Float[Tensor, "batch query key"],
-    log_p: Float[Tensor, "batch query key"],
-    keys: Bool[Tensor, "query key"],
-    *,
-    apart_from_positions: bool = False,
+    scores: Maps, log_p: Maps, keys: Keys, *, apart_from_positions: bool = False
 ) -> Float[Tensor, " batch"]:
     r"""Correlate $x_{ij} - \bar x_i$ with $y_{ij} - \bar y_i$ in every sequence, over the pairs in `keys`.
 
@@ -34,9 +34,7 @@ def score_correlation(
     return (x * y).sum(dim=(1, 2)) / (x.square().sum(dim=(1, 2)) * y.square().sum(dim=(1, 2))).sqrt()
 
 
-def explained_variance(
-    scores: Float[Tensor, "batch query key"], keys: Bool[Tensor, "query key"], by: Literal["offset", "positions"]
-) -> Float[Tensor, " batch"]:
+def explained_variance(scores: Maps, keys: Keys, by: Literal["offset", "positions"]) -> Float[Tensor, " batch"]:
     r"""Give the part of the scores' variance within queries, in every sequence, that is known without the tokens.
 
     $1 - \sum (x_{ij} - \hat x_{ij})^2 / \sum x_{ij}^2$, a constant per query taken off x, over the pairs in `keys`;
@@ -52,7 +50,7 @@ def explained_variance(
     return 1 - (x - expected).square().sum(dim=(1, 2)) / x.square().sum(dim=(1, 2))
 
 
-def _centred(values: Tensor, keys: Bool[Tensor, "query key"], apart_from_positions: bool) -> Tensor:
+def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
     inside = torch.where(keys, values, 0.0)
     inside = inside - inside.sum(dim=-1, keepdim=True) / keys.sum(dim=-1).clamp_min(1)[:, None]
     if apart_from_positions:
@@ -60,18 +58,14 @@ def _centred(values: Tensor, keys: Bool[Tensor, "query key"], apart_from_positio
     return torch.where(keys, inside, 0.0)
 
 
-def pair_log_probabilities(
-    tokens: Int[Tensor, "batch time"], P: Float[Tensor, "state state"]
-) -> Float[Tensor, "batch query key"]:
+def pair_log_probabilities(tokens: Tokens, P: TransitionMatrix) -> Maps:
     r"""Look up $\log P_{s_j, s_i}$ for every query i and key j, from the key's token to the query's."""
     if not (P > 0).all():
         raise ValueError("a correlation with log P needs a P without zeros; their logarithm is -inf")
     return P.log()[tokens[:, None, :], tokens[:, :, None]]
 
 
-def probability_correlation(
-    attention: Float[Tensor, "batch query key"], tokens: Int[Tensor, "batch time"], task: Task
-) -> float:
+def probability_correlation(attention: Maps, tokens: Tokens, task: Task) -> float:
     r"""Correlate a head's attention at the lags with the normalised probabilities $\tilde p_{i,k}$.
 
     The construction's first layer has 1. A head that ignores the tokens has 0 or less. It is 0 where one of the two

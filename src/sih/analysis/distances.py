@@ -14,8 +14,6 @@ A model with another number of layers is compared by its first and last. Lag 1 c
 residual stream holds anyway: a model need not attend to it, and some do not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from sih.analysis.correlation import explained_variance, pair_log_probabilities, score_correlation
+from sih.analysis.correlation import Maps, explained_variance, pair_log_probabilities, score_correlation
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
 from sih.analysis.reference_circuit import Reference
 from sih.evidence import lag_posterior
@@ -102,21 +100,18 @@ def compare(
     parents = attention_at(attention[0][:, first], task.lags).sum(dim=-1)
     shares = _shares(attention[-1][:, last], built)
     selected = shares["selected"][:, rows].mean(dim=-1)
-    by_position = {what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()}
+    along = {what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()}
     return Agreement(
-        task.lags,
-        heads,
-        built.heads,
-        rows.start,
-        _correlations(scores[0][:, first], built),
-        variation,
-        uniform,
-        _second_layer(scores[1], built) if len(heads) == 3 else {},
-        measured(parents[:, rows].mean(dim=-1)),
-        {what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
-        {str(k): measured(selected[batch.lags == k]) for k in task.lags if (batch.lags == k).sum() > 1},
-        {what: found.mean.tolist() for what, found in by_position.items()},
-        {what: found.error.tolist() for what, found in by_position.items()},
+        *(task.lags, heads, built.heads, rows.start),
+        correlation=_correlations(scores[0][:, first], built),
+        variation=variation,
+        uniform=uniform,
+        second=_second_layer(scores[1], built) if len(heads) == 3 else {},
+        parents=measured(parents[:, rows].mean(dim=-1)),
+        shares={what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
+        selected_by_lag={str(k): measured(selected[own]) for k in task.lags if (own := batch.lags == k).sum() > 1},
+        by_position={what: found.mean.tolist() for what, found in along.items()},
+        by_position_error={what: found.error.tolist() for what, found in along.items()},
     )
 
 
@@ -146,7 +141,7 @@ def _second_layer(scores: Float[Tensor, "batch head query key"], built: Referenc
     }
 
 
-def _correlations(scores: Float[Tensor, "batch query key"], built: Reference) -> dict[str, Measured]:
+def _correlations(scores: Maps, built: Reference) -> dict[str, Measured]:
     position = torch.arange(scores.shape[-1])
     past = _past(built)
     at_lags = past & torch.isin(position[:, None] - position, torch.tensor(built.task.lags))
@@ -165,7 +160,7 @@ def _past(built: Reference) -> Bool[Tensor, "query key"]:
     return torch.logical_and(position <= position[:, None], compared[:, None])
 
 
-def _shares(last: Float[Tensor, "batch query key"], built: Reference) -> dict[str, Float[Tensor, "batch query"]]:
+def _shares(last: Maps, built: Reference) -> dict[str, Float[Tensor, "batch query"]]:
     """Give at every position the attention that the last layer pays to the token that a lag copies."""
     task, batch = built.task, built.batch
     is_lag = (batch.lags[:, None] == torch.tensor(task.lags))[:, None]

@@ -3,8 +3,6 @@ r"""Finds which head of one model plays the part of which head of another, by to
 `attention[i, j]` is what query i pays to key j, a distribution over the keys $j \le i$; positions count from 0.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import torch
@@ -30,9 +28,8 @@ def match_heads(
 
     The total variation of all pairs together, from query `first` on, is the least that an assignment can have.
     """
-    cost = torch.stack(
-        [total_variation(found, head[:, None])[..., first:].mean(dim=(0, 2)) for head in wanted.unbind(dim=1)]
-    )
+    distances = (total_variation(found, head[:, None])[..., first:] for head in wanted.unbind(dim=1))
+    cost = torch.stack([each.mean(dim=(0, 2)) for each in distances])
     if len(cost) <= cost.shape[1]:
         return list(assign(cost))
     owner = {row: column for column, row in enumerate(assign(cost.T))}

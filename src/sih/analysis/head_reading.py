@@ -1,7 +1,5 @@
 """Reads one head of any model from its attention: where it looks, by what, and in a word what it does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

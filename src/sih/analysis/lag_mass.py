@@ -5,8 +5,6 @@ A trained head that does has its mass on one residue *and* far from the query; o
 on one offset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,10 +27,8 @@ class LagMass:
     """At a quarter of the length or more."""
 
     def __str__(self) -> str:
-        shares = [" ".join(f"{value:.2f}" for value in row.tolist()) for row in (self.residues, self.offsets)]
-        return (
-            f"head {self.head}  by residue {shares[0]}  by offset 0, 1, ... {shares[1]}  past a quarter {self.far:.2f}"
-        )
+        by, at = (" ".join(f"{value:.2f}" for value in row.tolist()) for row in (self.residues, self.offsets))
+        return f"head {self.head}  by residue {by}  by offset 0, 1, ... {at}  past a quarter {self.far:.2f}"
 
 
 def mass_by_offset(attention: Float[Tensor, "batch query key"], period: int, head: str = "", near: int = 8) -> LagMass:

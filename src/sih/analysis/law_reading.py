@@ -1,7 +1,5 @@
 """Reads anyone's predictions of the next token: how far from the truth and from Bayes, and which lag they follow."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Builds the construction that a trained model is compared with, and draws sequences to compare them on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

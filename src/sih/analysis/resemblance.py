@@ -1,7 +1,5 @@
 """Finds which of the circuits written by hand a model's attention is nearest to, on the same sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """`sih sweep`: train every run of a grid, on this machine or on a Ray cluster, and count the successes."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import sys

@@ -26,8 +26,6 @@ profile's matrices are off counts besides.
 taken as ROUNDING times that, a margin over what `sih verify` measures, not a theorem.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

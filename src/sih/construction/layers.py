@@ -6,8 +6,6 @@ unwanted one. In the paper they are +lam and -lam; softmax sees only the differe
 terms their digits.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Protocol, TypeVar, runtime_checkable
 

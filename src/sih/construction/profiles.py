@@ -11,8 +11,6 @@ at every offset, $J = I - 1 1^\top / K$: wanted is $J \sum_o F_o q_o = J \sum_o 
 independent. `Profile.residual` is the distance from it, whatever P is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -116,7 +114,7 @@ class Profile:
         return {"lags": list(self.lags), "length": self.length, **lists}
 
     @staticmethod
-    def from_dict(values: dict[str, Any]) -> Profile:
+    def from_dict(values: dict[str, Any]) -> "Profile":
         key = values["key"]
         return Profile(
             tuple(values["lags"]),

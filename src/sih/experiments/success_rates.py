@@ -3,8 +3,6 @@
 A run succeeds if its mean KL on held-out sequences is at most `SUCCESS` times maximum likelihood's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A page of another site may make a browser send requests to a server on this mach
 So only known host names are answered, requests from other origins are refused, and there is no CORS.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

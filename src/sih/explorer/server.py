@@ -1,7 +1,5 @@
 """The explorer's server: a page, its modules, and three questions that the page asks. Nothing is ever written."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """A diagnosed model in a picture: where each head looks, and how far its predictions are along the sequence."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Arrays in files: `.npy` (one), `.npz` (several, by name) and `.csv` (a table)."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Reads attention by how far a key lies before its query."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from jaxtyping import Float

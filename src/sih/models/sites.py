@@ -17,8 +17,6 @@ Names, the same for all kinds of model (layers and heads counted from 1):
     output                  the last linear map's
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

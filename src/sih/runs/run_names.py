@@ -1,7 +1,5 @@
 """Names of runs: what a name says is trained, and the name of a configuration."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TensorBoard events of a run, beside its other files: `tensorboard --logdir RUN` shows them. Needs the extra."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ class EventWriter:
             self._open.add_scalar("KL", step.evaluation.mean_kl, step.step)
             self._open.add_scalar("KL over ML", step.evaluation.kl_over_ml, step.step)
 
-    def __enter__(self) -> EventWriter:
+    def __enter__(self) -> "EventWriter":
         return self
 
     def __exit__(self, *exception: object) -> None:

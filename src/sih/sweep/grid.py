@@ -11,8 +11,6 @@
 A field has the name of its flag in `sih train`. A run's name, made from its content, is the same in every grid.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import tomllib

@@ -1,7 +1,5 @@
 """A sweep on this machine: a process for each run, so many at a time."""
 
-from __future__ import annotations
-
 import multiprocessing as mp
 import os
 import signal

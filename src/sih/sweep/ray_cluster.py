@@ -5,8 +5,6 @@ folder is what it then goes on from, as on one machine: so a run ends with the s
 processors of one kind, and nothing has to be sent back through Ray but the news that it has ended.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Generator, Sequence

@@ -1,7 +1,5 @@
 """What a sweep has found so far: a row for each run of its grid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

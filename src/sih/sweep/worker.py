@@ -1,7 +1,5 @@
 """One run of a sweep, on one thread, in a process that may be stopped or lost at any moment."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A `.csv` file opens with one comment line that holds the task and the seed as JS
 its lag, then its tokens. A file of somebody else's tokens, without that line and without lags, can be read too.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

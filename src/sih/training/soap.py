@@ -8,8 +8,6 @@ with Adam's correction of the means' start. U and V are renewed now and then, by
 weight of three axes or more is a matrix for each index of its first, a head say. The rest of its axes are halved.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -8,8 +8,6 @@ search handles all vertices at once; `adjacent[v]` is the set of v's neighbours.
 Every search here is exhaustive and repeatable: it returns the same answer each time or raises `OutOfBudgetError`.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -24,9 +22,7 @@ class Budget:
     """Counts the steps of a search, and ends it after too many or at a moment of `time.monotonic`."""
 
     def __init__(self, steps: int | float = math.inf, deadline: float = math.inf) -> None:
-        self.steps = steps
-        self.deadline = deadline
-        self.taken = 0
+        self.steps, self.deadline, self.taken = steps, deadline, 0
 
     def spend(self) -> None:
         self.taken += 1

@@ -6,8 +6,6 @@ attain it: let A be such a set and a, b two lags; then A + a and A + b do not me
 difference of two members of A.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Plain sets and dictionaries, and algorithms of their own: what is checked here does not rest on `colouring`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sih.construction.heads.least import LowerBoundProof
@@ -13,14 +11,8 @@ from sih.task import check_lags
 
 def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
     """Tell whether no head mixes: if o + a = o' + b for lags a != b, then o and o' are not of one head. -1 is none."""
-    period = len(colours)
-    return period > 0 and all(
-        colours[o] < 0 or colours[o] != colours[(o + a - b) % period]
-        for o in range(period)
-        for a in lags
-        for b in lags
-        if a != b
-    )
+    period, moves = len(colours), [a - b for a in lags for b in lags if a != b]
+    return period > 0 and all(k < 0 or k != colours[(o + d) % period] for o, k in enumerate(colours) for d in moves)
 
 
 def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
@@ -34,12 +26,8 @@ def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
     if proof.kind == "clique":
         return len(points) >= proof.heads and all(graph[p] == points - {p} for p in points)
     if proof.kind == "count":
-        most = proof.largest
-        return (
-            most is not None
-            and (proof.heads - 1) * most < len(points)
-            and not _holds_independent(graph, points, most + 1)
-        )
+        too_few = proof.largest is not None and (proof.heads - 1) * proof.largest < len(points)
+        return too_few and not _holds_independent(graph, points, (proof.largest or 0) + 1)
     return not _colourable(graph, proof.heads - 1)
 
 

@@ -10,8 +10,6 @@ The least number of heads is the chromatic number of the graph on the integers w
 the appendix on any set of lags, which leave it open between the number of lags and max - min + 1.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -20,8 +20,6 @@ set of lags is part of a progression with a step d; $\lfloor o/d \rfloor$ and $\
 o and n, since $n - o$ is a multiple of d.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

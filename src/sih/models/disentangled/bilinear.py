@@ -8,8 +8,6 @@ one-hot position e_i, which they do not. With W cut accordingly, row i's score o
 Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its corner.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

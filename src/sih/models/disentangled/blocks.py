@@ -7,8 +7,6 @@ it. After layer 1 of a model with heads (1, 3, 1) the stream is token, position,
 name is the route by which the information came. Layers and heads are counted from 1, as in the paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

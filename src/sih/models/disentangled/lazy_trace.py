@@ -1,13 +1,12 @@
 """Makes a disentangled model's trace from its attention alone: all else is a product, made when asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from sih.markov import Tokens
 from sih.models.disentangled.blocks import parse_head, stream_after
 from sih.models.kernels.causal import mask_later
 
@@ -22,7 +21,7 @@ class LazyValues(Mapping[str, Tensor]):
 
     def __init__(
         self,
-        tokens: Int[Tensor, "batch time"],
+        tokens: Tokens,
         length: int,
         heads: tuple[int, ...],
         known: Mapping[str, Tensor],

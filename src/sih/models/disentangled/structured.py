@@ -14,14 +14,13 @@ The token block of the embedding stays one-hot: a product with its S columns is 
 well, where the gradient of a gather would be a scatter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from sih.markov import Law, Tokens
 from sih.models.disentangled.bilinear import attend, reordered
 from sih.models.disentangled.triangle import CoordinateOrder, coordinate_order
 
@@ -33,12 +32,12 @@ HeadAttention = list[Float[Tensor, "batch _ _"]]
 
 
 def forward(
-    tokens: Int[Tensor, "batch time"],
+    tokens: Tokens,
     A: Sequence[Float[Tensor, "_ _ _"]],
     readout: Float[Tensor, "state columns"],
     length: int,
     temperature: float,
-) -> tuple[Float[Tensor, "batch time state"], list[list[HeadAttention]]]:
+) -> tuple[Law, list[list[HeadAttention]]]:
     """Compute the model's output, and the attention of each layer and head."""
     num_states, time = readout.shape[0], tokens.shape[1]
     count = -(-time // BLOCK_ROWS)

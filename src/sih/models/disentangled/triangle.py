@@ -1,7 +1,5 @@
 """Orders the coordinates of a triangular stream so that it packs (see `sih.models.disentangled.structured`)."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import torch

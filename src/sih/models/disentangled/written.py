@@ -9,14 +9,13 @@ and a circuit of 16 heads at length 256, whose third layer alone would have 80 m
 256 x 256. Blocks that are zero take no part, so they would get no gradient: this path has none at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from sih.markov import Tokens
 from sih.models.disentangled.blocks import head_names, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
 from sih.models.kernels.causal import mask_later
@@ -57,7 +56,7 @@ class WrittenBlocks:
         return int(columns.stop - columns.start)
 
 
-def run(blocks: WrittenBlocks, tokens: Int[Tensor, "batch time"]) -> Trace:
+def run(blocks: WrittenBlocks, tokens: Tokens) -> Trace:
     """Run the model that has these blocks and no others, and give everything it computed, by name."""
     batch, time = tokens.shape
     token = torch.eye(blocks.num_states, dtype=blocks.dtype, device=tokens.device)[tokens]

@@ -8,8 +8,6 @@ values.
 A gradient that is to be differentiated again (`create_graph=True`) is torch's own, of the same operations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ processor, on the libraries below torch and on the compiler. So neither is taken
 is run forward and backward by both, a few times in turn, and the quicker one is this machine's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from contextlib import suppress

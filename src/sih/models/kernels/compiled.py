@@ -5,8 +5,6 @@ changed source or another machine gets its own. Without a compiler, or with SIH_
 then made of torch's operations, with the same result up to rounding.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Gradients that can be differentiated again, for functions whose own gradient is written out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

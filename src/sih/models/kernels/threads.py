@@ -1,7 +1,5 @@
 """Says how many threads torch works with, and works on parts side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

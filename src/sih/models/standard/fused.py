@@ -6,20 +6,19 @@
 - Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.kernels.causal`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
+from sih.markov import Law, Tokens
 from sih.models.kernels.causal import causal_attention
 from sih.models.standard.layer import Layer
 
 
 def forward(
-    tokens: Int[Tensor, "batch time"],
+    tokens: Tokens,
     E: Float[Tensor, "state dim"],
     F: Float[Tensor, "length dim"],
     layers: Sequence[Layer],
@@ -27,7 +26,7 @@ def forward(
     temperature: float,
     activation: str,
     compiled: bool,
-) -> Float[Tensor, "batch time state"]:
+) -> Law:
     token = torch.eye(E.shape[0], dtype=E.dtype, device=tokens.device)[tokens]
     F = F[: tokens.shape[1]]
     h = token @ E + F

@@ -1,7 +1,5 @@
 """Holds the weights of one layer of the standard transformer."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
