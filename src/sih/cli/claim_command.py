@@ -139,16 +139,9 @@ def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
     where, lag = divmod(int(margins.argmin()), len(table.lags))
     rival = int(table.gaps[where, lag].argmin())
     smallest = {"gap": margins.min().item(), "matrix": where, "true_lag": table.lags[lag], "rival": table.lags[rival]}
-    record: dict[str, Any] = {
-        "lags": table.lags,
-        "states": P.shape[-1],
-        "matrices": len(P),
-        "error": table.error,
-        "holds": table.holds,
-        "smallest_margin": smallest,
-        "mean_expectations": table.expectations.mean(dim=0).tolist(),
-        "margins": margins.tolist(),
-    }
+    record: dict[str, Any] = {"lags": table.lags, "states": P.shape[-1], "matrices": len(P), "error": table.error}
+    record |= {"holds": table.holds, "smallest_margin": smallest}
+    record |= {"mean_expectations": table.expectations.mean(dim=0).tolist(), "margins": margins.tolist()}
     return record | ({"P": P[0].tolist(), "expectations": table.expectations[0].tolist()} if len(P) == 1 else {})
 
 
@@ -176,8 +169,7 @@ def _compare(check: MonteCarlo, table: ClaimTable, folder: Path, console: Consol
         raise KeyboardInterrupt(f"{len(done)} matrices done; the same command goes on from {folder}") from None
     finally:
         save_estimates(folder, check, done)
-    mean = torch.stack([e.mean for e in done])
-    error = torch.stack([e.error for e in done])
+    mean, error = torch.stack([e.mean for e in done]), torch.stack([e.error for e in done])
     z = (mean - table.expectations)[error > 0] / error[error > 0]
     estimated = ClaimTable(table.lags, mean, 0.0).margins
     result = {

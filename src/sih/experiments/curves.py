@@ -104,12 +104,9 @@ def panel(
                 both = min(len(rows), len(reference))
                 yield name, curve(rows[:both] - reference[:both], lags[-1], digits)
 
-    return Panel(
-        tuple(lags),
-        {name: compared[name] for name in kl},
-        {name: curve(rows, lags[-1], digits) for name, rows in kl.items()},
-        {name: dict(differences(rows)) for name, rows in against.items()},
-    )
+    means = {name: curve(rows, lags[-1], digits) for name, rows in kl.items()}
+    minus = {name: dict(differences(rows)) for name, rows in against.items()}
+    return Panel(tuple(lags), {name: compared[name] for name in kl}, means, minus)
 
 
 def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:

@@ -56,13 +56,9 @@ def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
         python[f"{s}.{m}"] = snippet(alone)
         for n, other in enumerate(models):
             python[f"{s}.{m}.{n}"] = snippet(replace(sequence, models=(model, other)))
-    return {
-        "state": {**to_json(state), "seed": state.seed},
-        "seeds": [sequence.seed for sequence in states],
-        "models": [{"choice": choice_json(model), "certificate": _certificate(state, model)} for model in models],
-        "views": views,
-        "python": python,
-    }
+    known = [{"choice": choice_json(model), "certificate": _certificate(state, model)} for model in models]
+    shown = {"state": {**to_json(state), "seed": state.seed}, "seeds": [sequence.seed for sequence in states]}
+    return {**shown, "models": known, "views": views, "python": python}
 
 
 def fitting(state: State, runs: Runs) -> list[ModelChoice]:

@@ -40,22 +40,11 @@ def _draw_heads(ax: Axes, data: Diagnosis) -> None:
     for y, row in enumerate(shares):
         for x, share in enumerate(row):
             if share >= 0.005:
-                text = f"{share:.2f}".removeprefix("0")
-                ax.text(
-                    x,
-                    y,
-                    text,
-                    ha="center",
-                    va="center",
-                    fontsize=5,
-                    color="white" if share > 0.6 * max(row) else "black",
-                )
+                text, colour = f"{share:.2f}".removeprefix("0"), "white" if share > 0.6 * max(row) else "black"
+                ax.text(x, y, text, ha="center", va="center", fontsize=5, color=colour)
     ax.set_yticks(range(len(shares)), [head.name for head in data.heads])
-    ax.set(
-        xlabel="offset of the key (colour: relative to the row's largest)",
-        ylabel="head",
-        title="attention by offset, second half",
-    )
+    ax.set(ylabel="head", title="attention by offset, second half")
+    ax.set_xlabel("offset of the key (colour: relative to the row's largest)")
 
 
 def _draw_law(ax: Axes, data: Diagnosis) -> None:

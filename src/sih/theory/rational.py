@@ -30,12 +30,10 @@ def rational_expectations(P: TransitionMatrix, lags: Sequence[int], true_lag: in
         asked = f"{len(exact)} states and {len(lags)} lags have {windows} windows"
         raise ValueError(f"{asked}; at most {WINDOW_LIMIT} are enumerated")
     pi = rational_stationary(exact)
-    links = [
-        (lags.index(new), lags.index(old), _power(exact, steps))
-        for chain in chains(lags, true_lag)
-        for old, new, steps in zip(chain.lags, chain.lags[1:], chain.steps[1:], strict=False)
-    ]
-    firsts = [lags.index(chain.lags[0]) for chain in chains(lags, true_lag)]
+    firsts, links = [lags.index(chain.lags[0]) for chain in chains(lags, true_lag)], []
+    for chain in chains(lags, true_lag):
+        neighbours = zip(chain.lags, chain.lags[1:], chain.steps[1:], strict=False)
+        links += [(lags.index(new), lags.index(old), _power(exact, steps)) for old, new, steps in neighbours]
     own = lags.index(true_lag)
     total = [Fraction(0)] * len(lags)
     for window in product(states, repeat=len(lags)):
