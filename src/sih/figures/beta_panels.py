@@ -10,8 +10,7 @@ from sih.figures import style
 def draw_beta(data: BetaCurves) -> Figure:
     """Draw a curve for each length, with BMA and ML as horizontal lines in its colour."""
     colours = style.LAG_COLOURS
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 2.9))
+    with style.paper_figure(style.PAGE, 2.9) as figure:
         panels = figure.subplots(1, 2, sharex=True, sharey=True)
         for ax, kind in zip(panels, EVIDENCES, strict=True):
             for j, length in enumerate(data.config.lengths):

@@ -17,8 +17,7 @@ def draw_claim_histogram(data: ClaimMargins) -> Figure:
     """Draw a histogram of the gaps, with zero and the smallest marked."""
     margins = torch.tensor(data.margins)
     least = margins.min().item()
-    with style.paper_style():
-        figure = Figure(figsize=(0.62 * style.PAGE, 2.4))
+    with style.paper_figure(0.62 * style.PAGE, 2.4) as figure:
         ax = figure.subplots()
         ax.hist(margins.flatten().numpy(), bins=60, color=style.BLUE, lw=0)
         ax.axvline(0, color=style.BLACK, lw=0.8)

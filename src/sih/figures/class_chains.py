@@ -29,8 +29,7 @@ def _look(status: str) -> tuple[str, str]:
 
 def draw_theorem(data: TheoremCover) -> Figure:
     """On the left the chains of each small lag set, on the right the pairs of the large one."""
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 3.9))
+    with style.paper_figure(style.PAGE, 3.9) as figure:
         rows = [(example, j) for example in data.examples for j in range(len(example.lags))]
         grid = figure.add_gridspec(len(rows), 2, width_ratios=(0.38, 0.62))
         furthest = max(example.lags[-1] for example in data.examples)

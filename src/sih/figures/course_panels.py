@@ -21,8 +21,7 @@ def draw_courses(data: TrainingCourses) -> Figure:
     groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
     columns = min(3, max(1, len(groups)))
     rows = -(-max(1, len(groups)) // columns)
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 2.3 * rows + (0.2 if data.missing else 0)))
+    with style.paper_figure(style.PAGE, 2.3 * rows + (0.2 if data.missing else 0)) as figure:
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for number, ax in enumerate(grid.flat):
             if number >= len(groups):

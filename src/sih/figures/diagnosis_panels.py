@@ -23,8 +23,7 @@ _LABELS = {"model": "model", "bma": "BMA", "ml": "ML", "stationary": "stationary
 def draw_diagnosis(data: Diagnosis) -> Figure:
     """Draw each head's attention by offset on the left, KL by position on the right; what was not given is left out."""
     shown = [part for part, there in (("heads", data.heads), ("law", data.law.kl)) if there]
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, max(2.2, 0.9 + 0.24 * len(data.heads))))
+    with style.paper_figure(style.PAGE, max(2.2, 0.9 + 0.24 * len(data.heads))) as figure:
         axes = figure.subplots(1, len(shown), squeeze=False)[0]
         for ax, part in zip(axes, shown, strict=True):
             _draw_heads(ax, data) if part == "heads" else _draw_law(ax, data)

@@ -17,8 +17,7 @@ _LOOKS = {
 
 def draw_certificates(data: CertificateErrors) -> Figure:
     """Draw the largest error of each circuit, a column for each lag set."""
-    with style.paper_style():
-        figure = Figure(figsize=(0.85 * style.PAGE, 2.6))
+    with style.paper_figure(0.85 * style.PAGE, 2.6) as figure:
         ax = figure.subplots()
         for shift, (name, (colour, marker)) in enumerate(_LOOKS.items()):
             points = [(i + 0.1 * (shift - 2), error[name]) for i, error in enumerate(data.error) if name in error]

@@ -17,8 +17,7 @@ COLOURS = (
 
 def draw_head_counts(data: HeadCounts) -> Figure:
     """Draw least heads against the number of lags (never fewer) and the span (never more: the paper's bound)."""
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 3.6))
+    with style.paper_figure(style.PAGE, 3.6) as figure:
         by_lags, by_span = figure.subplots(1, 2, sharey=True)
         _draw_counts(by_lags, [(count.lags, count.heads, count.sets) for count in data.counts])
         _draw_counts(by_span, [(count.span, count.heads, count.sets) for count in data.counts])

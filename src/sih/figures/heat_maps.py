@@ -50,8 +50,7 @@ def draw_attention_maps(data: AttentionMaps) -> Figure:
     """Draw a row of maps for each model, the construction's last."""
     places = [(layer, head) for layer, heads in enumerate(data.rows[-1].maps) for head in range(len(heads))]
     side = min(1.6, (style.PAGE - 0.95) / len(places))
-    with style.paper_style():
-        figure = Figure(figsize=(side * len(places) + 0.95, side * len(data.rows) + 0.6))
+    with style.paper_figure(side * len(places) + 0.95, side * len(data.rows) + 0.6) as figure:
         axes = figure.subplots(len(data.rows), len(places), squeeze=False, sharex=True, sharey=True)
         image = None
         for row, line in zip(data.rows, axes, strict=True):

@@ -110,8 +110,7 @@ def draw_panels(
     """
     rows = math.ceil(len(panels) / 2)
     below = math.ceil(len({label for panel in panels for label in panel.kl}) / 3) + len(note.splitlines())  # text lines
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.3 + 1.8 * rows + 0.15 * below))
+    with style.paper_figure(style.PAGE, 0.3 + 1.8 * rows + 0.15 * below) as figure:
         grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
         for number, ax in enumerate(grid.flat):
             if number >= len(panels):

@@ -21,8 +21,7 @@ def draw_errata(data: Errata) -> Figure:
     """Draw two errata in a row, each as printed, as it should read, and how far either is from what was meant."""
     errata = sorted(data.errata, key=lambda erratum: erratum.number)
     rows = -(-len(errata) // 2)
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.3 + 1.35 * rows))
+    with style.paper_figure(style.PAGE, 0.3 + 1.35 * rows) as figure:
         grid = figure.subplots(rows, 6, width_ratios=(1, 1, 1) * 2, squeeze=False).reshape(-1, 3)
         for erratum, (left, middle, right) in zip(errata, grid, strict=False):
             _draw_matrix(left, erratum.kind, erratum.printed, "printed")

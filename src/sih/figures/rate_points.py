@@ -15,8 +15,7 @@ _LOOKS = {
 
 def draw_wrong_lag(data: WrongLagRates) -> Figure:
     """Draw each rule's rate as points with error bars, and as predicted."""
-    with style.paper_style():
-        figure = Figure(figsize=(0.75 * style.PAGE, 3.0))
+    with style.paper_figure(0.75 * style.PAGE, 3.0) as figure:
         ax = figure.subplots()
         floor = 1 / (data.config.blocks * data.config.sequences)
         for score in SCORES:

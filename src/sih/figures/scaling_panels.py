@@ -24,8 +24,7 @@ _HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, styl
 def draw_scaling(data: ScalingCurves) -> Figure:
     """Draw a row for depth and a row for heads: curves on the left, means on the right."""
     floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 4.8))
+    with style.paper_figure(style.PAGE, 4.8) as figure:
         (depth_curves, by_depth), (head_curves, by_heads) = figure.subplots(2, 2, width_ratios=(1.25, 1))
         depths, heads = _depth_looks(data.layers), _head_looks(data.heads)
         _draw_by_position(depth_curves, data.layers, depths, floor)

@@ -29,8 +29,7 @@ def draw_agreement(data: Agreements) -> Figure:
         panels.setdefault(entry.lags, {}).setdefault(data.compared[name].kind, entry)
     columns = max(1, min(3, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.6 + 1.75 * rows))
+    with style.paper_figure(style.PAGE, 0.6 + 1.75 * rows) as figure:
         axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)

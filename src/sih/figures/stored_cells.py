@@ -11,8 +11,7 @@ from sih.figures import style
 def draw_mechanism(data: Mechanism) -> Figure:
     """Draw what was stored, the attention, and what it gathers."""
     size, heads = data.config.length, len(data.attention)
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.27 * (size + heads) + 1.25))
+    with style.paper_figure(style.PAGE, 0.27 * (size + heads) + 1.25) as figure:
         grid = figure.subplots(2, 2, width_ratios=(size, 1.5 * heads), height_ratios=(size, heads))
         (before, after), (attention, empty) = grid
         empty.set_visible(False)

@@ -49,6 +49,13 @@ def paper_style() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def paper_figure(width: float, height: float) -> Iterator[Figure]:
+    """Make a figure of so many inches, to be drawn in this look within the block."""
+    with paper_style():
+        yield Figure(figsize=(width, height))
+
+
 def save(figure: Figure, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .svg and .png, without dates inside, so that the same figure is the same bytes."""
     paths = [Path(f"{stem}.{ending}") for ending in FORMATS]  # a stem may have dots of its own, as standard-1.2.3

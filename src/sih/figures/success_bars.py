@@ -9,8 +9,7 @@ from sih.figures import style
 def draw_success(data: SuccessRates) -> Figure:
     """Draw a row for each setting: the rate of success with its interval, and every finished run's KL / ML."""
     rows = range(len(data.settings))
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 0.9 + 0.28 * len(data.settings)))
+    with style.paper_figure(style.PAGE, 0.9 + 0.28 * len(data.settings)) as figure:
         rate, ratios = figure.subplots(1, 2, sharey=True)
         for row, setting in zip(rows, data.settings, strict=True):
             low, high = setting.interval

@@ -10,8 +10,7 @@ def draw_training(run: Run) -> Figure:
     """Draw loss and mean KL against steps, and the last KL by position, from the run's metrics."""
     losses, found = [line for line in run.metrics if "loss" in line], run.evaluations
     first, last, max_lag = found[0], found[-1], run.task.max_lag
-    with style.paper_style():
-        figure = Figure(figsize=(style.PAGE, 2.2))
+    with style.paper_figure(style.PAGE, 2.2) as figure:
         loss, kl, by_position = figure.subplots(1, 3)
         loss.plot([line["step"] for line in losses], [line["loss"] for line in losses], color=style.BLUE)
         loss.set(xlabel="step", ylabel="cross-entropy (nats)", title="Training loss")
