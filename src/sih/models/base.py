@@ -66,8 +66,7 @@ class _HooksPlaced(ABCMeta):
         model = super().__call__(*args, **fields)
         recorder = PassRecorder()
         with torch.no_grad():
-            device = next((weight.device for weight in model.parameters()), None)
-            model.equations(torch.zeros(1, 1, dtype=torch.int64, device=device), recorder)
+            model.equations(torch.zeros(1, 1, dtype=torch.int64, device=model.device), recorder)
         model.points = HookPoints(model, recorder.values)
         return model
 
@@ -97,6 +96,10 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         super().__init__()
         self.config = config
         self.notes = {}
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
 
     @classmethod
     def from_config(cls, config: ModelConfig) -> Model:
@@ -184,8 +187,8 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         """Give the submodule that each named value passes through, by its name (see `sih.models.sites`).
 
         Hooks on it read the value and change it, as `run(replace=...)` does, in every pass: with hooks, a pass takes
-        the equations. Tools that look for submodules find them by these names, but for "0/token" and "0/position"
-        (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and a hook is called for each of them.
+        the equations. Tools that look for submodules find them by these names, but for "/token", "/position" and
+        "/output" (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and a hook is called for each of them.
         """
         return self.points.modules()
 

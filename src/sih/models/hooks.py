@@ -1,8 +1,8 @@
 """Makes every named value of a pass a submodule, so that hooks see it and change it. Without hooks they cost nothing.
 
 torch allows no dot in a module's name: the value `1.1/attention` passes through the child "1/attention" of the child
-"1", which `get_submodule("1.1/attention")` finds, as nnsight and pyvene do. `token` and `position` are weights of the
-standard model, so these two values pass through "0/token" and "0/position".
+"1", which `get_submodule("1.1/attention")` finds, as nnsight and pyvene do. `token`, `position` and `output` pass through
+"/token", "/position" and "/output": without the slash these are weights, or nnsight's.
 """
 
 from __future__ import annotations
@@ -67,4 +67,4 @@ def has_hooks(module: nn.Module) -> bool:
 
 def module_name(name: str) -> str:
     """Give the name of the submodule that the named value passes through."""
-    return f"0/{name}" if name in ("token", "position") else name
+    return f"/{name}" if name in ("token", "position", "output") else name
