@@ -11,7 +11,7 @@ import sih
 from sih.models import Model
 
 
-class Hooked(HookedRootModule):
+class Hooked(HookedRootModule):  # type: ignore[misc]
     """Puts TransformerLens' hook points in the place of ours."""
 
     def __init__(self, model: Model) -> None:
@@ -22,7 +22,7 @@ class Hooked(HookedRootModule):
         self.setup()
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        return self.model(tokens)
+        return self.model.forward(tokens)
 
 
 P = [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]

@@ -42,6 +42,7 @@ from sih.runs.run import Run as Run
 from sih.runs.run_store import load as load
 from sih.runs.run_store import open_run as open_run
 from sih.task import Batch as Batch
+from sih.task import FreshBatches as FreshBatches
 from sih.task import Task as Task
 from sih.task import sample as sample
 from sih.theory.claim import claim_expectations as claim_expectations
@@ -49,3 +50,6 @@ from sih.theory.coverage import claim_status as claim_status
 from sih.tracker import LagTracker as LagTracker
 from sih.training.config import TrainConfig as TrainConfig
 from sih.training.trainer import train as train
+
+__version__ = "0.1.0"
+__all__ = sorted(name for name, value in globals().items() if getattr(value, "__module__", "").startswith("sih."))

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import math
+import os
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Int, Integer
 from torch import Tensor
 
+Seed = torch.Generator | int
+"""Where random numbers come from: a generator, or the seed of a new one."""
+Tokens = Integer[Tensor, "batch time"] | Integer[np.ndarray, "batch time"]
+"""Sequences as users have them: whole numbers of any width, in torch or NumPy."""
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -16,7 +25,7 @@ class FieldError(ValueError):
     """Says in one line what is wrong with a value, and in `field` the name under which it was given."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(" ".join(message.split()))  # a value shown in it may have lines
         self.field = field
 
     def __reduce__(self) -> tuple[type[FieldError], tuple[str, str]]:
@@ -26,22 +35,76 @@ class FieldError(ValueError):
 def check_sizes(**sizes: int) -> None:
     """Raise a FieldError unless every size, by its name, is a whole number of at least 1."""
     for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise FieldError(name, f"{name} must be a whole number, at least 1; got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+            raise FieldError(name, f"{name} must be a whole number, at least 1; got {described(value)}")
 
 
 def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
     """Give the numbers of heads of each layer as a tuple, or raise a FieldError."""
-    given = tuple(heads) if isinstance(heads, Iterable) else ()
+    given = tuple(heads) if isinstance(heads, Iterable) and not isinstance(heads, Tensor) else ()
     if not given or any(isinstance(h, bool) or not isinstance(h, int) or h < 1 for h in given):
         raise FieldError("heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}")
     return given
 
 
+def check_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    """Raise a FieldError that says what is `wanted` unless the value is of that kind."""
+    if not isinstance(value, kind):
+        raise FieldError(name, f"{name} must be {wanted}; got {described(value)}")
+
+
+def check_number(name: str, value: float, least: float = -math.inf, *, wanted: str) -> None:
+    """Raise a FieldError unless the value is a number, `least` or more."""
+    fits = isinstance(value, float | np.number) or (type(value) is int and abs(value) < 2**63)
+    if not fits or not value >= least:
+        raise FieldError(name, f"{name} is {wanted}; got {described(value)}")
+
+
+def check_path(path: object) -> None:
+    """Raise a FieldError unless it may be the name of a file or folder."""
+    wanted = "the name of a file or folder, e.g. 'out/model'"
+    check_kind("path", path, (str, os.PathLike), wanted)
+    if not os.fspath(path):  # type: ignore[call-overload]
+        raise FieldError("path", f"path must be {wanted}; got nothing")
+
+
+def described(value: object) -> str:
+    """Describe a value that somebody gave, in one line."""
+    if isinstance(value, Tensor | np.ndarray):
+        return f"{type(value).__name__} of {value.dtype} and shape {tuple(value.shape)}"
+    shown = " ".join(reprlib.repr(value).split())
+    return shown if isinstance(value, str | int | float | list | tuple | dict | None) else f"a {type(value).__name__}"
+
+
+def generator(rng: Seed) -> torch.Generator:
+    """Give the generator, or a new one if a seed was given."""
+    if isinstance(rng, int) and not isinstance(rng, bool) and 0 <= rng < 2**63:
+        return torch.Generator().manual_seed(rng)
+    check_kind("rng", rng, torch.Generator, "a torch.Generator or a seed, a whole number from 0 on")
+    assert isinstance(rng, torch.Generator)
+    return rng
+
+
+def as_tokens(tokens: Tokens) -> Int[Tensor, "batch time"]:
+    """Give sequences of tokens as an int64 tensor, or raise a FieldError."""
+    given = torch.from_numpy(np.array(tokens, dtype=np.int64)) if _is_integer_array(tokens) else tokens
+    if not isinstance(given, Tensor) or given.ndim != 2 or given.dtype not in _INTEGERS:
+        wanted = "whole numbers of shape (batch, time), a tensor or an array such as batch.tokens"
+        raise FieldError("tokens", f"tokens must be {wanted}; got {described(tokens)}")
+    return given.long()
+
+
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def _is_integer_array(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iu"
+
+
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise a FieldError for the field `name` unless the value is one of the choices."""
-    if value not in choices:
-        raise FieldError(name, f"{name} must be one of {', '.join(choices)}; got {value!r}")
+    if not isinstance(value, str) or value not in choices:
+        raise FieldError(name, f"{name} must be one of {', '.join(choices)}; got {described(value)}")
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -68,18 +131,17 @@ def is_concrete(tensor: Tensor) -> bool:
     )
 
 
-def check_tokens(tokens: Tensor, num_states: int, length: int) -> None:
-    """Raise a FieldError unless the tokens are what a model of these sizes takes."""
-    if tokens.ndim != 2 or tokens.dtype != torch.int64 or not 1 <= tokens.shape[1] <= length:
-        raise FieldError(
-            "tokens",
-            f"tokens must be int64 of shape (batch, time) with time 1 to {length}; "
-            f"got {tokens.dtype} of shape {tuple(tokens.shape)}",
-        )
+def check_tokens(tokens: Tokens, num_states: int, length: int) -> Int[Tensor, "batch time"]:
+    """Give the tokens as int64 if a model of these sizes takes them, or raise a FieldError."""
+    tokens = as_tokens(tokens)
+    if not 1 <= tokens.shape[1] <= length:
+        got = f"got shape {tuple(tokens.shape)}"
+        raise FieldError("tokens", f"tokens must be of shape (batch, time) with time 1 to {length}; {got}")
     if tokens.numel() and is_concrete(tokens):
         low, high = (int(bound) for bound in torch.aminmax(tokens))
         if low < 0 or high >= num_states:
             raise FieldError("tokens", f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")
+    return tokens
 
 
 def plot(data: Any) -> Any:

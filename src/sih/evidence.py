@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
-from sih.task import MatrixTask, as_slice, counted
+from sih.checks import FieldError, Tokens, as_tokens, described
+from sih.task import MatrixTask, as_slice, check_task, counted
 
 
 def log_probabilities(
-    tokens: Int[Tensor, "batch time"], task: MatrixTask, log_P: Float[Tensor, "state state"] | None = None
+    tokens: Tokens, task: MatrixTask, log_P: Float[Tensor, "state state"] | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Look up $\log p_{i,h}$, and give 0 where a token does not count.
 
@@ -38,17 +38,18 @@ def log_probabilities(
 
 
 def normalised_probabilities(
-    tokens: Int[Tensor, "batch time"], task: MatrixTask, *, temper: float = 1.0, log_P: Tensor | None = None
+    tokens: Tokens, task: MatrixTask, *, temper: float = 1.0, log_P: Tensor | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compare the hypotheses token by token: $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$.
 
     γ is `temper`, 1 in the paper (Sec. 5.1). It is 0 where a token does not count. `log_P` as in `log_probabilities`.
     """
+    tokens = check_states(tokens, task)
     counts = counted(task.parents(tokens.shape[1])).to(tokens.device)
     return torch.softmax(temper * log_probabilities(tokens, task, log_P), dim=-1) * counts[:, None]
 
 
-def lag_log_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
     r"""Add up each hypothesis's log-likelihood, $\ell_{i,h} = \sum_{n \le i} \log p_{n,h}$ over the tokens that count.
 
     Paper: Sec. 4, "Data", $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
@@ -66,13 +67,14 @@ def lag_log_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> F
     return log_likelihood
 
 
-def lag_posterior(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+def lag_posterior(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags."""
+    tokens = check_states(tokens, task)
     return torch.softmax(lag_log_likelihood(tokens, task) + task.prior.log().to(tokens.device), dim=-1)
 
 
 def mixture(
-    weights: Float[Tensor, "batch time hypothesis"], tokens: Int[Tensor, "batch time"], task: MatrixTask
+    weights: Float[Tensor, "batch time hypothesis"], tokens: Tokens, task: MatrixTask
 ) -> Float[Tensor, "batch time state"]:
     r"""Average the laws that the hypotheses give to the next token, $\sum_h w_{i,h} P_{s_j,\,\cdot}$.
 
@@ -81,6 +83,9 @@ def mixture(
     Gradients pass to the weights.
     """
     tokens = check_states(tokens, task)
+    shape = (*tokens.shape, len(task.hypotheses))
+    if not isinstance(weights, Tensor) or weights.shape != shape:
+        raise FieldError("weights", f"weights must be a tensor of shape {shape}; got {described(weights)}")
     rows = torch.cat([task.P, task.stationary[None]]).to(tokens.device)
     parents = task.parents(tokens.shape[1] + 1)[:, 1:]
     law = rows[-1].repeat(*tokens.shape, 1)
@@ -104,11 +109,13 @@ def _parent_states(
             yield torch.where(row.to(tokens.device) < 0, len(task.P), tokens[:, row.clamp_min(0)])
 
 
-def check_states(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Int[Tensor, "batch time"]:
+def check_states(tokens: Tokens, task: MatrixTask) -> Int[Tensor, "batch time"]:
     """Give the tokens as int64 if they all are states of the task, or raise a ValueError."""
+    check_task(task, MatrixTask)
+    tokens = as_tokens(tokens)
     num_states = len(task.P)
     if tokens.numel() and not (int(tokens.min()) >= 0 and int(tokens.max()) < num_states):
         row, i = ((tokens < 0) | (tokens >= num_states)).nonzero()[0].tolist()
         found = f"sequence {row} has {int(tokens[row, i])} at position {i}"
         raise FieldError("tokens", f"tokens are states 0 to {num_states - 1}; {found}")
-    return tokens.long()
+    return tokens

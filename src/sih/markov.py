@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.checks import FieldError, Seed, check_number, check_path, check_sizes, generator
 from sih.files import read_table
 
 ROW_SUM_TOLERANCE = 1e-6
@@ -94,13 +94,13 @@ def check_ergodic(P: Float[Tensor, "state state"]) -> None:
         )
 
 
-def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix state"]:
+def stationary_distribution(P: MatrixLike) -> Float[Tensor, "*matrix state"]:
     r"""Solve $\pi^\top P = \pi^\top$, $\sum_s \pi_s = 1$ in float64, for each matrix of a batch.
 
     Grassmann-Taksar-Heyman elimination: Gaussian elimination on the off-diagonal entries that never subtracts, so
     that every entry of pi is right to nearly the last digit however slowly the chain mixes.
     """
-    A = P.to(torch.float64).clone()
+    A = as_squares(P).clone()
     size = A.shape[-1]
     # Censor the chain: remove state n by sending what enters it straight to where it goes next.
     for n in range(size - 1, 0, -1):
@@ -114,9 +114,7 @@ def stationary_distribution(P: Float[Tensor, "*matrix state state"]) -> Float[Te
     return pi / pi.sum(dim=-1, keepdim=True)
 
 
-def random_transition_matrix(
-    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
-) -> Float[Tensor, "state state"]:
+def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
     """Draw each row from a symmetric Dirichlet law, uniform on the simplex at 1.0, nearer deterministic below."""
     _check_sizes(num_states, concentration)
     draw = _numpy_rng(rng)
@@ -132,9 +130,7 @@ def random_transition_matrix(
     )
 
 
-def random_doubly_stochastic(
-    num_states: int, *, rng: torch.Generator, concentration: float = 1.0
-) -> Float[Tensor, "state state"]:
+def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
     """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform."""
     _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
@@ -150,7 +146,7 @@ def random_doubly_stochastic(
 
 
 def random_sparse(
-    num_states: int, *, rng: torch.Generator, nonzero: int = 2, concentration: float = 1.0
+    num_states: int, *, rng: Seed, nonzero: int = 2, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
     """Draw a matrix with `nonzero` possible successors of each state (one more where a self-loop is needed).
 
@@ -158,6 +154,7 @@ def random_sparse(
     self-loop at one state aperiodic.
     """
     _check_sizes(num_states, concentration)
+    check_sizes(nonzero=nonzero)
     if not 1 <= nonzero <= num_states:
         raise FieldError("nonzero", f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
     draw = _numpy_rng(rng)
@@ -176,14 +173,17 @@ def random_sparse(
 
 
 def random_near_periodic(
-    num_states: int, *, rng: torch.Generator, period: int = 2, noise: float = 0.05, concentration: float = 1.0
+    num_states: int, *, rng: Seed, period: int = 2, noise: float = 0.05, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
     """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row."""
     _check_sizes(num_states, concentration)
+    check_sizes(period=period)
+    check_number("noise", noise, 0, wanted="the probability of leaving the cycle, in (0, 1]")
     if not 2 <= period <= num_states:
         raise FieldError("period", f"period is the number of groups of states, 2 to {num_states}; got {period}")
     if not 0 < noise <= 1:
         raise FieldError("noise", f"noise is the probability of leaving the cycle, in (0, 1]; got {noise:g}")
+    rng = generator(rng)
     group = torch.arange(num_states) % period
     onward = group[None, :] == (group[:, None] + 1) % period
     logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
@@ -204,6 +204,7 @@ RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
     """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row."""
+    check_path(path)
     path = Path(path)
     if path.suffix not in (".npy", ".csv"):
         raise ValueError(f"a transition matrix is read from a .npy or .csv file; got {path}")
@@ -226,8 +227,9 @@ def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
     return steps
 
 
-def _numpy_rng(rng: torch.Generator) -> np.random.Generator:
+def _numpy_rng(rng: Seed) -> np.random.Generator:
     """Seed a NumPy generator from torch's: NumPy has a public Gamma sampler that takes one, torch does not."""
+    rng = generator(rng)
     return np.random.default_rng(torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist())
 
 
@@ -244,7 +246,9 @@ def _states(which: Bool[Tensor, " state"]) -> str:
 
 
 def _check_sizes(num_states: int, concentration: float) -> None:
+    check_sizes(num_states=num_states)
     if num_states < 2:
         raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
+    check_number("concentration", concentration, 0, wanted="a positive number, e.g. 1.0")
     if not (concentration > 0 and math.isfinite(concentration)):
         raise FieldError("concentration", f"concentration is a positive number, e.g. 1.0; got {concentration}")

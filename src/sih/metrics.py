@@ -4,8 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.checks import FieldError, described, is_concrete
 from sih.predictors import known_lag
-from sih.task import Batch, CausalTask, MatrixTask, Task
+from sih.task import Batch, CausalTask, MatrixTask, Task, check_batch, check_task
+
+LAW_TOLERANCE = 1e-3
+"""How far a law may be from summing to 1: far more than rounding in any format, far less than what is no law."""
 
 
 def kl_to_truth(
@@ -16,7 +20,23 @@ def kl_to_truth(
     At every position. The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token
     is one of the first max_lag. Paper: Eq. (1) and the vertical axis of its Fig. 4.
     """
-    return divergence(known_lag(batch.tokens, batch.lags, task), prediction)
+    check_batch(batch)
+    truth = known_lag(batch.tokens, batch.lags, task)
+    return divergence(truth, check_law("prediction", prediction, tuple(truth.shape)))
+
+
+def check_law(name: str, law: Float[Tensor, "*batch state"], shape: tuple[int, ...]) -> Float[Tensor, "*batch state"]:
+    """Give the law if it has this shape and its numbers are probabilities that sum to 1, or raise a FieldError."""
+    if not isinstance(law, Tensor) or law.shape != shape or not law.is_floating_point():
+        raise FieldError(name, f"{name} must be a law, a tensor of shape {shape}; got {described(law)}")
+    if is_concrete(law):
+        gap = (law.detach().sum(dim=-1) - 1).abs().amax() if law.numel() else law.new_zeros(())
+        if gap > LAW_TOLERANCE or (law < -LAW_TOLERANCE).any():
+            found = f"numbers {law.min().item():.3g} to {law.max().item():.3g} with sums off by {gap.item():.3g}"
+            raise FieldError(
+                name, f"{name} must be probabilities that sum to 1, e.g. model.predict(tokens); got {found}"
+            )
+    return law
 
 
 def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch"]:
@@ -26,6 +46,10 @@ def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"
 
 def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batch"]:
     """Average each sequence's KL past the first max_lag positions, where the context says something of the lag."""
+    check_task(task, Task)
+    if not isinstance(kl, Tensor) or kl.ndim != 2 or not kl.is_floating_point() or kl.shape[1] <= task.max_lag:
+        wanted = f"a tensor of shape (batch, time) with time above {task.max_lag}, e.g. of sih.kl_to_truth"
+        raise FieldError("kl", f"kl must be {wanted}; got {described(kl)}")
     return kl[:, task.max_lag :].mean(dim=-1)
 
 
@@ -33,5 +57,11 @@ def lag_accuracy(
     weights: Float[Tensor, "batch time hypothesis"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, " time"]:
     """Give the fraction of sequences whose own lag has the largest weight (ties go to the smallest lag)."""
+    check_batch(batch)
+    check_task(task)
+    sizes = (len(batch), len(task.hypotheses))
+    if not isinstance(weights, Tensor) or weights.ndim != 3 or weights.shape[::2] != sizes:
+        wanted = f"a tensor of shape ({sizes[0]}, time, {sizes[1]}), a weight for each lag"
+        raise FieldError("weights", f"weights must be {wanted}; got {described(weights)}")
     chosen = torch.tensor(task.hypotheses, device=weights.device)[weights.argmax(dim=-1)]
     return (chosen == batch.lags[:, None]).to(torch.float64).mean(dim=0)

@@ -20,14 +20,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, check_choice
+from sih.checks import FieldError, Tokens, check_choice, check_number, described
 from sih.evidence import check_states, lag_log_likelihood, lag_posterior, mixture, normalised_probabilities
-from sih.task import MatrixTask, Task, counted
+from sih.task import MatrixTask, Task, check_task, counted
 
 Evidence = Literal["mean", "sum"]
 
 
-def bma(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def bma(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the Bayesian model average, $w_{i,h} \propto \mathbb{P}(h)\,\mathbb{P}(X_{\le i} \mid h)$. Optimal.
 
     Paper: Sec. 4, "Task", the closed-form solution of the minimisation.
@@ -35,7 +35,7 @@ def bma(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "b
     return mixture(lag_posterior(tokens, task), tokens, task)
 
 
-def maximum_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def maximum_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the likeliest hypothesis alone, $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$. Paper: Eq. (2).
 
     Ties go to the first, the smallest lag. They are common early on, when two lags have made the same transitions in
@@ -46,7 +46,7 @@ def maximum_likelihood(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> F
 
 
 def selective(
-    tokens: Int[Tensor, "batch time"],
+    tokens: Tokens,
     task: MatrixTask,
     *,
     beta: float = 100.0,
@@ -58,7 +58,7 @@ def selective(
 
 
 def selective_weights(
-    tokens: Int[Tensor, "batch time"],
+    tokens: Tokens,
     task: MatrixTask,
     *,
     beta: float = 100.0,
@@ -71,8 +71,9 @@ def selective_weights(
     transitions seen, $\hat k < n \le i$, or with `evidence="sum"` its sum; 0 before the first. `beta=math.inf` is the
     limit: all weight on the largest evidence, shared among those equal to it up to rounding.
     """
-    if not beta >= 0:
-        raise FieldError("beta", f"beta is an inverse temperature, 0 or more (math.inf for the limit); got {beta}")
+    tokens = check_states(tokens, task)
+    check_number("beta", beta, 0, wanted="an inverse temperature, 0 or more (math.inf for the limit)")
+    check_number("temper", temper, 0, wanted="a positive exponent, 1 in the paper")
     if not (temper > 0 and math.isfinite(temper)):
         raise FieldError("temper", f"temper is a positive exponent, 1 in the paper; got {temper}")
     check_choice("evidence", evidence, ("mean", "sum"))
@@ -88,10 +89,11 @@ def selective_weights(
     return torch.softmax(beta * total, dim=-1)
 
 
-def known_lag(
-    tokens: Int[Tensor, "batch time"], lags: Int[Tensor, " batch"], task: MatrixTask
-) -> Float[Tensor, "batch time state"]:
+def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
     """Give the true law of the next token: `lags` has each sequence's own lag (its value), as in `Batch.lags`."""
+    tokens = check_states(tokens, task)
+    if not isinstance(lags, Tensor) or lags.shape != tokens.shape[:1]:
+        raise FieldError("lags", f"lags must be a tensor with one lag a sequence, as batch.lags; got {described(lags)}")
     is_lag = lags[:, None] == torch.tensor(task.hypotheses, device=lags.device)
     if not is_lag.any(dim=-1).all():
         wrong = int((~is_lag.any(dim=-1)).nonzero()[0])
@@ -101,21 +103,21 @@ def known_lag(
     return mixture(is_lag.to(torch.float64)[:, None, :].expand(-1, tokens.shape[1], -1), tokens, task)
 
 
-def stationary_law(tokens: Int[Tensor, "batch time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def stationary_law(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
     """Predict the stationary law everywhere: what is known before anything is seen."""
     tokens = check_states(tokens, task)
     return task.stationary.to(tokens.device).repeat(*tokens.shape, 1)
 
 
-def ngram(
-    tokens: Int[Tensor, "batch time"], task: Task, *, pseudo_count: float = 1.0
-) -> Float[Tensor, "batch time state"]:
+def ngram(tokens: Tokens, task: Task, *, pseudo_count: float = 1.0) -> Float[Tensor, "batch time state"]:
     r"""Count how often each state followed the last max_lag tokens, earlier in the sequence: a (max_lag + 1)-gram.
 
     $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$ with c the `pseudo_count`: the stationary law where the context
     is new, whatever c. Neither P nor the lags are used, which is why it needs
     $O(|\mathcal{S}|^{\hat k + 1})$ tokens (paper, end of Sec. 4).
     """
+    check_task(task, Task)
+    check_number("pseudo_count", pseudo_count, 0, wanted="a number of imagined observations, 0 or more")
     if not (pseudo_count >= 0 and math.isfinite(pseudo_count)):
         raise FieldError(
             "pseudo_count", f"pseudo_count is a number of imagined observations, 0 or more; got {pseudo_count}"

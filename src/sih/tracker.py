@@ -1,13 +1,16 @@
 """The exact posterior over lags, one token at a time."""
 
 import math
+import operator
 from collections import deque
+from typing import SupportsIndex
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.task import Task
+from sih.checks import FieldError, described
+from sih.task import Task, check_task
 
 
 class LagTracker:
@@ -23,6 +26,7 @@ class LagTracker:
     """
 
     def __init__(self, task: Task) -> None:
+        check_task(task, Task)
         self.task = task
         self.seen = 0
         self._log_P: list[list[float]] = task.P.log().tolist()
@@ -30,9 +34,12 @@ class LagTracker:
         self._log_prior: list[float] = task.lag_prior.log().tolist()
         self._recent: deque[int] = deque(maxlen=task.max_lag)
 
-    def update(self, token: int) -> Float[Tensor, " lag"]:
+    def update(self, token: SupportsIndex) -> Float[Tensor, " lag"]:
         """Take the next token and give the posterior over the task's lags after it."""
-        token = int(token)
+        try:
+            token = operator.index(token)
+        except TypeError:
+            raise FieldError("token", f"a token is a whole number; got {described(token)}") from None
         if not 0 <= token < self.task.num_states:
             raise ValueError(f"tokens are states 0 to {self.task.num_states - 1}; got {token} at position {self.seen}")
         if self.seen >= self.task.max_lag:

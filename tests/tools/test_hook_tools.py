@@ -89,7 +89,7 @@ def test_pyvene(model: Model) -> None:
 
 def test_transformer_lens(model: Model) -> None:
     lens = pytest.importorskip("transformer_lens", reason="TransformerLens is not installed (make test-tools)")
-    from transformer_lens.hook_points import HookPoint  # noqa: PLC0415
+    from transformer_lens.hook_points import HookPoint
 
     class Hooked(lens.HookedRootModule):  # type: ignore[name-defined,misc]
         def __init__(self, model: Model) -> None:

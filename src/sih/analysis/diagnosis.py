@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sih.analysis.head_reading import HeadReading, read_head
 from sih.analysis.law_reading import ROUNDING, Interval, LawReading, as_law, read_law
 from sih.analysis.resemblance import Resemblance, resemblances
-from sih.checks import FieldError, plot
+from sih.checks import FieldError, Tokens, as_tokens, check_kind, plot
 from sih.evidence import check_states, lag_posterior
 from sih.models import Model
 from sih.task import Batch, Task
@@ -98,7 +98,7 @@ class Diagnosis:
 @torch.no_grad()
 def diagnose(
     task: Task,
-    tokens: Batch | Tensor,
+    tokens: Batch | Tokens,
     *,
     attention: Sequence[Any] | None = None,
     law: Any = None,
@@ -123,6 +123,7 @@ def diagnose(
             raise ValueError("give a model, or its attention and its law, not both")
         law, attention = model.predict(batch.tokens), model.trace(batch.tokens).attention
     elif model is not None:
+        check_kind("model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits")
         if law is not None:
             raise ValueError("give a model, or its law, not both")
         law = model(batch.tokens)
@@ -153,10 +154,10 @@ def diagnose(
     )
 
 
-def _batch(task: Task, given: Batch | Tensor) -> tuple[Batch, bool]:
+def _batch(task: Task, given: Batch | Tokens) -> tuple[Batch, bool]:
     """Give tokens on the CPU with each sequence's lag, and whether it is known. If not, it is the likeliest one."""
-    found = torch.as_tensor(given.tokens if isinstance(given, Batch) else given).detach().cpu()
-    if found.ndim != 2 or found.is_floating_point() or len(found) < 2 or found.shape[1] < task.max_lag + 2:
+    found = as_tokens(given.tokens if isinstance(given, Batch) else given).detach().cpu()
+    if len(found) < 2 or found.shape[1] < task.max_lag + 2:
         wanted = f"whole numbers of shape (batch, time), 2 sequences and {task.max_lag + 2} tokens or more"
         raise FieldError("tokens", f"tokens are {wanted}; got {found.dtype} of shape {tuple(found.shape)}")
     tokens = check_states(found, task)

@@ -9,7 +9,7 @@ import torch
 from sih.construction.layers import write
 from sih.construction.specs import circuit_spec
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.task import Task
+from sih.task import Task, check_task
 
 
 def construct(
@@ -38,6 +38,7 @@ def construct(
     >>> construct(task, heads=1).circuit.head_of_offset
     (0, -1)
     """
+    check_task(task, Task)
     circuit = circuit_spec(target, **options).resolve(task, dtype)
     model = DisentangledTransformer(
         task.num_states,

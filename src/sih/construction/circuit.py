@@ -28,9 +28,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.checks import Tokens, check_kind
 from sih.construction.profiles import Profile
-from sih.evidence import normalised_probabilities
-from sih.task import Task
+from sih.evidence import check_states, normalised_probabilities
+from sih.task import Task, check_task
 
 Third = Literal["mask", "position", "key", "looking"]
 Evidence = Literal["mean", "sum"]
@@ -199,12 +200,14 @@ def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circu
     return scores + task.lag_prior.log().to(p.device) if circuit.prior else scores
 
 
-def circuit_weights(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
+def circuit_weights(tokens: Tokens, task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
     """Return the attention that the third layer pays to the token each lag would copy, by the closed form.
 
     This is the fast way to use a construction: no weights are run.
     """
-    return torch.softmax(circuit_scores(tokens, task, circuit), dim=-1)
+    check_task(task, Task)
+    check_kind("circuit", circuit, Circuit, "a circuit, e.g. sih.construct(task).circuit")
+    return torch.softmax(circuit_scores(check_states(tokens, task), task, circuit), dim=-1)
 
 
 def strided_sums(p: Float[Tensor, "batch time lag"], stride: int) -> Float[Tensor, "batch time lag"]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 
-from sih.checks import FieldError, dtype_name
+from sih.checks import FieldError, check_number, described, dtype_name
 from sih.construction.bayes import LOG_ZERO, best_tempering, certified_bound
 from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities, one_residue_each
 from sih.construction.heads.fewer import head_offsets
@@ -248,8 +248,8 @@ def circuit_spec(target: str, **options: Any) -> CircuitSpec:
     >>> circuit_spec("two-lags", beta=3.0, heads=None)
     TwoLagCircuit(lam=None, beta=3.0, temper=1.0)
     """
-    if target not in CIRCUITS:
-        raise FieldError("target", f"target is {' or '.join(map(repr, CIRCUITS))}; got {target!r}")
+    if not isinstance(target, str) or target not in CIRCUITS:
+        raise FieldError("target", f"target is {' or '.join(map(repr, CIRCUITS))}; got {described(target)}")
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in option_names(target):
@@ -310,9 +310,13 @@ def _finite(beta: float, dtype: torch.dtype) -> float:
 
 
 def _check_numbers(*, lam: float | None = None, beta: float | None = None, temper: float | None = None) -> None:
-    if beta is not None and not beta > 0:
-        raise FieldError("beta", f"beta is a positive inverse temperature (math.inf for the limit); got {beta}")
-    if temper is not None and not (temper > 0 and math.isfinite(temper)):
-        raise FieldError("temper", f"temper is a positive exponent, 1 in the paper; got {temper}")
-    if lam is not None and not (lam > 0 and math.isfinite(lam)):
-        raise FieldError("lam", f"lam is a positive mask strength, 500 in the paper; got {lam}")
+    wanted = {
+        "beta": (beta, "a positive inverse temperature (math.inf for the limit)"),
+        "temper": (temper, "a positive exponent, 1 in the paper"),
+        "lam": (lam, "a positive mask strength, 500 in the paper"),
+    }
+    for name, (value, what) in wanted.items():
+        if value is not None:
+            check_number(name, value, 0, wanted=what)
+            if value == 0 or (name != "beta" and value > 1e15):
+                raise FieldError(name, f"{name} is {what}; got {value}")

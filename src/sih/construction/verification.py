@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import DTYPES, dtype_name
+from sih.checks import DTYPES, Seed, check_kind, dtype_name, generator
 from sih.construction.bayes import ROUNDING, Tempering, certified, certified_bound
 from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
@@ -26,7 +26,7 @@ from sih.construction.specs import option_names
 from sih.evidence import lag_posterior, mixture
 from sih.models.base import Model
 from sih.models.offsets import attention_at
-from sih.task import Task, sample
+from sih.task import Task, check_task, sample
 
 VACUOUS = 0.1
 """A tolerance so large says nothing: masks of such a strength leave a number format no digits."""
@@ -92,9 +92,7 @@ class Expected:
     value: Float[Tensor, "batch time _"]
 
 
-def verify(
-    model: Model, task: Task | None = None, *, size: int = 16, rng: torch.Generator | None = None
-) -> Verification:
+def verify(model: Model, task: Task | None = None, *, size: int = 16, rng: Seed | None = None) -> Verification:
     """Compare attention, stream and prediction of a constructed model with the closed form of its circuit.
 
     The model runs on `size` sequences of the task and on adversarial ones (constant, cycling, least likely steps, coin
@@ -102,7 +100,7 @@ def verify(
     """
     circuit, task = carried(model, task)
     _check_fit(model, task, circuit)
-    rng = rng if rng is not None else torch.Generator().manual_seed(0)
+    rng = generator(0 if rng is None else rng)
     named = {"of the task": sample(task, size, rng=rng).tokens, **adversarial(task, rng)}
     tokens = torch.cat(list(named.values()))
     kinds = [kind for kind, rows in named.items() for _ in range(len(rows))]
@@ -133,6 +131,14 @@ def verify(
 
 def carried(model: Model, task: Task | None = None) -> tuple[Circuit, Task]:
     """Return the circuit that a model carries, and the task: the one given or the one that its notes hold."""
+    check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
+    if task is not None:
+        check_task(task, Task)
+    if model.circuit is None and "circuit" not in model.notes:
+        raise ValueError(
+            "verify compares weights that sih.construct wrote with the closed form of their circuit, and this model "
+            "carries no circuit; of a trained model, sih.diagnose says what it has learnt"
+        )
     try:
         circuit = Circuit.from_dict(model.notes["circuit"]) if model.circuit is None else model.circuit
         return circuit, Task(**model.notes["task"]) if task is None else task

@@ -16,7 +16,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import DTYPES, FieldError, check_choice, check_heads, check_sizes, check_tokens, is_concrete
+from sih.checks import (
+    DTYPES,
+    FieldError,
+    Tokens,
+    check_choice,
+    check_heads,
+    check_kind,
+    check_sizes,
+    check_tokens,
+    is_concrete,
+)
 from sih.models.hooks import HookPoints, module_name
 from sih.models.sites import PassRecorder, Replacement, Site, Trace
 
@@ -119,19 +129,19 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         values = self.run(tokens).values
         return values if torch.is_grad_enabled() else {name: value.detach() for name, value in values.items()}
 
-    def forward(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Float[Tensor, "batch time state"]:
+    def forward(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
         """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`.
 
         Where there are hooks, the equations are the usual path, and the only one.
         """
+        tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
         if path != self.paths[-1]:
             return self.fast(tokens, path)
         return self.equations(tokens, Site(self.points.hooked()))
 
     def choose_path(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> str:
-        """Give the path that a call with these tokens takes, or raise a FieldError: tokens or `path` are wrong."""
-        check_tokens(tokens, self.config.num_states, self.config.length)
+        """Give the path that a call with these tokens takes, or raise a FieldError if it cannot take `path`."""
         equations = self.paths[-1]
         if path is not None:
             check_choice("path", path, self.paths)
@@ -153,7 +163,7 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         """
         return self.paths[0]
 
-    def predict(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> Float[Tensor, "batch time state"]:
+    def predict(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
         """Predict the distribution of the next token at every position."""
         return self.law(self(tokens, path=path))
 
@@ -161,21 +171,24 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         """Turn outputs into distributions of the next token."""
         return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
 
-    def trace(self, tokens: Int[Tensor, "batch time"], path: str | None = None, *, detach: bool = True) -> Trace:
+    def trace(self, tokens: Tokens, path: str | None = None, *, detach: bool = True) -> Trace:
         """Run the model and give everything it computed, by name (see `sih.models.sites`).
 
         The values have no gradients unless `detach=False`; those of `run` do.
         """
+        tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not detach):
             return Trace(tokens, self.named_values(tokens, path), self.config.heads)
 
-    def run(self, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Replacement] | None = None) -> Trace:
+    def run(self, tokens: Tokens, replace: Mapping[str, Replacement] | None = None) -> Trace:
         """Run the model with some values replaced, by others or by a function of them, and what follows redone.
 
         `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
         """
-        self.choose_path(tokens, self.paths[-1])
+        tokens = self._checked(tokens)
+        if replace is not None:
+            check_kind("replace", replace, Mapping, "a dict such as {'2.1/output': 0.0}")
         missed = [name for name in replace or {} if name not in self.points.homes]
         if missed:
             raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.points.homes)}")
@@ -188,12 +201,15 @@ class Model(nn.Module, metaclass=_HooksPlaced):
 
         Hooks on it read the value and change it, as `run(replace=...)` does, in every pass: with hooks, a pass takes
         the equations. Tools that look for submodules find them by these names, but for "/token", "/position" and
-        "/output" (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and a hook is called for each of them.
+        "/output" (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and a hook is called for each.
         """
         return self.points.modules()
 
     def get_submodule(self, target: str) -> nn.Module:
         return super().get_submodule(module_name(target))
+
+    def _checked(self, tokens: Tokens) -> Int[Tensor, "batch time"]:
+        return check_tokens(tokens, self.config.num_states, self.config.length)
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
         """Give what each value written to the residual stream adds to the output, of a kind that adds them up."""

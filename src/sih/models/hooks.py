@@ -1,8 +1,8 @@
 """Makes every named value of a pass a submodule, so that hooks see it and change it. Without hooks they cost nothing.
 
 torch allows no dot in a module's name: the value `1.1/attention` passes through the child "1/attention" of the child
-"1", which `get_submodule("1.1/attention")` finds, as nnsight and pyvene do. `token`, `position` and `output` pass through
-"/token", "/position" and "/output": without the slash these are weights, or nnsight's.
+"1", which `get_submodule("1.1/attention")` finds, as nnsight and pyvene do. `token`, `position` and `output` pass
+through "/token", "/position" and "/output": without the slash these are weights, or nnsight's.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from sih.checks import is_concrete
+from sih.checks import Tokens, as_tokens, check_kind, check_sizes, is_concrete
 from sih.models.base import Model
 from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
@@ -26,14 +26,15 @@ ROWS = 32
 """Sequences at a time. Fewer make the disentangled model's products too small; more no longer fit the cache."""
 
 
-def next_token_loss(
-    model: Model, tokens: Int[Tensor, "batch time"], path: str | None = None, rows: int = ROWS
-) -> Float[Tensor, ""]:
+def next_token_loss(model: Model, tokens: Tokens, path: str | None = None, rows: int = ROWS) -> Float[Tensor, ""]:
     r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
 
     `path` is the model's forward path, the fast one by default.
     """
-    if tokens.ndim != 2 or tokens.shape[1] < 2 or tokens.shape[0] < 1:
+    check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+    check_sizes(rows=rows)
+    tokens = as_tokens(tokens)
+    if tokens.shape[1] < 2 or tokens.shape[0] < 1:
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
     if not is_concrete(tokens):
         return _summed(model, tokens, path) / _terms(tokens)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from sih.checks import check_choice, dtype_name
+from sih.checks import check_choice, check_kind, check_path, dtype_name
 from sih.files import atomic_write, read_json, read_note, read_tensors, reading, tensor_bytes, write_json
 from sih.models import KINDS, Model
 
@@ -26,6 +26,8 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
 
     `stored="float16"` writes rounded weights, in half of float32's space; `load` gives the model's own type again.
     """
+    check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+    check_path(path)
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"a model is saved as a folder; {folder} is a file")
@@ -42,7 +44,7 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
 def weights_file(model: Model, stored: str | None = None) -> bytes:
     """Make the content of `weights.safetensors`, its numbers of the type `stored`, or else of the model's own."""
     own = _dtype(model)
-    check_choice("stored", stored or own, (own, "float16"))
+    check_choice("stored", own if stored is None else stored, (own, "float16"))
     weights = {name: weight.detach() for name, weight in model.state_dict().items()}
     if stored == "float16":
         weights = {name: weight.to(torch.float16) for name, weight in weights.items()}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sih.checks import check_path
 from sih.models import storage
 from sih.models.base import Model
 from sih.runs.run import CHECKPOINT, WEIGHTS, Run
@@ -46,6 +47,7 @@ class RunStore:
         return [SHIPPED] if self.folder is None else [self.folder, SHIPPED]
 
     def _folder_of(self, name: str | Path, what: str) -> Path:
+        check_path(name)
         folder = Path(name) if Path(name).is_dir() else self.find(str(name))
         if folder is None:
             raise ValueError(

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.checks import FieldError, described
 from sih.markov import MatrixLike, as_transition_matrix, stationary_distribution
 
 ROUNDING = 1e-12
@@ -131,11 +131,14 @@ def _check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
 def _check_prior(prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]) -> Float[Tensor, " lag"]:
     if prior is None:
         return torch.full((len(lags),), 1 / len(lags), dtype=torch.float64)
-    law = torch.as_tensor(prior, dtype=torch.float64).detach()
+    try:
+        law = torch.as_tensor(prior, dtype=torch.float64).detach()
+    except (TypeError, ValueError, RuntimeError):
+        law = torch.empty(0)
     if law.shape != (len(lags),) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
         raise FieldError(
             "lag_prior",
             f"lag_prior is one positive probability for each of the {len(lags)} lags, summing to 1 "
-            f"(leave out a lag that never occurs); got {law.tolist()}",
+            f"(leave out a lag that never occurs); got {described(prior)}",
         )
     return law / law.sum()

@@ -8,12 +8,15 @@ members of `MatrixTask`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from sih.checks import check_kind
 
 
 @runtime_checkable
@@ -52,12 +55,50 @@ class MatrixTask(CausalTask, Protocol):
     def stationary(self) -> Float[Tensor, " state"]: ...
 
 
+class Sequence(NamedTuple):
+    """Holds one sequence of a batch. torch's DataLoader makes batches of them with the same names."""
+
+    tokens: Int[Tensor, " time"]
+    lags: Int[Tensor, ""]
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index."""
+    """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index.
+
+    `batch[3]` and a loop give single sequences, `batch[:8]` (a slice, a mask, a list or tensor of indices) a batch.
+    """
 
     tokens: Int[Tensor, "batch time"]
     lags: Int[Tensor, " batch"]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __iter__(self) -> Iterator[Sequence]:
+        return map(Sequence, self.tokens, self.lags)
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence: ...
+    @overload
+    def __getitem__(self, index: slice | Tensor | list[int] | list[bool]) -> Batch: ...
+    def __getitem__(self, index: Any) -> Sequence | Batch:
+        tokens, lags = self.tokens[index], self.lags[index]
+        return Batch(tokens, lags) if tokens.ndim > 1 else Sequence(tokens, lags)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """Give the same batch on another device."""
+        return Batch(self.tokens.to(device), self.lags.to(device))
+
+
+def check_task(task: object, kind: type = CausalTask) -> None:
+    """Raise a FieldError unless it is a task, of this kind."""
+    check_kind("task", task, kind, "a task, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
+
+
+def check_batch(batch: object) -> None:
+    """Raise a FieldError unless it is a batch."""
+    check_kind("batch", batch, Batch, "a Batch, e.g. sih.sample(task, size=8, rng=0)")
 
 
 def counted(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]:

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
-from sih.task.parents import Batch, MatrixTask, counted
+from sih.checks import FieldError, Seed, check_sizes, described, generator
+from sih.task.parents import Batch, MatrixTask, check_task, counted
 
 TABLE_LIMIT = 2**20
 """Entries of a look-up table that `sample` may build; beyond it, it searches the rows of P instead."""
@@ -24,12 +24,7 @@ CHUNK = 2**22
 
 
 def sample(
-    task: MatrixTask,
-    size: int,
-    *,
-    rng: torch.Generator | int,
-    lag: int | None = None,
-    device: torch.device | str | None = None,
+    task: MatrixTask, size: int, *, rng: Seed, lag: int | None = None, device: torch.device | str | None = None
 ) -> Batch:
     r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
 
@@ -38,12 +33,17 @@ def sample(
     Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the stationary law if it has none, as the first
     max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. Runs on the
     generator's device unless another is given. The same generator state gives the same tokens.
+
+    `rng` may be a seed. With `lag` all sequences have that one. Two batches from one seed that differ only in it are
+    counterfactual pairs: their first max_lag tokens are the same, and the same numbers draw the others.
     """
-    if size < 1:
-        raise ValueError(f"size is the number of sequences, at least 1; got {size}")
-    if lag is not None and lag not in task.hypotheses:
-        raise FieldError("lag", f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {lag}")
-    rng = torch.Generator().manual_seed(rng) if isinstance(rng, int) else rng
+    check_task(task, MatrixTask)
+    check_sizes(size=size)
+    rng = generator(rng)
+    if lag is not None and (not isinstance(lag, int) or lag not in task.hypotheses):
+        raise FieldError(
+            "lag", f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {described(lag)}"
+        )
     device = torch.device(device) if device is not None else rng.device
     cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)
     draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)

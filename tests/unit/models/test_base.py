@@ -59,7 +59,7 @@ def test_predict_is_a_law_whatever_the_readout() -> None:
 
 def test_bad_tokens_are_one_clear_error(model: Model) -> None:
     for tokens, message in (
-        (torch.zeros(1, 5, dtype=torch.int64), r"time 1 to 4; got torch.int64 of shape \(1, 5\)"),
+        (torch.zeros(1, 5, dtype=torch.int64), r"time 1 to 4; got shape \(1, 5\)"),
         (torch.tensor([[0, 3]]), "states 0 to 2; got 3"),
         (torch.tensor([[0, -1]]), "states 0 to 2; got -1"),
     ):

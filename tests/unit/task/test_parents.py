@@ -12,6 +12,7 @@ from support import trees
 from support.strategies import tasks_with_tokens
 from support.trees import TreeTask
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 import sih
 from sih.evidence import log_probabilities, normalised_probabilities
@@ -109,3 +110,21 @@ def test_lags_as_a_table_of_parents_are_the_paper_s_task(drawn: tuple[sih.Task, 
     assert torch.equal(drawn_again[0].tokens, drawn_again[1].tokens)
     other_way = TreeTask(task.P, table[::-1], task.lag_prior.flip(0))
     assert (sih.bma(batch.tokens, task) - sih.bma(batch.tokens, other_way)).abs().max() < 1e-13
+
+
+def test_a_batch_is_a_sequence_of_sequences(task: sih.Task) -> None:
+    batch = sih.sample(task, 5, rng=0)
+    assert len(batch) == len(list(batch)) == 5
+    for index, (tokens, lag) in enumerate(batch):
+        assert torch.equal(tokens, batch.tokens[index])
+        assert torch.equal(batch[index].tokens, tokens)
+        assert batch[index].lags == lag == batch.lags[index]
+    for which in (slice(1, 3), [4, 0], torch.tensor([2]), batch.lags == batch.lags[0]):
+        part = batch[which]
+        assert torch.equal(part.tokens, batch.tokens[which])
+        assert torch.equal(part.lags, batch.lags[which])
+    assert batch.to("cpu").tokens.device == torch.device("cpu")
+    assert batch.to("meta").lags.is_meta
+    loaded = next(iter(DataLoader(batch, batch_size=3)))  # type: ignore[arg-type]
+    assert torch.equal(loaded.tokens, batch.tokens[:3])
+    assert torch.equal(loaded.lags, batch.lags[:3])

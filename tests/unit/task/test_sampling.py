@@ -177,9 +177,24 @@ def test_size_is_checked(task: Task, rng: torch.Generator) -> None:
         sih.sample(task, 0, rng=rng)
 
 
-def test_a_lag_can_be_asked_for_and_a_seed_given(task: Task) -> None:
-    batch = sih.sample(task, 20, rng=7, lag=2)
-    assert (batch.lags == 2).all()
-    assert torch.equal(batch.tokens, sih.sample(task, 20, rng=torch.Generator().manual_seed(7), lag=2).tokens)
-    with pytest.raises(ValueError, match="lag is one of the task's, 1, 2, 3; got 4"):
-        sih.sample(task, 20, rng=7, lag=4)
+def test_a_seed_is_a_generator_and_a_lag_is_every_sequences(task: Task, rng: torch.Generator) -> None:
+    rng.manual_seed(7)
+    assert torch.equal(sih.sample(task, 3, rng=7).tokens, sih.sample(task, 3, rng=rng).tokens)
+    with pytest.raises(ValueError, match=r"lag is one of the task's, 1, 2, 3; got 4"):
+        sih.sample(task, 3, rng=7, lag=4)
+    with pytest.raises(ValueError, match="a seed, a whole number from 0 on; got -1"):
+        sih.sample(task, 3, rng=-1)
+    pairs = {lag: sih.sample(task, 400, rng=7, lag=lag) for lag in task.lags}
+    for lag, batch in pairs.items():
+        assert (batch.lags == lag).all()
+        assert torch.equal(batch.tokens[:, :3], pairs[1].tokens[:, :3])
+        # The same numbers draw the rest: equal parents have equal children, in both sequences of a pair.
+        alike = batch.tokens[:, 3 - lag] == pairs[1].tokens[:, 2]
+        assert alike.any()
+        assert torch.equal(batch.tokens[alike, 3], pairs[1].tokens[alike, 3])
+        counts = torch.zeros(5, 5).double()
+        parents, children = batch.tokens[:, 3 - lag : -lag].flatten(), batch.tokens[:, 3:].flatten()
+        counts.index_put_((parents, children), torch.ones(len(parents)).double(), accumulate=True)
+        expected = counts.sum(-1, keepdim=True) * task.P
+        chi2 = ((counts - expected) ** 2 / expected).sum()
+        assert chi2 < 55  # 20 degrees of freedom: exceeded by chance with probability 4e-5

@@ -13,6 +13,7 @@ from dataclasses import asdict
 
 import torch
 
+from sih.checks import check_kind
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.standard.transformer import Transformer, TransformerConfig
 
@@ -20,6 +21,7 @@ from sih.models.standard.transformer import Transformer, TransformerConfig
 @torch.no_grad()
 def to_standard(model: DisentangledTransformer) -> Transformer:
     """Make an attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}."""
+    check_kind("model", model, DisentangledTransformer, "a disentangled transformer, e.g. sih.construct(task)")
     depth = len(model.config.heads)
     dim, qk_dim = model.stream(depth).dim, model.stream(depth - 1).dim
     config = TransformerConfig(**asdict(model.config), dim=dim, qk_dim=qk_dim, mlp_dim=None, activation="relu")

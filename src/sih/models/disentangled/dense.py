@@ -27,7 +27,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import check_choice, check_heads, check_sizes, dtype_name
+from sih.checks import Seed, check_choice, check_heads, check_sizes, dtype_name, generator
 from sih.models.base import Model, ModelConfig, ModelShape
 from sih.models.disentangled import structured, written
 from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_after
@@ -83,7 +83,7 @@ class DisentangledTransformer(Model):
         readout: str = "logit",
         dtype: torch.dtype = torch.float32,
         init: str = "uniform",
-        rng: torch.Generator | None = None,
+        rng: Seed | None = None,
     ) -> None:
         super().__init__(ModelConfig(num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)))
         check_choice("init", init, ("uniform", "zeros"))
@@ -94,7 +94,7 @@ class DisentangledTransformer(Model):
         )
         self.readout = nn.Parameter(torch.zeros(num_states, dims[-1], dtype=dtype))
         if init == "uniform":
-            rng = rng if rng is not None else torch.Generator().manual_seed(0)
+            rng = generator(0 if rng is None else rng)
             for weight in self.parameters():
                 bound = 1 / math.sqrt(weight.shape[-1])
                 with torch.no_grad():

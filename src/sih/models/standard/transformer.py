@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import FieldError, check_choice, check_heads, check_sizes, dtype_name
+from sih.checks import FieldError, Seed, check_choice, check_heads, check_sizes, dtype_name, generator
 from sih.models.base import Model, ModelConfig, ModelShape
 from sih.models.kernels import compiled
 from sih.models.kernels.causal import mask_later
@@ -99,7 +99,7 @@ class Transformer(Model):
         readout: str = "logit",
         dtype: torch.dtype = torch.float32,
         init: str = "uniform",
-        rng: torch.Generator | None = None,
+        rng: Seed | None = None,
     ) -> None:
         check_sizes(qk_dim=qk_dim)
         alpha = math.sqrt(qk_dim) if temperature is None else temperature
@@ -111,7 +111,7 @@ class Transformer(Model):
         self.layers = nn.ModuleList(Layer(count, dim, qk_dim, mlp_dim, dtype) for count in self.config.heads)
         self.readout = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
         if init != "zeros":
-            self._draw(init, rng if rng is not None else torch.Generator().manual_seed(0))
+            self._draw(init, generator(0 if rng is None else rng))
 
     @torch.no_grad()
     def _draw(self, init: str, rng: torch.Generator) -> None:

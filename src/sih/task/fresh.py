@@ -1,0 +1,30 @@
+"""Fresh batches of a task without end, for torch's DataLoader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch.utils.data import IterableDataset, get_worker_info
+
+from sih.checks import check_sizes, generator
+from sih.task.parents import Batch, MatrixTask, check_task
+from sih.task.sampling import sample
+
+
+class FreshBatches(IterableDataset[Batch]):
+    """Draws one batch after the other, none twice: `DataLoader(FreshBatches(task, size=256, seed=0), batch_size=None)`.
+
+    Each iteration begins anew from the seed. Workers of a DataLoader draw apart, from seed, seed + 1, ...
+    """
+
+    def __init__(self, task: MatrixTask, size: int, *, seed: int = 0, lag: int | None = None) -> None:
+        check_task(task, MatrixTask)
+        check_sizes(size=size)
+        generator(seed)
+        self.task, self.size, self.seed, self.lag = task, size, seed, lag
+
+    def __iter__(self) -> Iterator[Batch]:
+        worker = get_worker_info()
+        rng = generator(self.seed + (worker.id if worker else 0))
+        while True:
+            yield sample(self.task, self.size, rng=rng, lag=self.lag)
