@@ -85,7 +85,7 @@ def generator(rng: Seed) -> torch.Generator:
     return rng
 
 
-def as_tokens(tokens: Tokens) -> Int[Tensor, "batch time"]:
+def as_tokens(tokens: object) -> Int[Tensor, "batch time"]:
     """Give sequences of tokens as an int64 tensor, or raise a FieldError."""
     given = torch.from_numpy(np.array(tokens, dtype=np.int64)) if _is_integer_array(tokens) else tokens
     if not isinstance(given, Tensor) or given.ndim != 2 or given.dtype not in _INTEGERS:

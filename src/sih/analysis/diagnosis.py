@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from sih.analysis.head_reading import HeadReading, read_head
 from sih.analysis.law_reading import ROUNDING, Interval, LawReading, as_law, read_law
 from sih.analysis.resemblance import Resemblance, resemblances
-from sih.checks import FieldError, Tokens, as_tokens, check_kind, plot
+from sih.checks import FieldError, as_tokens, check_kind, plot
 from sih.evidence import check_states, lag_posterior
 from sih.models import Model
 from sih.task import Batch, Task
@@ -98,7 +99,7 @@ class Diagnosis:
 @torch.no_grad()
 def diagnose(
     task: Task,
-    tokens: Batch | Tokens,
+    tokens: Batch | Tensor | np.ndarray,
     *,
     attention: Sequence[Any] | None = None,
     law: Any = None,
@@ -154,7 +155,7 @@ def diagnose(
     )
 
 
-def _batch(task: Task, given: Batch | Tokens) -> tuple[Batch, bool]:
+def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]:
     """Give tokens on the CPU with each sequence's lag, and whether it is known. If not, it is the likeliest one."""
     found = as_tokens(given.tokens if isinstance(given, Batch) else given).detach().cpu()
     if len(found) < 2 or found.shape[1] < task.max_lag + 2:

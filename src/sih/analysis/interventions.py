@@ -8,17 +8,18 @@ layer's scores alone. Any kind of model will do; names are those of `sih.models.
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
-from sih.checks import FieldError, check_choice
-from sih.models.base import Model
+from sih.checks import FieldError, Seed, as_tokens, check_choice, check_kind, generator
+from sih.models.base import Model, check_model
 from sih.task import Batch
 
 CHUNK = 64
 """Sequences that run at once: more of them do not go faster and need the memory."""
-Sequences = Batch | Int[Tensor, "_ _"]
+Sequences = Batch | Integer[Tensor, "_ _"] | Integer[np.ndarray, "_ _"]
 Names = str | Sequence[str]
 
 
@@ -28,7 +29,7 @@ def ablate(
     names: Names,
     how: str = "mean",
     reference: Sequences | None = None,
-    rng: torch.Generator | int = 0,
+    rng: Seed = 0,
     into: Names | None = None,
 ) -> Float[Tensor, "batch time state"]:
     """Predict with the named values taken away, replaced by what they are worth without this sequence.
@@ -40,6 +41,7 @@ def ablate(
         reference: the batch itself unless given.
         into: the readers that see the change, e.g. "3.1/key"; everything unless given.
     """
+    check_model(model)
     check_choice("how", how, ("mean", "zero", "resample"))
     tokens, names = _tokens(batch), _listed("names", names)
     others = tokens if reference is None else _tokens(reference)
@@ -59,6 +61,7 @@ def patch(
 
     `sih.sample(task, size, rng=rng, lag=2)` makes sequences of another lag. `into` as in `ablate`.
     """
+    check_model(model)
     tokens, others, names = _tokens(clean), _tokens(corrupt), _listed("names", names)
     if tokens.shape != others.shape:
         shapes = f"got {tuple(tokens.shape)} and {tuple(others.shape)}"
@@ -99,9 +102,9 @@ def mean_values(model: Model, batch: Sequences, names: Names) -> dict[str, Tenso
     return {name: total / len(tokens) for name, total in sums.items()}
 
 
-def _donors(own: Tensor, others: Tensor, apart: bool, rng: torch.Generator | int) -> Int[Tensor, "batch time"]:
+def _donors(own: Tensor, others: Tensor, apart: bool, rng: Seed) -> Int[Tensor, "batch time"]:
     """Draw for each sequence one of `others`, and never itself where they are the same sequences."""
-    rng = torch.Generator().manual_seed(rng) if isinstance(rng, int) else rng
+    rng = generator(rng)
     if apart:
         return others[torch.randint(len(others), (len(own),), generator=rng)]
     if len(own) < 2:
@@ -113,11 +116,13 @@ def _donors(own: Tensor, others: Tensor, apart: bool, rng: torch.Generator | int
 
 
 def _tokens(batch: Sequences) -> Int[Tensor, "batch time"]:
-    return batch.tokens if isinstance(batch, Batch) else batch
+    return as_tokens(batch.tokens if isinstance(batch, Batch) else batch)
 
 
 def _listed(field: str, names: Names) -> tuple[str, ...]:
-    listed = (names,) if isinstance(names, str) else tuple(names)
+    listed = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else (names,)
+    for name in listed:
+        check_kind(field, name, str, "names of values, e.g. ['2.1/attention']")
     if not listed:
         raise FieldError(field, f"{field} has at least one name of a value, e.g. '2.1/attention'; got none")
     return listed

@@ -26,9 +26,9 @@ from torch import Tensor
 from sih.analysis.interventions import CHUNK, mean_values
 from sih.analysis.stream_pieces import Pieces, averaged, block_pieces, path_pieces, score_matrix
 from sih.checks import FieldError
-from sih.models.base import Model
+from sih.models.base import Model, check_model
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.task import Batch, Task
+from sih.task import Batch, Task, check_batch, check_task
 
 Part = str | tuple[str, str]
 """A path, or the block at the query and the block at the key."""
@@ -72,6 +72,9 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
 
     `by` is "blocks" for a disentangled model and "paths" for others, unless given.
     """
+    check_model(model)
+    check_task(task, Task)
+    check_batch(batch)
     if by not in (None, "blocks", "paths") or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
         raise FieldError("by", f"by is 'paths', or 'blocks' for a disentangled model; got {by!r}")
     if not model.config.heads:

@@ -69,6 +69,11 @@ class ModelShape(ABC):
         """Make a model of this shape, with weights drawn from `rng` as `init` says."""
 
 
+def check_model(model: object) -> None:
+    """Raise a FieldError unless it is a model."""
+    check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+
+
 class _HooksPlaced(ABCMeta):
     """Gives a model its hook points as soon as it is made, with the names that its equations use."""
 

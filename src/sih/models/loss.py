@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from sih.checks import Tokens, as_tokens, check_kind, check_sizes, is_concrete
-from sih.models.base import Model
+from sih.checks import Tokens, as_tokens, check_sizes, is_concrete
+from sih.models.base import Model, check_model
 from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
 
@@ -31,7 +31,7 @@ def next_token_loss(model: Model, tokens: Tokens, path: str | None = None, rows:
 
     `path` is the model's forward path, the fast one by default.
     """
-    check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+    check_model(model)
     check_sizes(rows=rows)
     tokens = as_tokens(tokens)
     if tokens.shape[1] < 2 or tokens.shape[0] < 1:

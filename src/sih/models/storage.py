@@ -14,9 +14,10 @@ from typing import Any
 
 import torch
 
-from sih.checks import check_choice, check_kind, check_path, dtype_name
+from sih.checks import check_choice, check_path, dtype_name
 from sih.files import atomic_write, read_json, read_note, read_tensors, reading, tensor_bytes, write_json
 from sih.models import KINDS, Model
+from sih.models.base import check_model
 
 CONFIG, WEIGHTS, NOTES = "config.json", "weights.safetensors", "notes.json"
 
@@ -26,7 +27,7 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
 
     `stored="float16"` writes rounded weights, in half of float32's space; `load` gives the model's own type again.
     """
-    check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+    check_model(model)
     check_path(path)
     folder = Path(path)
     if folder.exists() and not folder.is_dir():

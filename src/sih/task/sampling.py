@@ -28,8 +28,6 @@ def sample(
 ) -> Batch:
     r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
 
-    With `lag` all have this one (a hypothesis of the task). `rng` may be a seed.
-
     Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the stationary law if it has none, as the first
     max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. Runs on the
     generator's device unless another is given. The same generator state gives the same tokens.
