@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sih.checks import check_path
+from sih.construction.circuit import Circuit
+from sih.files import reading
 from sih.models import storage
 from sih.models.base import Model
 from sih.runs.run import CHECKPOINT, WEIGHTS, Run
@@ -65,8 +67,15 @@ def open_run(name: str | Path) -> Run:
 def load(path: str | Path, *, unfinished: bool = False) -> Model:
     """Load the model in the folder `path`, saved or trained there, or the shipped model of that name, on the CPU.
 
+    A constructed model comes back with its circuit, and `sih.verify` finds the task in its notes.
     With `unfinished`, a run that is still being trained gives its model at the last checkpoint.
     """
     folder = RunStore()._folder_of(path, "model")
     run = Run(folder)
-    return run.model if unfinished and (folder / CHECKPOINT).exists() and not run.finished else storage.load(folder)
+    if unfinished and (folder / CHECKPOINT).exists() and not run.finished:
+        return run.model
+    model = storage.load(folder)
+    if "circuit" in model.notes:
+        with reading(folder / storage.NOTES, "holds no circuit"):
+            model.circuit = Circuit.from_dict(model.notes["circuit"])
+    return model
