@@ -50,7 +50,7 @@ def test_a_grid_without_lists_is_one_run_and_one_said_twice_is_run_once(tmp_path
         ("[base]\nseed = 1\n[grid]\nseed = [1]", r"seed is in \[base\] and in \[grid\]"),
         ("[grid]\nsedd = [1]", "sedd = 1: a training configuration has no field 'sedd'"),
         ("[grid]\nlags = [[1, 2], [2, 1]]", r"lags = \[2, 1\]"),
-        ("[base]\nsteps = 'many'", "steps"),
+        ("[base]\nsteps = 'many'", "steps|parameters"),
         ("[base]\npreset = 'papr'", "preset must be one of"),
         ("[grid]\nseed = [1]\nsteps = [0]", "seed = 1, steps = 0: steps"),
         (f"[grid]\nseed = {list(range(400))}\nmatrix_seed = {list(range(400))}", "asks for 160,000 runs"),
