@@ -45,6 +45,13 @@ class Course:
         """Divide the KL at the end by ML's."""
         return self.kl[-1] / self.ml
 
+    @property
+    def falling(self) -> bool:
+        """Whether the last tenth of the measurements is lower than the tenth before, on average, by over 2 %."""
+        tenth = max(1, len(self.kl) // 10)
+        last, before = self.kl[-tenth:], self.kl[-2 * tenth : -tenth]
+        return bool(before) and sum(last) / len(last) < 0.98 * sum(before) / len(before)
+
 
 @dataclass(frozen=True)
 class TrainingCourses:

@@ -20,7 +20,7 @@ from sih.report.paper_errata import ERRATA
 from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Measured, Verdict
 
 HTML, JSON = "report.html", "report.json"
-MARKS: dict[Verdict, str] = {"holds": "✓", "holds with a remark": "≈", "does not hold": "✗", "not measured": "–"}
+MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗…–", strict=True))
 UNKNOWN = Measured(float("nan"))
 CONTENTS = {
     "summary": "Summary",

@@ -3,14 +3,14 @@
 import operator
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from sih import stats
 from sih.experiments.experiment import Experiment
 
-Verdict = Literal["holds", "holds with a remark", "does not hold", "not measured"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "holds with a remark", "does not hold", "not measured")
+Verdict = Literal["holds", "holds with a remark", "does not hold", "unsettled", "not measured"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "holds with a remark", "does not hold", "unsettled", "not measured")
 Interval = tuple[float, float]
 D = TypeVar("D")
 
@@ -23,7 +23,8 @@ class NotMeasuredError(Exception):
 class Measured:
     """Holds a number with its interval, None where it is exact, or one draw.
 
-    `parts` are the numbers that it was chosen from, `models` the trained models behind it.
+    `parts` are the numbers that it was chosen from, `models` the trained models behind it. `unsettled` says why it is
+    not the last word, "at 2,000 steps" say, of a run that still gets better.
     """
 
     value: float
@@ -31,6 +32,7 @@ class Measured:
     label: str = ""
     parts: tuple["Measured", ...] = ()
     models: tuple[str, ...] = ()
+    unsettled: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Rule:
         each = list(found)
         pick = max if self.sense == "at most" else min
         chosen = pick(each, key=lambda one: one.value)
-        return Measured(chosen.value, chosen.interval, chosen.label, tuple(each), _models(each))
+        return replace(chosen, parts=tuple(each), models=_models(each))
 
     def __str__(self) -> str:
         remark = f"with a remark if the number is {self.sense} {self.slack:g}; otherwise it does not hold"
@@ -100,6 +102,8 @@ class Statement(Generic[D]):
         except NotMeasuredError as reason:
             return Finding(self, "not measured", None, str(reason))
         verdict = self.rule.verdict(found.value, found.interval)
+        if verdict == "does not hold" and found.unsettled:
+            return Finding(self, "unsettled", found, f"Unsettled {found.unsettled}. {self.remark}".strip())
         return Finding(self, verdict, found, "" if verdict == "holds" else self.remark)
 
 

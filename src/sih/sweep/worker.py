@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sih.runs.run_writer import RunWriter
+from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter
 from sih.training.config_file import from_json
 from sih.training.trainer import DivergedError
 
@@ -23,6 +23,7 @@ class Job:
     path: str
     """how the model computes: the same for all, so that one configuration gives one result whoever trains it."""
     device: str = "cpu"
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ def work(job: Job, tell: Callable[[News], None], stopped: Sequence[object] = ())
     """
     step, told = 0, time.monotonic()
     try:
-        writer = RunWriter(from_json(job.config), Path(job.folder), device=job.device, threads=1, path=job.path)
+        how: dict[str, Any] = {"device": job.device, "checkpoint_seconds": job.checkpoint_seconds, "path": job.path}
+        writer = RunWriter(from_json(job.config), Path(job.folder), threads=1, **how)
         for found in writer:
             step = found.step
             if stopped:

@@ -107,10 +107,16 @@ def test_heads_of_the_second_layer() -> None:
 
 
 def test_the_papers_own_training_is_read_from_runs_in_its_setting() -> None:
-    course = training_courses.Course("paper", (1, 2, 3), Compared("standard"), True, [0, 10], [0.5, 0.03], 0.02, 0.01)
+    steps, flat = [0, 10, 20], [0.5, 0.03, 0.03]
+    course = training_courses.Course("paper", (1, 2, 3), Compared("standard"), True, steps, flat, 0.02, 0.01)
     found = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([course], []))
     assert number_of(found).value == pytest.approx(1.5)
     assert found.verdict == "does not hold"
+    fell = dataclasses.replace(course, kl=[0.5, 0.031, 0.03])
+    open_end = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([fell], []))
+    assert (open_end.verdict, "Unsettled at 20 steps" in open_end.remark) == ("unsettled", True)
+    good = dataclasses.replace(course, kl=[0.5, 0.031, 0.02])
+    assert training.PAPER_TRAINING.judge(training_courses.TrainingCourses([good], [])).verdict == "holds"
     none = training.PAPER_TRAINING.judge(
         training_courses.TrainingCourses([dataclasses.replace(course, papers_own=False)], [])
     )
