@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 import time
@@ -27,8 +28,7 @@ FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    from ray.cluster_utils import Cluster
-
+    Cluster = importlib.import_module("ray.cluster_utils").Cluster
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     here = {"num_cpus": 0, "node_ip_address": "127.0.0.2", "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args=here)  # not 127.0.0.1, which Ray takes for another device
