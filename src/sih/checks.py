@@ -7,6 +7,8 @@ import math
 import os
 import reprlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,6 +101,32 @@ _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 def _is_integer_array(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "iu"
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Raise a ValueError if something would take more bytes than this machine has free, before any of it is made.
+
+    The variable SIH_MEMORY_GB allows more, or less.
+    """
+    free = memory_free()
+    if needed > free:
+        size = f"{needed / 1e9:,.1f}" if needed < 10**18 else f"10^{len(str(needed)) - 10}"
+        raise ValueError(
+            f"{what} would take {size} GB; {free / 1e9:,.1f} GB are free (SIH_MEMORY_GB sets another limit)"
+        )
+
+
+def memory_free() -> float:
+    """Return the bytes that may be taken: those of SIH_MEMORY_GB, or those that the system says are free."""
+    given = os.environ.get("SIH_MEMORY_GB")
+    if given is not None:
+        with suppress(ValueError):
+            return float(given) * 1e9
+        raise ValueError(f"SIH_MEMORY_GB is a number of GB, e.g. 8; got {given!r}")
+    with suppress(OSError, LookupError, ValueError):
+        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        return float(lines["MemAvailable"].split()[0]) * 1024
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_number, check_path, check_sizes, generator
+from sih.checks import FieldError, Seed, check_memory, check_number, check_path, check_sizes, generator
 from sih.files import read_table
 
 ROW_SUM_TOLERANCE = 1e-6
@@ -134,7 +134,7 @@ def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float
     """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform."""
     _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
-    for _ in range(100_000):
+    for _ in range(20_000):
         log_P = log_P - log_P.logsumexp(dim=0, keepdim=True)
         row_sums = log_P.logsumexp(dim=1, keepdim=True)
         log_P = log_P - row_sums
@@ -247,6 +247,7 @@ def _states(which: Bool[Tensor, " state"]) -> str:
 
 def _check_sizes(num_states: int, concentration: float) -> None:
     check_sizes(num_states=num_states)
+    check_memory(6 * 8 * num_states**2, f"a matrix of {num_states:,} states")
     if num_states < 2:
         raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
     check_number("concentration", concentration, 0, wanted="a positive number, e.g. 1.0")

@@ -18,6 +18,11 @@ Rows = Tensor | Sequence[Tensor] | Sequence[float]
 """One entry for each repetition: a tensor over them, or a list."""
 
 
+def quotient(value: float, unit: float) -> float:
+    """Divide, with infinity (or nan, for 0 of 0) where the unit is 0."""
+    return value / unit if unit else (math.inf if value else math.nan)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate(Generic[V]):
     """Holds a mean and its standard error, numbers or tensors of one shape."""

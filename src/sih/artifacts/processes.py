@@ -3,8 +3,10 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -23,7 +25,9 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
         try:
-            for future in as_completed([pool.submit(work, item) for item in items]):
+            with _ctrl_c_waits():  # and never reaches the processes, which take the mask over
+                futures = [pool.submit(work, item) for item in items]
+            for future in as_completed(futures):
                 yield future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -33,6 +37,23 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
             raise
 
 
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Put a Ctrl-C off until the block ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin_worker() -> None:
-    """Let only the parent hear Ctrl-C, which reaches all processes of a terminal, and end its workers then."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Let a worker end with its parent, however that ends: nobody else would wait for what it makes."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -15,8 +15,10 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
+from pathlib import Path
 
 from sih.checks import FieldError
+from sih.files import check_place
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
@@ -40,6 +42,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("sih.cli.reproduce_command:reproduce", "make every figure, and the report that says what held"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
+WRITTEN = ("out", "export", "draw")
+"""The flags that say where to write."""
 STARTED = ("train",)
 """Commands whose flags depend on the command line: `start_from(words)` in their module says which command it is for."""
 
@@ -47,6 +51,9 @@ STARTED = ("train",)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name may hold what a terminal cannot show
     if not words or words[0] in ("-h", "--help"):
         print(_overview())
         return 0
@@ -75,6 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe, `head` say, has seen enough
         sys.stderr.close()
         return 0
+    except (OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate" not in str(error):
+            raise
+        why = _one_line(str(error)) or "there is not enough memory"
+        print(f"sih: {'out of memory: ' if not isinstance(error, OSError) else ''}{why[:300]}", file=sys.stderr)
+        return 2
 
 
 def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> Callable[[], int | None]:
@@ -85,6 +98,9 @@ def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> C
 
     @functools.wraps(command)
     def bind(*args: object, **kwargs: object) -> Callable[[], int | None]:
+        for place in (kwargs.get(name) for name in WRITTEN):
+            if isinstance(place, Path):
+                check_place(place)  # before anything is computed
         return functools.partial(command, *args, **kwargs)
 
     complaint = io.StringIO()

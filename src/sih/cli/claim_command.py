@@ -1,6 +1,5 @@
 """`sih claim`: compute Claim 1 exactly, for one matrix or many, and say for which pairs of lags it is a theorem."""
 
-import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,6 +7,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from sih.cli.printing import plain_console
 from sih.cli.progress import track
 from sih.files import write_json
 from sih.markov import load_transition_matrix
@@ -94,7 +94,7 @@ def claim(
 
 def wide_console() -> Console:
     """Make a console as wide as the terminal, or wide enough for the tables where there is none."""
-    return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 120)
+    return plain_console(120)
 
 
 def _margin_table(table: ClaimTable) -> Table:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.table import Table
 
 from sih.artifacts.record_json import plain
+from sih.cli.printing import plain_console
 from sih.experiments.beta import EXPERIMENT as BETA
 from sih.experiments.beta import BetaConfig
 from sih.experiments.experiment import Experiment
@@ -79,7 +79,7 @@ def beta(
 
 
 def _show(experiment: Experiment[C, Any], config: C, out: Path, title: str) -> None:
-    console, stem = Console(soft_wrap=True, highlight=False), out / experiment.name
+    console, stem = plain_console(), out / experiment.name
     data = experiment.compute(config, RunStore())
     header, *rows = experiment.table(data)
     shown = Table(*header, title=title)

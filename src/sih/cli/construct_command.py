@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from sih.checks import DTYPES
+from sih.cli.printing import plain_console
 from sih.cli.sample_command import Kind, choose_matrix, seeded
 from sih.construction import CIRCUITS, Circuit, Verification, error_table
 from sih.construction import construct as build
 from sih.construction import verify as compare
 from sih.construction.verification import carried
-from sih.files import read_json, reading, write_json
-from sih.models.storage import NOTES, save
+from sih.files import atomic_folder, read_json, reading, write_json
+from sih.models.storage import FILES, NOTES, write_files
 from sih.runs.run_store import load
 from sih.task import Task
 
@@ -96,9 +97,10 @@ def construct(
     }
     model = build(task, lam=lam, beta=beta, dtype=DTYPES[dtype], **options)
     found = compare(model, task)
-    save(model, out)
-    write_json(out / CERTIFICATE, found.to_dict(), indent=1)
-    console = Console(soft_wrap=True, highlight=False)
+    with atomic_folder(out, (*FILES, CERTIFICATE)) as folder:
+        write_files(model, folder)
+        write_json(folder / CERTIFICATE, found.to_dict(), indent=1)
+    console = plain_console()
     _describe(console, model.circuit)
     _report(console, found)
     if table:
@@ -127,7 +129,7 @@ def verify(
     found = compare(model, size=size, rng=seeded(seed))
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     _describe(console, carried(model)[0])
     _report(console, found)
     return 0 if found.ok else 1

@@ -7,6 +7,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from sih.cli.printing import plain_console
 from sih.experiments.experiment import Rows
 from sih.experiments.table import EXPERIMENTS, experiment_named
 from sih.figures.drawn import Drawn, make
@@ -46,7 +47,7 @@ def figure(
     drawn = make(experiment if seed is None else experiment.with_seed(seed), out, store)
     if drawn.kept.missing:
         raise ValueError(f"figure {name} {drawn.kept.missing}; `sih reproduce --train` trains what is missing")
-    show(drawn, Console(soft_wrap=True, highlight=False))
+    show(drawn, plain_console())
 
 
 def show(drawn: Drawn, console: Console) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from sih.cli.printing import plain_console
 from sih.construction import Pattern, head_offsets, least_heads, verify_colouring, verify_lower_bound
 from sih.construction.heads.least import LeastHeads
 from sih.files import atomic_write, write_json
@@ -13,6 +14,8 @@ from sih.files import atomic_write, write_json
 if TYPE_CHECKING:
     from rich.text import Text
 
+SHOWN = 4096
+"""Offsets of a pattern that are printed."""
 PALETTE = ("blue", "green", "red", "magenta", "cyan", "yellow", "bright_blue", "bright_green", "bright_red")
 
 
@@ -36,14 +39,13 @@ def heads(
         draw: Draw the pattern to this file: .png, .svg or .pdf.
         out: Write the answer to this file as JSON.
     """
-    from rich.console import Console
 
     if draw is not None and draw.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"--draw takes a file that ends in .png, .svg or .pdf; got {draw}")
     answer = least_heads(lags, time_limit=time_limit)
     fewer = None if heads is None else head_offsets(lags, heads, time_limit=time_limit)
     pattern = answer if fewer is None else fewer
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     console.print(f"lags {_listed(answer.lags)}: {_number(answer)}")
     console.print(_why(answer))
     console.print(f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of")
@@ -75,6 +77,9 @@ def strip(pattern: Pattern, width: int) -> "Text":
     cells = max(1, (width - 8) // cell)
     text = Text()
     for start in range(0, pattern.period, cells):
+        if start >= SHOWN:
+            text.append(f"... {pattern.period - start:,} more (--out writes them all)")
+            break
         text.append(f"{start:>6}  ")
         for k in pattern.colours[start : start + cells]:
             style = "" if k < 0 else f"black on {PALETTE[k % len(PALETTE)]}"

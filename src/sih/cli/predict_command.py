@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import torch
 import tyro
 from jaxtyping import Float
-from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from sih.checks import check_memory
+from sih.cli.printing import plain_console
 from sih.files import write_arrays, write_rows
 from sih.markov import Law, Tokens, load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
@@ -58,6 +59,8 @@ def predict(
     sample = load_sample(file)
     task = _task(sample, file, matrix, lags)
     chosen = PREDICTORS[predictor]
+    size = sample.tokens.numel() * (4 * task.num_states + 8 * len(task.lags)) * 8
+    check_memory(size, f"the laws of {sample.tokens.numel():,} tokens over {task.num_states:,} states")
     given = {"beta": beta, "evidence": evidence, "temper": temper}
     options = {name: given[name] for name in chosen.options}
     weights, law = (f(sample.tokens, task, **options) for f in (chosen.weights, chosen.law))
@@ -101,7 +104,7 @@ def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: To
         next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
         next_token += " ..." if task.num_states > 8 else ""
         table.add_row(str(b), true, str(last), f"{weights[b, -1].max().item():.4f}", str(settled), next_token)
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     console.print(table)
     if len(inferred) > SHOWN:
         console.print(f"... and {len(inferred) - SHOWN} more sequences")

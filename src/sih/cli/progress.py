@@ -19,7 +19,7 @@ def _bar(items: Iterable[Item], total: int, what: str, done: int) -> Iterator[It
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(stderr=True, markup=False, emoji=False)) as progress:
         task = progress.add_task(what, total=total, completed=done)
         for item in items:
             yield item

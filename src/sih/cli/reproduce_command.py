@@ -3,10 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from rich.console import Console
-
 from sih.cli.figure_command import say
 from sih.cli.missing import missing_models, train_missing
+from sih.cli.printing import plain_console
 from sih.cli.progress import track
 from sih.experiments.table import EXPERIMENTS
 from sih.figures.drawn import make_all
@@ -43,7 +42,7 @@ def reproduce(
     store = RunStore(folder := out / "runs" if runs is None else runs)
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     experiments = [one if seed is None else one.with_seed(seed) for one in EXPERIMENTS.values()]
     absent = missing_models(experiments, store)
     if train and absent:

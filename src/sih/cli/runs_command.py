@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from sih.cli.printing import plain_console
 from sih.cli.train_command import command_of
 from sih.runs.run import Run, list_runs
 from sih.runs.run_store import open_run
@@ -31,13 +32,19 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int
         seed: unused; a list is not random.
     """
     title = f"Runs in {folder}: mean KL past max lag, on held-out sequences"
-    wide_console().print(table_of(list_runs(folder), title))
+    readable = []
+    for run in list_runs(folder):
+        try:
+            _row(run)
+            readable.append(run)
+        except ValueError as error:  # a bad neighbour hides no other
+            print(f"sih: {error}", file=sys.stderr)
+    wide_console().print(table_of(readable, title))
 
 
 def wide_console() -> Console:
     """Return a console as wide as the terminal, or, where a file is written, wide enough for a whole row."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(width=160, highlight=False)
+    return plain_console(160, wrap=False)
 
 
 def table_of(found: list[Run], title: str) -> Table:
@@ -46,17 +53,21 @@ def table_of(found: list[Run], title: str) -> Table:
     for column in ("run", "model", "lags", "heads", "steps", "seconds", "loss", "KL", "ML", "BMA", "KL / ML"):
         table.add_column(column, justify="left" if column in ("run", "model") else "right", overflow="fold")
     for run in found:
-        config, seconds = run.config, run.environment.get("seconds")
-        shape = (config.model.kind, " ".join(map(str, config.task.lags)), " ".join(map(str, config.heads)))
-        step = run.metrics[-1]["step"] if run.metrics else 0
-        progress = f"{step:,}" if run.finished else f"{step:,} of {config.optimiser.steps:,}"
-        losses = [line["loss"] for line in run.metrics if "loss" in line]
-        numbers = [f"{seconds:.0f}" if seconds is not None else "", f"{losses[-1]:.4f}" if losses else ""]
-        if run.evaluations:
-            kl, first = run.evaluations[-1]["kl"], run.evaluations[0]
-            numbers += [f"{kl:.4f}", f"{first['ml']:.4f}", f"{first['bma']:.4f}", f"{kl / first['ml']:.2f}"]
-        table.add_row(run.name, *shape, progress, *numbers)
+        table.add_row(*_row(run))
     return table
+
+
+def _row(run: Run) -> list[str]:
+    config, seconds = run.config, run.environment.get("seconds")
+    shape = (config.model.kind, " ".join(map(str, config.task.lags)), " ".join(map(str, config.heads)))
+    step = run.metrics[-1]["step"] if run.metrics else 0
+    progress = f"{step:,}" if run.finished else f"{step:,} of {config.optimiser.steps:,}"
+    losses = [line["loss"] for line in run.metrics if "loss" in line]
+    numbers = [f"{seconds:.0f}" if seconds is not None else "", f"{losses[-1]:.4f}" if losses else ""]
+    if run.evaluations:
+        kl, first = run.evaluations[-1]["kl"], run.evaluations[0]
+        numbers += [f"{kl:.4f}", f"{first['ml']:.4f}", f"{first['bma']:.4f}", f"{run.kl_over_ml:.2f}"]
+    return [run.name, *shape, progress, *numbers]
 
 
 def show(
@@ -80,7 +91,7 @@ def show(
     if period is not None and period < 1:
         raise ValueError(f"--period is a whole number, at least 1; got {period}")
     found = open_run(run)
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     if not found.evaluations:
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
     wide_console().print(table_of([found], f"Run {found.name}"))
@@ -91,9 +102,10 @@ def show(
         attention = found.model.trace(tokens).attention
     for head in masses_by_offset(attention, period or task.max_lag - task.min_lag + 1):
         console.print(str(head))
-    correlation = probability_correlation(attention[0][:, 0], tokens, task)
-    alike = "attention of head 1.1 at the lags, correlation with the normalised probabilities"
-    console.print(f"{alike}: {correlation:.2f}")
+    if attention:
+        correlation = probability_correlation(attention[0][:, 0], tokens, task)
+        alike = "attention of head 1.1 at the lags, correlation with the normalised probabilities"
+        console.print(f"{alike}: {correlation:.2f}")
     for path in style.save(draw_training(found), out or Path(f"{found.name}-training")):
         console.print(f"wrote {path}")
 

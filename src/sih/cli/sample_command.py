@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import torch
 import tyro
-from rich.console import Console
 
+from sih.cli.printing import plain_console
 from sih.markov import RANDOM, load_transition_matrix
 from sih.task import Task
 from sih.task import sample as draw
@@ -70,4 +70,4 @@ def sample(
     save_sample(out, batch, task, seed)
     shares = ", ".join(f"lag {lag}: {int((batch.lags == lag).sum())}" for lag in task.lags)
     said = f"{size} sequences of length {length} over {task.num_states} states ({shares}) -> {out}"
-    Console(soft_wrap=True).print(said, highlight=False)
+    plain_console().print(said)

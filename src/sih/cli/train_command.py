@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from sih.cli.matrix_flag import read_matrix
+from sih.cli.printing import plain_console
 from sih.models import KINDS, ModelShape
 from sih.runs.run import Run
 from sih.runs.run_names import run_name
@@ -86,7 +87,7 @@ def train(
         task=task, model=model, optimiser=optimiser, recipe=recipe, evaluation=evaluation, seed=seed, stored=stored
     )
     folder = Path("runs") / run_name(config) if out is None else out
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     events = EventWriter(folder) if tensorboard else None
     how: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "keep_every": keep_every}
     writer = RunWriter(config, folder, device=device, threads=threads, **how)
@@ -192,7 +193,7 @@ def _summary(run: Run, console: Console) -> None:
     first, last = run.evaluations[0], run.evaluations[-1]
     console.print(
         f"mean KL past the first {run.task.max_lag} positions: {last['kl']:.4f} "
-        f"({last['kl'] / first['ml']:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
+        f"({run.kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
         f"{last['step']:,} steps, {run.environment.get('seconds', math.nan):.0f} s -> {run.folder}"
     )
 

@@ -5,14 +5,18 @@ So only known host names are answered, requests from other origins are refused, 
 """
 
 import json
+import re
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SCHEMES = ("http", "https")
+"""Where the page may have come from: this server, or a proxy before it that encrypts."""
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/@\[\]]+))(?::[0-9]{1,5})?", re.ASCII)
 BODY = 32 * 1024
 """Bytes of a request's body; the largest state takes about a fifth."""
 POLICY = (
@@ -66,21 +70,20 @@ class Guard:
             known = ", ".join(sorted(self.hosts))
             answer = refusal(RefusedError(421, f"this server answers to {known}, not to {ascii(hosts)[:80]}"))
             await answer(scope, receive, guarded)
-        elif origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
+        elif origin is not None and origin.lower() not in {f"{scheme}://{hosts[0].lower()}" for scheme in SCHEMES}:
             await refusal(RefusedError(403, "requests from other sites are refused"))(scope, receive, guarded)
         else:
             await self.app(scope, receive, guarded)
 
 
-def host_name(host: str) -> str:
-    """Return the name in a Host header, without its port.
+def host_name(host: str) -> str | None:
+    """Return the name in a Host header, without its port, or None if it is neither a name nor a name with a port.
 
-    >>> host_name("[::1]:8000"), host_name("localhost:8000")
-    ('::1', 'localhost')
+    >>> host_name("[::1]:8000"), host_name("localhost:8000"), host_name("[::1].evil.com")
+    ('::1', 'localhost', None)
     """
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    found = HOST.fullmatch(host)
+    return None if found is None else (found[1] or found[2]).lower()
 
 
 async def request_json(request: Request) -> Any:
@@ -88,10 +91,13 @@ async def request_json(request: Request) -> Any:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RefusedError(415, "the body must be application/json")
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY:
-            raise RefusedError(413, f"the body may have {BODY} bytes; this one has more")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY:
+                raise RefusedError(413, f"the body may have {BODY} bytes; this one has more")
+    except ClientDisconnect:
+        raise RefusedError(400, "the request ended before its body did") from None
     try:
         return json.loads(bytes(body), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:

@@ -55,7 +55,8 @@ class Pass:
     @property
     def attention(self) -> Float[Tensor, "head query key"]:
         """Join the attention of all heads, a layer after the other."""
-        return torch.cat([heads[0] for heads in self.trace.attention])
+        time = self.trace.tokens.shape[1]
+        return torch.cat([torch.zeros(0, time, time), *(heads[0] for heads in self.trace.attention)])
 
 
 def draw_sequence(state: State, task: Task) -> Batch:
@@ -141,6 +142,8 @@ def _estimator_options(choice: ModelChoice) -> dict[str, Any]:
 
 def _copied(trace: Trace, temperature: float, task: Task) -> Float[Tensor, "time lag"]:
     """Return the logarithm of what the last layer's heads, on average, pay to the token that each lag copies."""
+    if not trace.scores:  # a model without attention copies no token
+        return torch.full((trace.tokens.shape[1], len(task.lags)), -torch.inf, dtype=torch.float64)
     scores = trace.scores[-1][0].double() / temperature
     log_attention = torch.log_softmax(scores, dim=-1).logsumexp(dim=0) - np.log(len(scores))
     return attention_at(log_attention, [lag - 1 for lag in task.lags], absent=-torch.inf)

@@ -46,7 +46,7 @@ def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer
         with reading(path, "does not describe an exported model", missing=missing):
             found = read_json(path)
             config, readout = found["transformer_lens"], found["readout"]
-        with reading(path.parent / WEIGHTS, f"does not fit the {CONFIG} beside it", RuntimeError):
+        with reading(path.parent / WEIGHTS, f"does not fit the {CONFIG} beside it"):
             return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], readout)
     if not hasattr(source, "cfg") or not hasattr(source, "state_dict"):
         raise FieldError("source", f"source is a TransformerBridge or an exported folder; got {type(source).__name__}")

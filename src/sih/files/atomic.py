@@ -1,20 +1,32 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files and folders so that a reader never sees half of one, and nothing is left behind.
+
+What is being written has a name like `.config.json.1f3a09bc.part` and is locked by its writer. The system frees the
+lock of a process that was killed: the next to write beside such a leftover removes it.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
+import re
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+PART = re.compile(r"\..+\.[0-9a-f]{8}\.part")
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """Open a file that appears at `path` all at once, when the block ends well, and not at all otherwise.
 
-    The bytes go to a neighbour in the same folder, are flushed to the disk, and take the name in one step.
+    The bytes go to a neighbour in the same folder, are flushed to the disk, and take the name in one step. What goes
+    wrong on the way, a full disk say, is a ValueError.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "numbers.txt"
@@ -24,20 +36,112 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     b'1 2 3'
     """
     path = Path(path)
-    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = part.open("xb")
-    except OSError as error:
-        raise ValueError(f"cannot write to {path}: {error.strerror or error}") from error
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+    with _explained(path):
         if path.is_dir():
             raise ValueError(f"cannot write to {path}: it is a folder")
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path.parent)
+        part, file = _new_part(path)
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def atomic_folder(path: str | Path, replaced: Sequence[str]) -> Iterator[Path]:
+    """Give a new folder whose content appears at `path` all at once when the block ends well, and not at all otherwise.
+
+    Of a folder already there the files `replaced` go, whether there are new ones or not. What else it holds stays. Two
+    folders change places in one step where the system can do that; elsewhere files are replaced one after the other.
+    """
+    path = Path(path).resolve()
+    with _explained(path):
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"cannot write to {path}: it is a file, not a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stuck = path.exists() and (os.path.ismount(path) or Path.cwd().is_relative_to(path))
+        beside = path if stuck or (path.exists() and not os.access(path.parent, os.W_OK)) else path.parent
+        remove_leftovers(beside)
+        new = beside / f".{path.name}.{secrets.token_hex(4)}.part"
+        new.mkdir()
+        held = os.open(new, os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield new
+            if not path.exists():
+                new.rename(path)
+            elif beside == path or not _exchange(new, path, replaced):
+                for name in (*replaced, *os.listdir(new)):
+                    (path / name).unlink(missing_ok=True) if not (new / name).exists() else None
+                for name in os.listdir(new):
+                    os.replace(new / name, path / name)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(new), str(path))) from error
+        finally:
+            os.close(held)
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that were killed left half written in the folder."""
+    for path in folder.iterdir():
+        if is_part(path):
+            with suppress(OSError):  # gone meanwhile, or locked: somebody is writing it
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                finally:
+                    os.close(descriptor)
+
+
+def is_part(path: Path) -> bool:
+    """Tell whether this is a name of something half written."""
+    return PART.fullmatch(path.name) is not None
+
+
+def check_place(path: str | Path) -> None:
+    """Raise a ValueError if nothing can be written at `path`, whose folders need not be there yet."""
+    place = Path(path).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if place != Path(path).absolute() and not place.is_dir():
+        raise ValueError(f"cannot write to {path}: {place} is a file")
+    if not os.access(place, os.W_OK):
+        raise ValueError(f"cannot write to {path}: no permission to write to {place}")
+
+
+def _new_part(path: Path) -> tuple[Path, IO[bytes]]:
+    while True:
+        part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
+        file = part.open("xb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:  # else taken for a leftover before it was locked
+            return part, file
+        file.close()
+
+
+def _exchange(new: Path, path: Path, replaced: Sequence[str]) -> bool:
+    """Let two folders change places, the new one with what else the old one holds. False if that cannot be."""
+    try:
+        ignored = {*replaced, *os.listdir(new)}
+        left_out = lambda at, names: ignored & {*names} if Path(at) == path else set()  # noqa: E731
+        shutil.copytree(path, new, symlinks=True, ignore=left_out, copy_function=os.link, dirs_exist_ok=True)
+        libc = ctypes.CDLL(None)
+        return int(libc.renameat2(_HERE, os.fsencode(new), _HERE, os.fsencode(path), _EXCHANGE)) == 0
+    except (OSError, AttributeError):
+        return False
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot write to {path}: {error.strerror or error}") from error

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from zipfile import BadZipFile
-
-WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RecursionError, BadZipFile)
+from typing import Any
 
 
 class FileError(ValueError):
@@ -23,11 +21,11 @@ class MissingFileError(FileError, FileNotFoundError):
 
 
 @contextmanager
-def reading(path: str | Path, otherwise: str, *errors: type[Exception], missing: str | None = None) -> Iterator[None]:
+def reading(path: str | Path, otherwise: str, *, missing: str | None = None) -> Iterator[None]:
     """Turn an error within the block into a ValueError of one line: "`path` `otherwise`: why", or `missing`.
 
-    `errors` are those of a library, besides the usual ones of unreadable files and wrong content. Blocks may nest: the
-    outer one says in its own words what the file should have held.
+    Whatever a library raises over a damaged file is such an error. Blocks may nest: the outer one says in its own words
+    what the file should have held.
 
     >>> with reading("a.json", "is no run"):
     ...     raise KeyError("steps")
@@ -38,7 +36,24 @@ def reading(path: str | Path, otherwise: str, *errors: type[Exception], missing:
         yield
     except FileNotFoundError:
         raise MissingFileError(missing or f"there is no file {path}") from None
-    except WRONG + errors as error:
+    except Exception as error:
         reason = error.reason if isinstance(error, FileError) else next(iter(str(error).splitlines()), "")
         reason = reason or type(error).__name__
         raise FileError(f"{path} {otherwise}: {reason}", reason) from error
+
+
+def check_entries(value: Any, kinds: Mapping[str, type | tuple[type, ...]], needed: tuple[str, ...] = ()) -> None:
+    """Raise a ValueError unless the value is an object whose entries, where it has them, are of these kinds.
+
+    >>> check_entries({"step": "one"}, {"step": int})
+    Traceback (most recent call last):
+    ValueError: step must be int; got 'one'
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"it must hold a JSON object; got {type(value).__name__}")
+    for name, kind in kinds.items():
+        if name not in value and name in needed:
+            raise ValueError(f"{name} is missing")
+        if name in value and (not isinstance(value[name], kind) or isinstance(value[name], bool)):
+            one = kind if isinstance(kind, tuple) else (kind,)
+            raise ValueError(f"{name} must be {' or '.join(each.__name__ for each in one)}; got {value[name]!r:.60}")

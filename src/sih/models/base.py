@@ -23,6 +23,7 @@ from sih.checks import (
     check_choice,
     check_heads,
     check_kind,
+    check_memory,
     check_sizes,
     check_tokens,
     is_concrete,
@@ -109,6 +110,8 @@ class Model(nn.Module, metaclass=_HooksPlaced):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        width = torch.finfo(DTYPES[config.dtype]).bits // 8
+        check_memory(self.count_weights(config) * width, f"a model with heads {config.heads!s:.40} of these sizes")
         self.config = config
         self.notes = {}
 
@@ -120,6 +123,12 @@ class Model(nn.Module, metaclass=_HooksPlaced):
     def from_config(cls, config: ModelConfig) -> Model:
         """Make a model of this configuration with all weights zero."""
         return cls(**{**asdict(config), "dtype": DTYPES[config.dtype], "init": "zeros"})
+
+    @classmethod
+    def count_weights(cls, config: Any) -> int:
+        """Count the weights of a configuration without making them, so that no file makes a program take more memory
+        than there is. A kind that does not say is not asked."""
+        return 0
 
     @abstractmethod
     def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:

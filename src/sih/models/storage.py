@@ -1,25 +1,38 @@
 """Saves a model as a folder with `config.json` and `weights.safetensors`. Nothing in it is ever executed.
 
-The weights' file holds the configuration it was written with, so that a file from another model is noticed. What is
-worth knowing about the model besides, `Model.notes`, is in `notes.json`, if there is anything. Each file is written
-whole or not at all, the configuration last: a folder with one is complete.
+The weights' file holds the configuration it was written with, so that a file from another model is noticed, and its
+checksum stands beside it. What is worth knowing about the model besides, `Model.notes`, is in `notes.json`, if there is
+anything. A folder is written whole or not at all.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from sih.checks import check_choice, check_path, dtype_name
-from sih.files import atomic_write, read_json, read_note, read_tensors, reading, tensor_bytes, write_json
+from sih.files import (
+    atomic_folder,
+    check_entries,
+    read_header,
+    read_json,
+    read_tensors,
+    reading,
+    tensor_bytes,
+    write_json,
+)
+from sih.files.tensor_file import sum_file, write_summed
 from sih.models import KINDS, Model
 from sih.models.base import check_model
 
 CONFIG, WEIGHTS, NOTES = "config.json", "weights.safetensors", "notes.json"
+FILES = (CONFIG, WEIGHTS, NOTES, sum_file(WEIGHTS).name)
 
 
 def save(model: Model, path: str | Path, stored: str | None = None) -> None:
@@ -29,14 +42,15 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
     """
     check_model(model)
     check_path(path)
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"a model is saved as a folder; {folder} is a file")
-    content = weights_file(model, stored)
-    for name in (CONFIG, NOTES):  # no folder ever pairs an old configuration or old notes with new weights
-        (folder / name).unlink(missing_ok=True)
-    with atomic_write(folder / WEIGHTS) as file:
-        file.write(content)
+    if Path(path).exists() and not Path(path).is_dir():
+        raise ValueError(f"a model is saved as a folder; {path} is a file")
+    with atomic_folder(path, FILES) as folder:
+        write_files(model, folder, stored)
+
+
+def write_files(model: Model, folder: Path, stored: str | None = None) -> None:
+    """Write the model's files into a folder, one after the other."""
+    write_summed(folder / WEIGHTS, weights_file(model, stored))
     if model.notes:
         write_json(folder / NOTES, model.notes, indent=2)
     write_json(folder / CONFIG, config_of(model), indent=2)
@@ -62,8 +76,8 @@ def load(folder: str | Path) -> Model:
     if "version" in config or "steps" in config:  # a training run's; the model's own is in its weights' file
         missing = f"there is no file {folder / WEIGHTS}: the run is not finished"
         with reading(folder / WEIGHTS, "is damaged or no model's weights", missing=missing):
-            config = json.loads(read_note(folder / WEIGHTS)["config"])
-    model = model_from(config, folder / CONFIG)
+            config = json.loads(read_header(folder / WEIGHTS)[0]["config"])
+    model = model_from(config, folder / CONFIG, read_header(folder / WEIGHTS)[1])
     load_weights(model, folder / WEIGHTS)
     if (folder / NOTES).exists():
         model.notes = _read_object(folder / NOTES)
@@ -76,8 +90,17 @@ def config_of(model: Model) -> dict[str, Any]:
     return {"model": model.Shape.kind, **entries, "dtype": _dtype(model)}
 
 
-def model_from(config: dict[str, Any], source: str | Path = "the configuration") -> Model:
-    """Make a model of this configuration with all weights zero. Errors name the `source`."""
+def model_from(
+    config: dict[str, Any],
+    source: str | Path = "the configuration",
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Model:
+    """Make a model of this configuration with all weights zero. Errors name the `source`.
+
+    Given the `shapes` of weights on disk, it is not made unless it has as many.
+    """
+    if not isinstance(config, dict):
+        raise ValueError(f"{source} must hold a JSON object; got {type(config).__name__}")
     entries = dict(config)
     kind = entries.pop("model", None)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -89,8 +112,12 @@ def model_from(config: dict[str, Any], source: str | Path = "the configuration")
     if isinstance(entries["heads"], list):  # JSON has no tuples
         entries["heads"] = tuple(entries["heads"])
     try:
-        return KINDS[kind].from_config(KINDS[kind].Config(**entries))
-    except (TypeError, ValueError) as error:
+        shape = KINDS[kind].Config(**entries)
+        asked, found = KINDS[kind].count_weights(shape), sum(math.prod(one) for one in (shapes or {}).values())
+        if shapes is not None and asked not in (0, found):
+            raise ValueError(f"it asks for {_count(asked)} weights, {WEIGHTS} holds {found:,}")
+        return KINDS[kind].from_config(shape)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{source}: {str(error).splitlines()[0]}") from error
 
 
@@ -110,7 +137,9 @@ def load_weights(model: Model, path: str | Path) -> None:
     extra = sorted(found.keys() - wanted.keys())
     if extra:
         raise ValueError(f"{path} holds a weight {extra[0]!r} that the model does not have")
-    if "config" in note and json.loads(note["config"]) != config_of(model):
+    with reading(path, "is damaged"):
+        config = json.loads(note["config"]) if "config" in note else config_of(model)
+    if config != config_of(model):
         raise ValueError(f"{path} was written for another configuration than the {CONFIG} beside it")
     model.load_state_dict(found)
 
@@ -120,10 +149,13 @@ def _dtype(model: Model) -> str:
     return dtype_name(next(model.parameters()).dtype)
 
 
+def _count(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else f"10^{len(str(number)) - 1}"
+
+
 def _read_object(path: Path) -> dict[str, Any]:
     missing = f"there is no file {path}; a model's folder holds {CONFIG} and {WEIGHTS}"
-    with reading(path, "is not a JSON file", missing=missing):
-        value = read_json(path)
-    if not isinstance(value, dict):
-        raise ValueError(f"{path} must hold a JSON object; got {type(value).__name__}")
+    with reading(path, "is no model's", missing=missing):
+        value: dict[str, Any] = read_json(path)
+        check_entries(value, {})
     return value

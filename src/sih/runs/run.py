@@ -4,35 +4,49 @@
     metrics.jsonl             a line every 10 steps (mean loss since the last) and at every evaluation (KL)
     environment.json          versions, threads, device, the commit if there is one, and the seconds it took
     checkpoint.safetensors    model, optimiser and generator states, while the run is unfinished
-    weights.safetensors       the trained model: the run is finished
+    weights.safetensors       the trained model: the run is finished; its checksum is in weights.sha256
     kept/step-NNNNNN...       weights along the way, in half precision, if they were asked for
 
 **Resuming is exact.** On one kind of machine, with the versions, the number of threads (which is set again) and the
 path in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
 with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` as one that was never stopped. Each file
 appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
-killed run wrote after it is cut off and made again. `sih.runs.run_writer` does so; here runs are read.
+killed run wrote after it is cut off and made again. `sih.runs.run_writer` does so; here runs are read, and every file
+is checked: what is wrong with one is a ValueError that names it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from sih.files import read_json, read_tensors, reading
+from sih.checks import check_sizes
+from sih.files import check_entries, read_header, read_json, read_tensors, reading
+from sih.files.tensor_file import digest_of_tensors
 from sih.models import Model
 from sih.models.storage import load_weights
+from sih.stats import quotient
 from sih.task import Task
 from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
+NUMBER = (int, float)
+LINE: dict[str, type | tuple[type, ...]] = {
+    "step": int,
+    **dict.fromkeys(("loss", "learning_rate", "kl", "ml", "bma"), NUMBER),
+    **dict.fromkeys(("kl_along", "ml_along", "bma_along"), list),
+}
+"""What a line of the metrics may hold."""
+MACHINE: dict[str, type | tuple[type, ...]] = {"threads": int, "seconds": NUMBER, "device": str, "torch": str}
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,9 @@ class Run:
     def config(self) -> TrainConfig:
         path = self.folder / CONFIG
         with reading(path, "is no run's configuration", missing=f"{self.folder} is no run: it has no {CONFIG}"):
-            return from_json(read_json(path))
+            values = read_json(path)
+            check_entries(values, {})
+            return from_json(values)
 
     @property
     def name(self) -> str:
@@ -53,7 +69,11 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        return (self.folder / WEIGHTS).exists()
+        """Tell whether the weights are there, whole by their header. `load_weights` also checks their content."""
+        try:
+            return bool(read_header(self.folder / WEIGHTS)[1])
+        except ValueError:
+            return False
 
     @cached_property
     def task(self) -> Task:
@@ -62,11 +82,20 @@ class Run:
     @cached_property
     def model(self) -> Model:
         """The trained model, or the model at the last checkpoint if the run is unfinished."""
-        model = self.config.model.build(self.task.num_states, self.task.length)
-        if self.finished:
-            load_weights(model, self.folder / WEIGHTS)
-        else:
-            state, _ = read_checkpoint(self.folder / CHECKPOINT)
+        path = self.folder / (WEIGHTS if (self.folder / WEIGHTS).exists() else CHECKPOINT)
+        if path.name == CHECKPOINT:
+            state, _ = read_checkpoint(path)
+        task = self.config.task
+        empty = partial(self.config.model.build, task.states, task.length)
+        with torch.device("meta"):  # no memory is taken before the file is known to hold as much
+            asked = sum(weight.numel() for weight in empty().parameters())
+        if asked > (held := sum(math.prod(shape) for shape in read_header(path)[1].values())):
+            raise ValueError(f"{self.folder / CONFIG} asks for {asked:,} weights, {path.name} holds {held:,} numbers")
+        model = empty()
+        if path.name == WEIGHTS:
+            load_weights(model, path)
+            return model
+        with reading(path, "holds another run's state"):
             model.load_state_dict({n[len("model/") :]: w for n, w in state.items() if n.startswith("model/")})
         return model
 
@@ -86,21 +115,43 @@ class Run:
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed."""
-        try:
-            lines = (self.folder / METRICS).read_text().split("\n")[:-1]
-        except FileNotFoundError:
+        path = self.folder / METRICS
+        if not path.exists():
             return []
-        return [json.loads(line) for line in lines]
+        with reading(path, "holds no run's metrics"):
+            found: list[dict[str, Any]] = []
+            for number, text in enumerate(path.read_text().split("\n")[:-1], 1):
+                try:
+                    line = json.loads(text)
+                    first = "kl" in line and not any("kl" in before for before in found)
+                    check_entries(line, LINE, ("step", "ml", "bma") if first else ("step",))
+                except (ValueError, TypeError, RecursionError) as error:
+                    raise ValueError(f"line {number}: {error}") from error
+                found.append(line)
+        return found
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
         """The lines with a mean KL. The first, of step 0, also has maximum likelihood's and the Bayes average's."""
-        return [line for line in self.metrics if "kl" in line]
+        found = [line for line in self.metrics if "kl" in line]
+        if not found and self.finished:
+            raise ValueError(f"{self.folder / METRICS} holds no evaluation, though the run is finished")
+        return found
+
+    @property
+    def kl_over_ml(self) -> float:
+        """The last mean KL divided by maximum likelihood's, which may be 0."""
+        return quotient(self.evaluations[-1]["kl"], self.evaluations[0]["ml"])
 
     @cached_property
     def environment(self) -> dict[str, Any]:
         path = self.folder / ENVIRONMENT
-        found: dict[str, Any] = read_json(path) if path.exists() else {}
+        if not path.exists():
+            return {}
+        with reading(path, "is no run's environment"):
+            found: dict[str, Any] = read_json(path)
+            check_entries(found, MACHINE, ("threads",))
+            check_sizes(threads=found["threads"])
         return found
 
 
@@ -120,5 +171,9 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the state of an unfinished run, and what was noted with it."""
     missing = f"{path.parent} has no {CHECKPOINT}: its run has not begun"
     with reading(path, "is damaged (remove it to start anew)", missing=missing):
-        state, note = read_tensors(path)
-        return state, json.loads(note["run"])
+        state, text = read_tensors(path)
+        note = json.loads(text["run"])
+        check_entries(note, {"metrics": int, "losses": list, "sha256": str}, ("metrics", "losses"))
+        if note.pop("sha256", None) not in (None, digest_of_tensors(state, [note["metrics"], note["losses"]])):
+            raise ValueError("its checksum is not the one that was noted")
+        return state, note

@@ -19,7 +19,9 @@ import torch
 from torch import Tensor
 
 from sih.checks import FieldError, check_sizes
-from sih.files import atomic_write, tensor_bytes, write_json
+from sih.files import atomic_write, check_place, reading, tensor_bytes, write_json
+from sih.files.atomic import is_part, remove_leftovers
+from sih.files.tensor_file import check_sum, digest_of_tensors, write_summed
 from sih.models import KINDS
 from sih.models.kernels.threads import limited_threads
 from sih.models.storage import weights_file
@@ -61,13 +63,15 @@ class RunWriter:
         if keep_every is not None:
             check_sizes(keep_every=keep_every)
         check_device(device)
-        self._check_folder()
+        new = self._check_folder()
         environment = Run(self.folder).environment or describe_environment(device, threads)
         self.seconds = float(environment.pop("seconds", 0.0))
         with limited_threads(int(environment["threads"])):
             self.trainer = Trainer(config, device, _path_begun_with(environment, config.model.kind) or path)
         self.environment = {**environment, "path": self.trainer.path}
         self.resumed = (self.folder / CHECKPOINT).exists()
+        if new:
+            write_json(self.folder / CONFIG, to_json(config), indent=2)
 
     @property
     def finished(self) -> bool:
@@ -76,9 +80,13 @@ class RunWriter:
     def __iter__(self) -> Iterator[Step]:
         with _only_one(self.folder), limited_threads(int(self.environment["threads"])):
             if self.finished:
-                (self.folder / CHECKPOINT).unlink(missing_ok=True)
+                if self.resumed:
+                    check_sum(self.folder / WEIGHTS)  # before the only other copy goes
+                    (self.folder / CHECKPOINT).unlink()
                 return
-            with open(self.folder / METRICS, "ab") as self.metrics:
+            if (self.folder / WEIGHTS).exists() and not self.resumed:
+                raise ValueError(f"{self.folder / WEIGHTS} is damaged; remove it to train anew")
+            with _full_disk_is_explained(self.folder), open(self.folder / METRICS, "ab") as self.metrics:
                 self._begin()
                 saved = time.monotonic()
                 for step in self.trainer:
@@ -95,28 +103,30 @@ class RunWriter:
         """Make a checkpoint of the run as it stands."""
         with _full_disk_is_explained(self.folder):
             os.fsync(self.metrics.fileno())
-            note = {"metrics": self.metrics.tell(), "losses": self.losses}
+            state, note = self.trainer.state(), {"metrics": self.metrics.tell(), "losses": self.losses}
+            note["sha256"] = digest_of_tensors(state, [*note.values()])
             with atomic_write(self.folder / CHECKPOINT) as file:
-                file.write(tensor_bytes(self.trainer.state(), {"run": json.dumps(note)}))
+                file.write(tensor_bytes(state, {"run": json.dumps(note)}))
             self._write_environment()
 
     def _begin(self) -> None:
-        for leftover in self.folder.glob(".*.part"):  # half-written files of a killed process
-            leftover.unlink()
+        remove_leftovers(self.folder)
         length = 0
         if self.resumed:
             state, note = read_checkpoint(self.folder / CHECKPOINT)
-            self.trainer.restore(state)
+            with reading(self.folder / CHECKPOINT, "is of another run (remove it to start anew)"):
+                self.trainer.restore(state)
             length, self.losses = note["metrics"], note["losses"]
             if self.metrics.tell() < length:
                 raise ValueError(f"{self.folder / METRICS} is shorter than when the checkpoint was made; start anew")
         self.metrics.truncate(length)
         self.metrics.seek(0, os.SEEK_END)
-        needed = 4 * sum(value.nbytes for value in self.trainer.state().values())
+        needed = (1 if self.resumed else 2) * sum(value.nbytes for value in self.trainer.state().values())
         if shutil.disk_usage(self.folder).free < needed:
             raise ValueError(f"{self.folder}: the disk is nearly full; a run needs {needed / 1e6:.0f} MB")
         self.since = time.monotonic()
-        self.save()
+        if not self.resumed:
+            self.save()
 
     def _record(self, step: Step) -> None:
         if step.step == 0 and self.metrics.tell():
@@ -141,8 +151,7 @@ class RunWriter:
         with _full_disk_is_explained(self.folder):
             os.fsync(self.metrics.fileno())
             self._write_environment()
-            with atomic_write(self.folder / WEIGHTS) as file:
-                file.write(weights_file(self.trainer.model, self.config.stored))
+            write_summed(self.folder / WEIGHTS, weights_file(self.trainer.model, self.config.stored))
             (self.folder / CHECKPOINT).unlink()
 
     def _keep(self, step: Step) -> None:
@@ -151,22 +160,25 @@ class RunWriter:
             with atomic_write(kept_path(self.folder, step.step)) as file:
                 file.write(weights_file(step.model, "float16"))
 
-    def _check_folder(self) -> None:
+    def _check_folder(self) -> bool:
+        """Refuse a folder that this run cannot be in, or tell whether its configuration is still to be written."""
         if (self.folder / CONFIG).exists():
             before = Run(self.folder)
             if self._differs_in_steps_alone(before):
-                write_json(self.folder / CONFIG, to_json(self.config), indent=2)
-                return
+                return True
             ours, theirs = self.config.flat(), before.config.flat()
             for name in ours:
                 if name not in theirs or ours[name] != theirs[name]:
                     difference = f"{name} is {theirs.get(name)} there and {ours[name]} here"
                     raise ValueError(f"{self.folder} holds another run: {difference}; choose another folder")
-            return
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            return False
+        check_place(self.folder)
+        foreign = self.folder.exists() and (
+            not self.folder.is_dir() or any(not is_part(path) for path in self.folder.iterdir())
+        )
+        if foreign:
             raise ValueError(f"{self.folder} is not empty and holds no run; choose another folder")
-        with _full_disk_is_explained(self.folder):
-            write_json(self.folder / CONFIG, to_json(self.config), indent=2)
+        return True
 
     def _differs_in_steps_alone(self, before: Run) -> bool:
         """Whether the folder's run is unfinished and so far the same as one of this configuration."""

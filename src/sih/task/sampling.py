@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_sizes, described, generator
+from sih.checks import FieldError, Seed, check_memory, check_sizes, described, generator
 from sih.task.parents import Batch, MatrixTask, check_task, counted
 
 TABLE_LIMIT = 2**20
@@ -43,6 +43,8 @@ def sample(
             "lag", f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {described(lag)}"
         )
     device = torch.device(device) if device is not None else rng.device
+    needed = 8 * task.length * (3 * size + 16 * len(task.hypotheses))
+    check_memory(needed, f"{size:,} sequences of {task.length:,} tokens")
     cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)
     draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
 

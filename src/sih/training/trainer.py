@@ -14,11 +14,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.checks import FieldError, check_memory
 from sih.metrics import kl_to_truth
 from sih.models import Model
 from sih.models.loss import next_token_loss
 from sih.predictors import bma, maximum_likelihood
+from sih.stats import quotient
 from sih.task import Batch, Task, sample
 from sih.training.config import TrainConfig
 
@@ -41,7 +42,7 @@ class Evaluation:
     @property
     def kl_over_ml(self) -> float:
         """The model's mean KL divided by maximum likelihood's."""
-        return self.mean_kl / self.ml_kl
+        return quotient(self.mean_kl, self.ml_kl)
 
     @property
     def ml_kl(self) -> float:
@@ -79,7 +80,9 @@ class Trainer:
 
     def __init__(self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None) -> None:
         self.config, self.device, self.step = config, check_device(device), 0
-        self.task = config.task.build()
+        self.task, batch = config.task.build(), config.optimiser.batch
+        maps = 4 * batch * sum(config.heads) * self.task.length**2
+        check_memory(maps, f"the attention of {batch:,} sequences of {self.task.length:,} tokens")
         self.rng = torch.Generator().manual_seed(config.seed)
         self.start = config.recipe.start(config.model, self.task, self.rng, self.device)
         self.model = self.start.model
@@ -146,7 +149,8 @@ class Trainer:
         """Go back to a state of this same configuration."""
         own = self.state()
         for name in own.keys() | state.keys():
-            if name not in own or name not in state or own[name].shape != state[name].shape:
+            fits = name in own and name in state and own[name].dtype == state[name].dtype
+            if not fits or own[name].shape != state[name].shape:
                 raise ValueError(f"the state is not of this configuration: {name!r} does not fit")
         self.rng.set_state(state["generator"])
         self.step = int(state["step"])

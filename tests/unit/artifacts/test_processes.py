@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from functools import partial
 
 import pytest
@@ -23,3 +27,33 @@ def test_several_jobs_are_other_processes_and_their_errors_come_home() -> None:
 
 def _process(item: int) -> int:
     return os.getpid()
+
+
+@pytest.mark.slow
+def test_processes_end_with_a_parent_that_is_killed() -> None:
+    words = [sys.executable, "-c", PARENT]
+    parent = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert parent.stdout is not None
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.send_signal(signal.SIGKILL)
+    parent.stdout.close()
+    parent.wait()
+    deadline = time.monotonic() + 30
+    while any(os.path.exists(f"/proc/{worker}") for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not [worker for worker in workers if os.path.exists(f"/proc/{worker}")]
+
+
+PARENT = """
+import multiprocessing, threading, time
+from sih.artifacts.processes import on_all_cores
+def tell():
+    while len(multiprocessing.active_children()) < 2:
+        time.sleep(0.1)
+    time.sleep(3)
+    for child in multiprocessing.active_children():
+        print(child.pid, flush=True)
+if __name__ == "__main__":
+    threading.Thread(target=tell, daemon=True).start()
+    list(on_all_cores(time.sleep, [600, 600], jobs=2))
+"""

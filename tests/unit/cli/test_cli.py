@@ -29,6 +29,11 @@ BAD = {
     "no lags": (["sample", "--lags"], "lags must be"),
     "length too short": (["sample", "--length", "3"], "above the largest lag, 3; got 3"),
     "unknown flag": (["sample", "--laggs", "1"], "--laggs"),
+    "length no machine has": (["sample", "--length", "2147483648"], "sequences of 2,147,483,648 tokens would take"),
+    "states no machine has": (["sample", "--states", "300000"], "a matrix of 300,000 states would take"),
+    "width no machine has": (["train", "--dim", "99999999", "--out", "wide"], "would take"),
+    "attention no machine has": (["train", "--length", "2147483648", "--out", "long"], "would take"),
+    "a file in the way": (["figure", "teaser", "--out", "P.csv/x"], "P.csv is a file"),
     "unknown kind": (["sample", "--kind", "round"], "Expected one of"),
     "size": (["sample", "--size", "0"], "at least 1; got 0"),
     "seed": (["sample", "--seed", "-1"], "got -1"),
@@ -63,3 +68,14 @@ def test_bad_input_is_one_line_exit_code_2_and_nothing_written(
     assert err.count("\n") == 1
     assert message in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["[/red].npz", "[bold]x.npz", ":smile:.npz", "line\nbreak.npz", "\udcff.npz"])
+def test_a_path_is_printed_as_it_is(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "sample", "--size", "2", "--length", "8", "--out", name)
+    assert (code, err) == (0, "")
+    assert (tmp_path / name).exists()
+    assert name in out or not name.isascii()

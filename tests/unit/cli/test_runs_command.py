@@ -27,3 +27,16 @@ def test_runs_are_listed_shown_and_removed(
     assert (tmp_path / "runs/a").exists()
     assert main(["runs", "rm", "runs/a", "--yes"]) == 0
     assert not (tmp_path / "runs/a").exists()
+
+
+def test_a_bad_neighbour_hides_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path / "good")
+    for name, file, content in (("bad", "environment.json", "1"), ("worse", "config.json", "{")):
+        make(tmp_path / name, stop_after=2)
+        (tmp_path / name / file).write_text(content)
+    assert main(["runs", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "good" in out
+    assert err.count("\n") == 2
+    assert "bad/environment.json" in err
+    assert "worse/config.json" in err

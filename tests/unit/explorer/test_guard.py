@@ -21,7 +21,17 @@ def test_every_answer_has_the_strict_policy(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:8377", "", "localhost@evil", "[evil]"]
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "evil.example:8377",
+        "",
+        "localhost@evil",
+        "[evil]",
+        "[::1].evil.com",
+        "127.0.0.1:80:evil",
+    ],
 )
 def test_unknown_hosts_are_refused(host: str) -> None:
     for path in ("/", "/api/models"):
@@ -67,3 +77,11 @@ def test_what_is_no_json_or_no_state_is_a_clear_refusal(path: str, body: bytes) 
     answer = CLIENT.post(path, content=body, headers=JSON)
     assert answer.status_code in (400, 422)
     assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("origin", ["evil://127.0.0.1:8377", "127.0.0.1:8377", "null", "http://127.0.0.1:8377/"])
+def test_an_origin_is_a_scheme_and_the_host_asked(origin: str) -> None:
+    asked = {**JSON, "host": "127.0.0.1:8377"}
+    assert CLIENT.post("/api/view", content="{}", headers={**asked, "origin": origin}).status_code == 403
+    ours = {**asked, "origin": "http://127.0.0.1:8377"}
+    assert CLIENT.post("/api/view", content="[]", headers=ours).status_code == 422

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,14 +10,15 @@ import torch
 from support.small_runs import SHORT, make
 
 import sih
-from sih.runs.run_store import RunStore, open_run
+from sih.runs.run import Run
+from sih.runs.run_store import SHIPPED, RunStore, open_run
 from sih.training.trainer import train
 
 
 def test_a_finished_run_holds_what_was_trained(tmp_path: Path) -> None:
     make(tmp_path / "run")
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
-    assert names == ["config.json", "environment.json", "metrics.jsonl", "weights.safetensors"]
+    assert names == ["config.json", "environment.json", "metrics.jsonl", "weights.safetensors", "weights.sha256"]
     run = open_run(tmp_path / "run")
     steps = list(train(SHORT))
     for name, weight in steps[-1].model.state_dict().items():
@@ -46,3 +49,45 @@ def test_a_shipped_model_is_as_good_as_its_record_says(name: str) -> None:
     kl = sih.mean_kl(sih.kl_to_truth(law, batch, run.task), run.task)
     error = kl.std().item() / math.sqrt(512) * math.sqrt(1 + 512 / run.config.evaluation.held_out)
     assert abs(kl.mean().item() - run.evaluations[-1]["kl"]) < 5 * error
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("environment.json", "1", "must hold a JSON object; got int"),
+        ("environment.json", "[]", "must hold a JSON object; got list"),
+        ("environment.json", "", "Expecting value"),
+        ("environment.json", '{"threads": "two"}', "threads must be int; got 'two'"),
+        ("environment.json", "{}", "threads is missing"),
+        ("metrics.jsonl", "[1]\n", "line 1: it must hold a JSON object; got list"),
+        ("metrics.jsonl", '{"step": 0, "kl": 1.0}\n', "line 1: ml is missing"),
+        ("metrics.jsonl", '{"step": 1}\n{"step": 2, "loss": "low"}\n', "line 2: loss must be int or float"),
+        ("metrics.jsonl", "gar\0bled\n", "line 1: "),
+        ("metrics.jsonl", "", "holds no evaluation, though the run is finished"),
+        ("config.json", '{"version": 2}', "'task'"),
+        ("config.json", "7", "must hold a JSON object"),
+    ],
+)
+def test_every_file_is_checked_and_named(file: str, content: str, said: str, tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / RunStore().names()[0], tmp_path / "run")
+    (tmp_path / "run" / file).write_text(content)
+    run = Run(tmp_path / "run")
+    with pytest.raises(ValueError, match=rf"run/{file}.*{re.escape(said)}") as caught:
+        _ = run.config, run.environment, run.metrics, run.evaluations
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_that_asks_for_more_than_the_weights_file_holds_builds_nothing(tmp_path: Path) -> None:
+    make(tmp_path / "run")
+    config = (tmp_path / "run" / "config.json").read_text()
+    (tmp_path / "run" / "config.json").write_text(re.sub('"length": [0-9]+', '"length": 30000000', config, count=1))
+    with pytest.raises(ValueError, match=r"asks for [0-9,]+ weights, weights.safetensors holds"):
+        _ = open_run(tmp_path / "run").model
+
+
+def test_where_maximum_likelihood_is_never_wrong_the_ratio_is_no_number(tmp_path: Path) -> None:
+    config = SHORT.replace(lags=(1,))  # one lag: nothing to select
+    make(tmp_path / "run", config)
+    run = open_run(tmp_path / "run")
+    assert run.evaluations[0]["ml"] == 0
+    assert math.isinf(run.kl_over_ml)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import torch
 from support.small_runs import SHORT, WORDS, make
 
 from sih.cli import main
+from sih.files import read_tensors, tensor_bytes
 from sih.models.kernels.threads import limited_threads
 from sih.runs.run import Run
 from sih.runs.run_store import open_run
@@ -38,17 +40,73 @@ def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(
     assert open_run(tmp_path / "stopped").model.config == Trainer(config).model.config
     with open(tmp_path / "stopped" / "metrics.jsonl", "ab") as file:
         file.write(b'{"step": 23, "lo')  # what a killed process wrote after the checkpoint
-    (tmp_path / "stopped" / ".weights.safetensors.x.part").write_bytes(b"half")
+    (tmp_path / "stopped" / ".weights.safetensors.0123abcd.part").write_bytes(b"half")
     make(tmp_path / "stopped", config)
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert len(list((tmp_path / "stopped").iterdir())) == 4
+    assert len(list((tmp_path / "stopped").iterdir())) == 5
 
 
 def test_stopped_before_the_first_checkpoint(tmp_path: Path) -> None:
     RunWriter(SHORT, tmp_path / "run", threads=1)  # writes the configuration and is gone
     make(tmp_path / "run")
     assert Run(tmp_path / "run").finished
+
+
+def test_killed_at_the_first_write(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.json.0123abcd.part").write_text("{")
+    make(tmp_path / "run")
+    assert Run(tmp_path / "run").finished
+    assert not list((tmp_path / "run").glob(".*"))
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "one bit"])
+def test_damaged_weights_are_not_believed_and_the_checkpoint_is_kept(damage: str, tmp_path: Path) -> None:
+    make(tmp_path / "whole")
+    make(tmp_path / "run", stop_after=9)
+    whole = (tmp_path / "whole" / "weights.safetensors").read_bytes()
+    flipped = whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:]
+    half = {"empty": b"", "truncated": whole[:-9], "one bit": flipped}[damage]
+    (tmp_path / "run" / "weights.safetensors").write_bytes(half)
+    shutil.copy(tmp_path / "whole" / "weights.sha256", tmp_path / "run")
+    if damage == "one bit":
+        with pytest.raises(ValueError, match=r"weights\.safetensors is damaged.*checksum"):
+            make(tmp_path / "run")
+        assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+        (tmp_path / "run" / "weights.safetensors").unlink()
+    assert not Run(tmp_path / "run").finished
+    make(tmp_path / "run")
+    assert (tmp_path / "run" / "weights.safetensors").read_bytes() == whole
+
+
+def test_damaged_weights_without_a_checkpoint_are_named(tmp_path: Path) -> None:
+    make(tmp_path / "run")
+    (tmp_path / "run" / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"weights\.safetensors is damaged; remove it to train anew"):
+        make(tmp_path / "run")
+
+
+@pytest.mark.parametrize("place", [0.2, 0.5, 0.9, 0.999])
+def test_a_bit_that_flips_in_a_checkpoint_is_noticed(place: float, tmp_path: Path) -> None:
+    make(tmp_path / "run", stop_after=9)
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content))] ^= 16
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is damaged"):
+        make(tmp_path / "run")
+
+
+def test_a_checkpoint_from_before_there_were_checksums_goes_on(tmp_path: Path) -> None:
+    make(tmp_path / "whole")
+    make(tmp_path / "run", stop_after=9)
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    state, note = read_tensors(path)
+    path.write_bytes(tensor_bytes(state, {"run": re.sub(', "sha256": "[0-9a-f]+"', "", note["run"])}))
+    make(tmp_path / "run")
+    for name in ("metrics.jsonl", "weights.safetensors"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_the_number_of_threads_of_a_run_is_kept_and_put_back(tmp_path: Path) -> None:
@@ -162,7 +220,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
     good = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
     limited = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
         "from sih.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     words = [sys.executable, "-B", "-c", limited, *WORDS, str(tmp_path / "run")]

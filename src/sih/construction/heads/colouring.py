@@ -30,8 +30,14 @@ class Budget:
             raise OutOfBudgetError
 
 
+LONGEST = 2**14
+"""Integers of the longest piece that is searched: its neighbours take the square of it in bits."""
+
+
 def segment(length: int, distances: Collection[int]) -> list[int]:
     """List the neighbours of each of 0 .. length-1 in G(Z, distances)."""
+    if length > LONGEST:
+        raise OutOfBudgetError
     everything = (1 << length) - 1
     above = sum(1 << d for d in distances)
     return [above << v & everything | sum(1 << (v - d) for d in distances if d <= v) for v in range(length)]
@@ -41,6 +47,8 @@ def circle(length: int, distances: Collection[int]) -> list[int] | None:
     """List the neighbours of each integer on a circle, or return None where a distance leads back to its start."""
     if any(d % length == 0 for d in distances):
         return None
+    if length > LONGEST:
+        raise OutOfBudgetError
     steps = {d % length for d in distances} | {-d % length for d in distances}
     return [sum(1 << (v + s) % length for s in steps) for v in range(length)]
 

@@ -287,10 +287,9 @@ def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> t
         if shorter is not None:
             best = shorter
             break
-    adjacent = circle(len(best), D)
-    assert adjacent is not None
     try:
-        equal = None
+        adjacent, equal = circle(len(best), D), None
+        assert adjacent is not None
         if len(best) % c == 0:
             equal = first_colouring(adjacent, c, Budget(TIDY, deadline), capacity=len(best) // c)
         return equal or first_colouring(adjacent, c, Budget(TIDY, deadline)) or best, sure

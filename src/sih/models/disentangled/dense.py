@@ -100,6 +100,13 @@ class DisentangledTransformer(Model):
                 with torch.no_grad():
                     weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
 
+    @classmethod
+    def count_weights(cls, config: ModelConfig) -> int:
+        dims = [config.num_states + config.length]
+        for count in config.heads:
+            dims.append(dims[-1] * (1 + count))
+        return sum(n * dim**2 for n, dim in zip(config.heads, dims, strict=False)) + config.num_states * dims[-1]
+
     def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
         token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[tokens]

@@ -113,6 +113,12 @@ class Transformer(Model):
         if init != "zeros":
             self._draw(init, generator(0 if rng is None else rng))
 
+    @classmethod
+    def count_weights(cls, config: TransformerConfig) -> int:
+        head = config.dim * (2 * config.qk_dim + config.dim)
+        mlps = 2 * config.dim * (config.mlp_dim or 0) * len(config.heads)
+        return (2 * config.num_states + config.length) * config.dim + sum(config.heads) * head + mlps
+
     @torch.no_grad()
     def _draw(self, init: str, rng: torch.Generator) -> None:
         for name, weight in self.named_parameters():
