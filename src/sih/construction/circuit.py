@@ -17,8 +17,6 @@ Where lags mix in a head (`profile`), a transition's evidence counts by the prof
 \sum_o J F_o J\,\tilde p_{i-o}$, the sum itself where the profile is exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -147,7 +145,7 @@ class Circuit:
         return {**asdict(replace(self, profile=None)), "profile": profile}
 
     @staticmethod
-    def from_dict(values: dict[str, Any]) -> Circuit:
+    def from_dict(values: dict[str, Any]) -> "Circuit":
         lists = {name: tuple(values[name]) for name in ("lags", "head_of_offset")}
         profile = values.get("profile")
         return Circuit(**{**values, **lists, "profile": None if profile is None else Profile.from_dict(profile)})

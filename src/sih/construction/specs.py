@@ -3,8 +3,6 @@
 `CIRCUITS` is the one table of kinds. A new circuit is a class here and a line there.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -80,21 +78,11 @@ class PaperCircuit:
         by_mask = one_residue_each(pattern.colours) and not sink
         if self.third == "mask" and not by_mask:
             why = "with a sink" if sink else f"for the pattern {pattern.colours}"
-            raise FieldError(
-                "third", f"the mask form needs heads that take one residue each and no sink, not {why}; use 'position'"
-            )
-        circuit = Circuit(
-            target="paper",
-            third=self.third or ("mask" if by_mask else "position"),
-            lags=task.lags,
-            length=task.length,
-            head_of_offset=pattern.colours,
-            evidence=self.evidence,
-            beta=_finite(self.beta, dtype),
-            temper=self.temper,
-            sink=sink,
-        )
-        return _with_masks(circuit, task, self.lam)
+            needs = "the mask form needs heads that take one residue each and no sink"
+            raise FieldError("third", f"{needs}, not {why}; use 'position'")
+        third, beta = self.third or ("mask" if by_mask else "position"), _finite(self.beta, dtype)
+        circuit = Circuit("paper", third, task.lags, task.length, pattern.colours, self.evidence, beta)
+        return _with_masks(replace(circuit, temper=self.temper, sink=sink), task, self.lam)
 
 
 @dataclass(frozen=True)
@@ -114,18 +102,9 @@ class TwoLagCircuit:
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         if len(task.lags) != 2:
             raise FieldError("target", f"the target 'two-lags' is for two lags, e.g. (1, 3); got {task.lags}")
-        d = task.lags[1] - task.lags[0]
-        circuit = Circuit(
-            target="two-lags",
-            third="key",
-            lags=task.lags,
-            length=task.length,
-            head_of_offset=(0,) * d + (-1,) * d,
-            evidence="mean",
-            beta=_finite(self.beta, dtype),
-            temper=self.temper,
-        )
-        return _with_masks(circuit, task, self.lam)
+        d, beta = task.lags[1] - task.lags[0], _finite(self.beta, dtype)
+        circuit = Circuit("two-lags", "key", task.lags, task.length, (0,) * d + (-1,) * d, "mean", beta)
+        return _with_masks(replace(circuit, temper=self.temper), task, self.lam)
 
 
 @dataclass(frozen=True)
@@ -171,20 +150,8 @@ class BayesCircuit:
 
     def _circuit(self, task: Task, dtype: torch.dtype, colours: tuple[int, ...], profile: Profile | None) -> Circuit:
         """Return a circuit without masks yet."""
-        circuit = Circuit(
-            target="bayes",
-            third="position",
-            lags=task.lags,
-            length=task.length,
-            head_of_offset=colours,
-            evidence="sum",
-            beta=1.0,
-            sink=True,
-            log_zero=LOG_ZERO[dtype],
-            symmetric=self.symmetric,
-            prior=True,
-            profile=profile,
-        )
+        circuit = Circuit("bayes", "position", task.lags, task.length, colours, "sum", beta=1.0, sink=True, prior=True)
+        circuit = replace(circuit, log_zero=LOG_ZERO[dtype], symmetric=self.symmetric, profile=profile)
         temper = self.temper or best_tempering(task, circuit.size, dtype, self.symmetric).temper
         return replace(circuit, temper=temper, beta=len(task.lags) / temper)
 
@@ -215,20 +182,9 @@ class LookingCircuit:
         temper, looking = self.temper or best[0], self.looking or best[1]
         if looking_error(task, max(colours) + 1, temper, looking, dtype).rounding > ROUGH:
             raise FieldError("dtype", f"{dtype} has too few digits for temper {temper:g}, looking {looking:g}; {FINER}")
-        circuit = Circuit(
-            target="looking",
-            third="looking",
-            lags=task.lags,
-            length=task.length,
-            head_of_offset=colours,
-            evidence="sum",
-            beta=len(task.lags) / temper,
-            temper=temper,
-            sink=True,
-            log_zero=LOG_ZERO[dtype],
-            prior=True,
-            looking=looking,
-        )
+        beta = len(task.lags) / temper
+        circuit = Circuit("looking", "looking", task.lags, task.length, colours, "sum", beta, sink=True, prior=True)
+        circuit = replace(circuit, temper=temper, looking=looking, log_zero=LOG_ZERO[dtype])
         return _with_masks(circuit, task, self.lam)
 
 
@@ -284,19 +240,14 @@ def needed_lam(circuit: Circuit, task: Task) -> float:
 def _with_masks(circuit: Circuit, task: Task, lam: float | None) -> Circuit:
     """Give the circuit masks of strength `lam`, or strong enough if None, and refuse weak ones and short tasks."""
     if circuit.first_exact_position >= circuit.length:
-        raise FieldError(
-            "length",
-            f"length {circuit.length} is too short: for the lags {circuit.lags} this circuit is right from position "
-            f"{circuit.first_exact_position} on; use a longer task, or evidence='sum', right from "
-            f"{circuit.max_lag - 1}",
-        )
+        right = f"for the lags {circuit.lags} this circuit is right from position {circuit.first_exact_position} on"
+        other = f"use a longer task, or evidence='sum', right from {circuit.max_lag - 1}"
+        raise FieldError("length", f"length {circuit.length} is too short: {right}; {other}")
     needed = needed_lam(circuit, task)
     if lam is not None and lam < needed:
-        raise FieldError(
-            "lam",
-            f"lam={lam:g} is too small: in the worst case more than {LEAK:g} of the attention would leave the allowed "
-            f"positions, for P's smallest entry, the length and beta; use lam >= {math.ceil(needed)}",
-        )
+        leak = f"in the worst case more than {LEAK:g} of the attention would leave the allowed positions"
+        why = f"{leak}, for P's smallest entry, the length and beta; use lam >= {math.ceil(needed)}"
+        raise FieldError("lam", f"lam={lam:g} is too small: {why}")
     return replace(circuit, lam=max(500.0, needed) if lam is None else lam)
 
 

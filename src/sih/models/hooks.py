@@ -5,8 +5,6 @@ torch allows no dot in a module's name: the value `1.1/attention` passes through
 through "/token", "/position" and "/output": without the slash these are weights, or nnsight's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -8,8 +8,6 @@ large (`Model.large_products`): cores that share many small operations mostly wa
 up in their order, so that the result does not depend on which thread was first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

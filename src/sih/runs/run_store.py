@@ -1,7 +1,5 @@
 """Trained models by name: those of a folder of runs first, then those that come with the package."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -7,8 +7,6 @@ coordinates: then adding is concatenating. With J_m the first m coordinates of d
     elsewhere; V^(l,h) moves coordinates 0 .. d_{l-1} - 1 to where hhat^(l,h) belongs;   W_O is the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import torch
