@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...]`: all of them, or those named."""
+"""`python -m benchmarks [NAME ...]`: all of them, or those named. The exit code is 1 if one of them failed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"there is no benchmark {unknown[0]!r}; the benchmarks are {', '.join(NAMES)}", file=sys.stderr)
         return 2
-    for name in names or NAMES:
-        importlib.import_module(f"benchmarks.{name}").main()
-    return 0
+    failed = [name for name in names or NAMES if importlib.import_module(f"benchmarks.{name}").main()]
+    if failed:
+        print(f"FAILED: {', '.join(failed)} (the lines above say what)", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,15 +1,20 @@
 """Training steps of the two transformers: fast paths against the plain equations and the machine's own limit.
 
 A step is forward, backward and Adam at the paper's settings (T = 128, S = 5). Times are medians, taken in turn in one
-process, on as many threads as the caller set. `python -m benchmarks.models --plot FILE` draws the growth table too.
+process, on as many threads as the caller set (on one, the processor's time counts, which other work hardly changes).
+`python -m benchmarks.models --plot FILE` draws the growth table too.
+
+The exit code is 1 if the path that a standard model takes by default is not the fastest one there is.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,19 +22,21 @@ import torch
 from torch import Tensor, nn
 
 import sih
-from benchmarks.timing import machine, medians
+from benchmarks.timing import Clock, in_turn, machine, medians, ratio
 from sih.models.base import Model
 from sih.models.kernels import compiled
 from sih.models.loss import ROWS
 
 WHOLE = 10**9
 """As many sequences at a time as there are: the loss in one piece."""
+SIDE = 2048
+"""Of the matrix product that gives the machine's rate."""
+SLACK = 1.10
+"""How many times as long as the fastest path the default may take: 5 % more, and 5 % for the noise of two medians."""
 
 
-def matmul_rate(rounds: int = 9) -> float:
-    """Operations a second of a large float32 matrix product here and now."""
-    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
-    return 2 * 2048**3 / medians({"": lambda: a @ b}, rounds)[""]
+def clock() -> Clock:
+    return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
 
 
 def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], object]:
@@ -73,31 +80,54 @@ def sequences(batch: int, time: int = 128, states: int = 5) -> Tensor:
     return torch.randint(states, (batch, time), generator=torch.Generator().manual_seed(0))
 
 
-def report(title: str, calls: dict[str, Callable[[], object]], operations: int, rounds: int) -> None:
-    rate = matmul_rate()
-    found = medians(calls, rounds)
-    slow = next(iter(found.values()))
+def report(
+    title: str, calls: dict[str, Callable[[], object]], operations: int, rounds: int, wanted: float
+) -> dict[str, list[float]]:
+    """Print a table of the calls, the first of them the slow one, and give their times."""
+    a, b = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
+    times = in_turn({**calls, "product": lambda: a @ b}, rounds, clock())
+    products = times.pop("product")
+    rate = 2 * SIDE**3 / statistics.median(products)
     limit = operations / rate
     print(f"  {title}: the equations' operations alone would take {limit * 1e3:.0f} ms at {rate / 1e9:.0f} GFLOP/s")
-    for name, seconds in found.items():
+    slow = next(iter(times.values()))
+    for name, found in times.items():
+        of_limit = ratio(found, [operations / (2 * SIDE**3) * seconds for seconds in products])
         print(
-            f"    {name:<24} {seconds * 1e3:7.0f} ms   {slow / seconds:4.2f}x   "
-            f"{seconds / limit:4.2f} of that time, {limit / seconds:4.0%} of the machine's rate"
+            f"    {name:<24} {statistics.median(found) * 1e3:7.0f} ms   {ratio(slow, found):4.2f}x   "
+            f"{of_limit:4.2f} of that time"
         )
+    print(f"    wanted of the last one: {wanted}x or more, at most 1.5 of that time")
+    return times
 
 
-def standard(rounds: int = 7) -> None:
-    tokens = sequences(256)
+def standard(rounds: int = 7) -> list[str]:
+    """Print the table and return what is wrong: a default that is not the fastest path."""
+    tokens, wrong = sequences(256), []
     for heads in ((1, 1, 1), (1, 3, 1)):
         model = sih.Transformer(5, 128, dim=64, qk_dim=32, heads=heads)
-        calls = {
-            "plain": plain_step(model, tokens, "plain"),
-            "default, in one piece": fast_step(model, tokens, rows=WHOLE),
-            "fused": fast_step(model, tokens, "fused"),
-            **({} if compiled.library() is None else {"compiled": fast_step(model, tokens, "compiled")}),
-            "default": fast_step(model, tokens),
-        }
-        report(f"standard {list(heads)}, batch 256", calls, standard_operations(heads, 256), rounds)
+        paths = [path for path in model.paths if path != "compiled" or compiled.library() is not None]
+        calls = {path: fast_step(model, tokens, path) for path in reversed(paths)}
+        title = f"standard {list(heads)}, batch 256"
+        times = report(
+            title,
+            {
+                "plain": plain_step(model, tokens, "plain"),
+                "plain, in parts": calls.pop("plain"),
+                **calls,
+                "default": fast_step(model, tokens),
+            },
+            standard_operations(heads, 256),
+            rounds,
+            wanted=2,
+        )
+        wrong += [
+            f"{title}: the default, {model.usual_path()!r}, takes {slower:.2f} times as long as {name!r}"
+            for name, found in times.items()
+            if (slower := ratio(times["default"], found)) > SLACK
+        ]
+    print(f"  the default path of standard models is the fastest, within {SLACK - 1:.0%}: {'NO' if wrong else 'yes'}")
+    return wrong
 
 
 def disentangled(rounds: int = 3) -> None:
@@ -109,7 +139,7 @@ def disentangled(rounds: int = 3) -> None:
             "structured, in one piece": fast_step(model, tokens, rows=WHOLE),
             "structured": fast_step(model, tokens),
         }
-        report(f"disentangled {list(heads)}, batch 64", calls, disentangled_operations(heads, 64), rounds)
+        report(f"disentangled {list(heads)}, batch 64", calls, disentangled_operations(heads, 64), rounds, wanted=2.4)
 
 
 def memory() -> None:
@@ -163,6 +193,7 @@ def growth(rounds: int = 3, batch: int = 16) -> Growth:
                     "disentangled": fast_step(sih.DisentangledTransformer(states, time, heads), tokens),
                 },
                 rounds,
+                clock(),
             )
             table[name].append((value, found["standard"], found["disentangled"]))
     return table
@@ -185,9 +216,9 @@ def draw(table: Growth, path: Path) -> None:
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def main(plot: Path | None = None) -> None:
+def main(plot: Path | None = None) -> int:
     print(f"models: forward, backward and Adam, T = 128, S = 5 ({machine()}; medians)")
-    standard()
+    wrong = standard()
     disentangled()
     memory()
     table = growth()
@@ -197,6 +228,8 @@ def main(plot: Path | None = None) -> None:
         print(f"    {name:<6} {shown}")
     if plot is not None:
         draw(table, plot)
+    print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
@@ -209,5 +242,5 @@ if __name__ == "__main__":
     torch.set_num_threads(options.threads)
     if options.memory:
         print(memory_of(options.memory, tuple(options.heads)))
-    else:
-        main(options.plot)
+        sys.exit(0)
+    sys.exit(main(options.plot))

@@ -71,8 +71,15 @@ def selective_weights(
     transitions seen, $\hat k < n \le i$, or with `evidence="sum"` its sum; 0 before the first. `beta=math.inf` is the
     limit: all weight on the largest evidence, shared among those equal to it up to rounding.
     """
-    tokens = check_states(tokens, task)
     check_number("beta", beta, 0, wanted="an inverse temperature, 0 or more (math.inf for the limit)")
+    return weights_of(selective_evidence(tokens, task, evidence=evidence, temper=temper), beta)
+
+
+def selective_evidence(
+    tokens: Tokens, task: MatrixTask, *, evidence: Evidence = "mean", temper: float = 1.0
+) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Add up or average the normalised probabilities seen so far: the $E_{i,k}$ of `selective_weights`."""
+    tokens = check_states(tokens, task)
     check_number("temper", temper, 0, wanted="a positive exponent, 1 in the paper")
     if not (temper > 0 and math.isfinite(temper)):
         raise FieldError("temper", f"temper is a positive exponent, 1 in the paper; got {temper}")
@@ -80,13 +87,18 @@ def selective_weights(
     if not (task.P > 0).all():
         lag_log_likelihood(tokens, task)  # raises an error if no lag can have made the tokens
     total = normalised_probabilities(tokens, task, temper=temper).cumsum(dim=1)
-    if evidence == "mean":
-        seen = counted(task.parents(tokens.shape[1])).cumsum(dim=0).to(tokens.device)
-        total = total / seen.clamp_min(1)[:, None]
+    if evidence == "sum":
+        return total
+    seen = counted(task.parents(tokens.shape[1])).cumsum(dim=0).to(tokens.device)
+    return total / seen.clamp_min(1)[:, None]
+
+
+def weights_of(evidence: Float[Tensor, "batch time hypothesis"], beta: float) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Weigh each hypothesis by $\exp(\beta E)$, or with `beta=math.inf` the largest alone."""
     if math.isinf(beta):
-        largest = _leaders(total).to(total.dtype)
+        largest = _leaders(evidence).to(evidence.dtype)
         return largest / largest.sum(dim=-1, keepdim=True)
-    return torch.softmax(beta * total, dim=-1)
+    return torch.softmax(beta * evidence, dim=-1)
 
 
 def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> Float[Tensor, "batch time state"]:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sih.evidence import mixture
 from sih.experiments.experiment import Experiment, Rows
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth
-from sih.predictors import Evidence, bma, maximum_likelihood, selective
+from sih.predictors import Evidence, bma, maximum_likelihood, selective_evidence, weights_of
 from sih.runs.run_store import RunStore
 from sih.stats import estimate, paired
 from sih.task import Batch, Task, sample
@@ -60,21 +61,18 @@ class BetaCurves:
 def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
     """Show every predictor the same sequences: those of the greatest length, cut to the shorter ones."""
     rng = torch.Generator().manual_seed(config.seed)
-    last = torch.tensor(config.lengths) - 1
-    found: dict[str, list[Tensor]] = {name: [] for name in ("mean", "sum", "limit", "bma", "ml")}
+    found: dict[str, list[Tensor]] = {name: [] for name in (*EVIDENCES, "limit", "bma", "ml")}
     for _ in range(config.matrices):
         task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, max(config.lengths))
         batch = sample(task, config.sequences, rng=rng)
-
-        def at_lengths(prediction: Tensor, batch: Batch = batch, task: Task = task) -> Tensor:
-            return kl_to_truth(prediction, batch, task)[:, last].mean(dim=0)
-
-        for kind in EVIDENCES:
-            curves = [at_lengths(selective(batch.tokens, task, beta=b, evidence=kind)) for b in config.betas]
+        evidence = {kind: selective_evidence(batch.tokens, task, evidence=kind) for kind in EVIDENCES}
+        for kind, seen in evidence.items():
+            curves = [_at_lengths(config, batch, task, seen, beta) for beta in config.betas]
             found[kind].append(torch.stack(curves, dim=-1))  # (length, beta)
-        found["limit"].append(at_lengths(selective(batch.tokens, task, beta=math.inf)))
-        found["bma"].append(at_lengths(bma(batch.tokens, task)))
-        found["ml"].append(at_lengths(maximum_likelihood(batch.tokens, task)))
+        found["limit"].append(_at_lengths(config, batch, task, evidence["mean"], math.inf))
+        for name, predictor in (("bma", bma), ("ml", maximum_likelihood)):
+            kl = kl_to_truth(predictor(batch.tokens, task), batch, task)
+            found[name].append(kl[:, torch.tensor(config.lengths) - 1].mean(dim=0))
     means = {name: estimate(values) for name, values in found.items()}
     minus_ml = paired(found["limit"], found["ml"])
     return BetaCurves(
@@ -87,6 +85,17 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
         minus_ml.mean.tolist(),
         minus_ml.error.tolist(),
     )
+
+
+def _at_lengths(config: BetaConfig, batch: Batch, task: Task, evidence: Tensor, beta: float) -> Tensor:
+    """Measure the mean KL after each length. Given the evidence, a law depends on the last max_lag tokens alone."""
+    found = []
+    for length in config.lengths:
+        last = slice(max(0, length - task.max_lag), length)
+        tail = Batch(batch.tokens[:, last], batch.lags)
+        law = mixture(weights_of(evidence[:, last], beta), tail.tokens, task)
+        found.append(kl_to_truth(law, tail, task)[:, -1].mean())
+    return torch.stack(found)
 
 
 def table(data: BetaCurves) -> Rows:
