@@ -7,7 +7,7 @@ Claim 1 is that all three rates fall exponentially; the exponents say at what co
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from sih.evidence import log_probabilities, normalised_probabilities
@@ -24,6 +24,10 @@ CAPTION = (
     "computed without sampling (saddle point), and I is the exact exponent in nats a transition. No models are "
     "trained."
 )
+
+
+CHUNK = 1000
+"""Sequences at a time, which stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,12 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
     wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
     for _ in range(config.blocks):
         batch = sample(task, config.sequences, rng=rng)
+        counts = dict.fromkeys(SCORES, torch.zeros(len(transitions), dtype=torch.float64))
+        for tokens, lags in zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True):
+            picks = wrong_picks(Batch(tokens, lags), task, torch.tensor(transitions) - 1)
+            counts = {score: counts[score] + picks[score].sum(dim=0) for score in SCORES}
         for score in SCORES:
-            errors = wrong_picks(batch, task, score).to(torch.float64).mean(dim=0)
-            wrong[score].append(errors[torch.tensor(transitions) - 1])
+            wrong[score].append(counts[score] / config.sequences)
     blocks = {score: torch.stack(found) for score, found in wrong.items()}
     rates = {score: estimate(found) for score, found in blocks.items()}
     fits = {score: _fit(torch.tensor(transitions), found, config.sequences) for score, found in blocks.items()}
@@ -81,20 +88,22 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
     )
 
 
-def wrong_picks(batch: Batch, task: Task, score: Score) -> Bool[Tensor, "batch transition"]:
-    """Say whether another lag than the true one has the largest score after each transition (of ties, the smallest)."""
-    evidence = log_probabilities if score == "ML" else normalised_probabilities
-    gains = evidence(batch.tokens, task)[:, task.max_lag :]
-    if score == "single head":  # at every position, this transition and every K-th before it
-        total = gains.clone()
-        for n in range(len(task.lags), total.shape[1]):
-            total[:, n] += total[:, n - len(task.lags)]
-    else:
-        total = gains.cumsum(dim=1)
-    # Scores are sums of a few different numbers, so ties are real, and rounding must not decide them.
-    leads = total >= total.amax(dim=-1, keepdim=True) - 1e-9
-    picked = torch.tensor(task.lags)[leads.to(torch.uint8).argmax(dim=-1)]
-    return picked != batch.lags[:, None]
+def wrong_picks(
+    batch: Batch, task: Task, after: Int[Tensor, " n"] | slice = slice(None)
+) -> dict[Score, Bool[Tensor, "batch n"]]:
+    """Say by rule whether another lag than the true one leads after these transitions (of ties, the smallest does)."""
+    log_p, p_norm = (f(batch.tokens, task)[:, task.max_lag :] for f in (log_probabilities, normalised_probabilities))
+    alone = torch.empty_like(p_norm)  # one head: at every position, this transition and every K-th before it
+    for first in range(every := len(task.lags)):
+        alone[:, first::every] = p_norm[:, first::every].cumsum(dim=1)
+    totals: dict[Score, Tensor] = {"ML": log_p.cumsum(dim=1), "estimator": p_norm.cumsum(dim=1), "single head": alone}
+    own, smaller = (compare(torch.tensor(task.lags), batch.lags[:, None])[:, None] for compare in (torch.eq, torch.lt))
+    found: dict[Score, Tensor] = {}
+    for score, total in totals.items():
+        # Scores are sums of a few different numbers, so ties are real, and rounding must not decide them.
+        leads = (seen := total[:, after]) >= seen.amax(dim=-1, keepdim=True) - 1e-9
+        found[score] = (leads & smaller).any(dim=-1) | ~(leads & own).any(dim=-1)
+    return found
 
 
 def predicted(task: Task, score: Score, transitions: int) -> float:

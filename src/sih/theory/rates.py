@@ -133,21 +133,19 @@ def overtaking_probability(chain: Lead, transitions: int) -> float:
 
 def _log_moments(chain: Lead, theta: float, transitions: int) -> tuple[float, float, float]:
     """Compute log M_n and two derivatives in theta, by n applications of the operator and of its derivatives."""
-    A = [chain.tilted(theta, order) for order in (0, 1, 2)]
-    v, v1, v2 = (torch.full_like(chain.start, x) for x in (1.0, 0.0, 0.0))
+    A, A1, A2 = (chain.tilted(theta, order) for order in (0, 1, 2))
+    none, windows = torch.zeros_like(A), len(A)
+    leibniz = [[A, none, none], [A1, A, none], [A2, 2 * A1, A]]
+    tilted = torch.stack([torch.stack(row, dim=-1) for row in leibniz], dim=1).view(windows, 3, -1)
+    v = torch.tensor([1.0, 0.0, 0.0], dtype=A.dtype).repeat(windows, 1)  # of each window, M_n and two derivatives
     log_scale = 0.0
     for n in range(transitions):
-        V, V1, V2 = v[chain.following], v1[chain.following], v2[chain.following]
-        if n % chain.every == 0:
-            v = (A[0] * V).sum(-1)
-            v1 = (A[0] * V1 + A[1] * V).sum(-1)
-            v2 = (A[0] * V2 + 2 * A[1] * V1 + A[2] * V).sum(-1)
-        else:
-            v, v1, v2 = ((chain.law * x).sum(-1) for x in (V, V1, V2))
-        scale = v.max()
-        v, v1, v2 = v / scale, v1 / scale, v2 / scale
-        log_scale += math.log(scale.item())
-    m, m1, m2 = (float(chain.start @ x) for x in (v, v1, v2))
+        V = v[chain.following]
+        v = tilted.bmm(V.view(windows, -1, 1))[..., 0] if n % chain.every == 0 else chain.law[:, None].bmm(V)[:, 0]
+        scale = v[:, 0].max().item()
+        v = v / scale
+        log_scale += math.log(scale)
+    m, m1, m2 = (chain.start @ v).tolist()
     return log_scale + math.log(m), m1 / m, m2 / m - (m1 / m) ** 2
 
 

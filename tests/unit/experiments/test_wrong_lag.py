@@ -17,10 +17,10 @@ def test_wrong_picks_by_hand() -> None:
     P = torch.tensor([[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]], dtype=torch.float64)
     task = sih.Task(P, lags=(1, 2), length=6)
     tokens = torch.tensor([[0, 2, 0, 1, 2, 0]])  # after (0, 2): 2->0 fits lag 1, then all fit lag 1
-    for score in SCORES:
-        right = wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([1])), task, score)
-        assert not right.any()
-        assert wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([2])), task, score).all()
+    right, wrong = (wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([lag])), task) for lag in (1, 2))
+    assert set(right) == set(SCORES)
+    assert not any(picks.any() for picks in right.values())
+    assert all(picks.all() for picks in wrong.values())
 
 
 def test_one_head_sees_every_other_transition_of_two_lags() -> None:
@@ -31,7 +31,7 @@ def test_one_head_sees_every_other_transition_of_two_lags() -> None:
     share = p / p.sum(dim=-1, keepdim=True)
     expected = [share[i] + (share[i - 2] if i >= 2 else 0) for i in range(4)]
     picks = [1 if e[0] >= e[1] - 1e-9 else 2 for e in expected]
-    found = wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([1])), task, "single head")[0]
+    found = wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([1])), task)["single head"][0]
     assert found.tolist() == [pick != 1 for pick in picks]
 
 
