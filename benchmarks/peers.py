@@ -94,7 +94,7 @@ def compare(heads: tuple[int, ...], lens_heads: int, rounds: int) -> list[str]:
     assert math.isclose(ours.config.temperature, math.sqrt(QK_DIM))
     calls: dict[str, Callable[[], object]] = {"sih": fast_step(ours, tokens), "SDPA": step(peer, loss_of(peer), tokens)}
     print(f"  {list(heads)}, batch {BATCH}")
-    others = {
+    others: dict[str, Callable[[], Callable[[], object]]] = {
         "torch.compile": lambda: compiled_step(heads, tokens),
         "TransformerLens": lambda: lens_step(lens_heads, tokens),
     }

@@ -61,7 +61,6 @@ def save(figure: Figure, stem: str | Path) -> list[Path]:
     paths = [Path(f"{stem}.{ending}") for ending in FORMATS]  # a stem may have dots of its own, as standard-1.2.3
     with paper_style():
         figure.draw_without_rendering()  # find the layout once, not for every format
-        figure.set_layout_engine("none")
     made_by = f"sih (matplotlib {matplotlib.__version__})"
     undated: dict[str, dict[str, Any]] = {
         "pdf": {"CreationDate": None, "Creator": made_by},
@@ -70,7 +69,8 @@ def save(figure: Figure, stem: str | Path) -> list[Path]:
     }
     for path, ending in zip(paths, FORMATS, strict=True):
         buffer = io.BytesIO()
-        with paper_style():
+        with paper_style(), rc_context({"figure.constrained_layout.use": False}):
+            figure.set_layout_engine(None)  # with any other, even "none", each format is drawn twice
             figure.savefig(buffer, format=ending, metadata=undated[ending])
         with atomic_write(path) as file:
             file.write(buffer.getvalue())

@@ -70,7 +70,7 @@ def test_every_target_gives_the_definition(tmp_path: Path, target: str) -> None:
     """The kernel of this and of other processors, where their code can be built and run."""
     arm, here = target == "aarch64", platform.machine()
     compiler, runner = ("aarch64-linux-gnu-gcc", ["qemu-aarch64"]) if arm else (os.environ.get("CC") or "cc", [])
-    if arm and (shutil.which(compiler) is None or shutil.which(*runner) is None):
+    if arm and not all(map(shutil.which, [compiler, *runner])):
         pytest.skip("Debian's gcc-aarch64-linux-gnu and qemu-user build and run code for aarch64; they are not here")
     if not arm and target != "native" and here != "x86_64":
         pytest.skip(f"code for {target} does not run on {here}")
