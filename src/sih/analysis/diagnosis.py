@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from sih.analysis.head_reading import HeadReading, read_head
-from sih.analysis.law_reading import ROUNDING, Interval, LawReading, as_law, read_law
+from sih.analysis.law_reading import Interval, LawReading, as_law, read_law, rounding_of
 from sih.analysis.resemblance import Resemblance, resemblances
 from sih.checks import FieldError, as_tokens, check_kind, plot
 from sih.evidence import check_states, lag_posterior
@@ -134,7 +134,8 @@ def diagnose(
     circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
     notes = []
     if layers and not circuits:
-        notes.append(f"known circuits have 3 layers, this model {len(layers)}: not compared")
+        why = f"this model {len(layers)}" if len(layers) != 3 else "and none is right at this length"
+        notes.append(f"not compared with the known circuits: they have 3 layers, {why}")
     read = LawReading()
     if law is not None:
         law, were_logits = as_law(law, batch, task)
@@ -172,12 +173,13 @@ def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch hea
     size, time = batch.tokens.shape
     heads = torch.stack([torch.as_tensor(head) for head in given], dim=1) if isinstance(given, list | tuple) else given
     found = torch.as_tensor(heads).detach().cpu()
+    rounding = rounding_of(found)
     found = found if found.dtype == torch.float64 else found.float()
     where = f"the attention of layer {layer}"
     if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time):
         wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
         raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")
-    if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= ROUNDING).all()):
+    if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= rounding).all()):
         raise FieldError("attention", f"{where} must be after the softmax: each query's sums to 1, none below 0")
     if found.triu(1).any():
         raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")

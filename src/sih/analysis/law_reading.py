@@ -16,8 +16,6 @@ from sih.task import Batch, Task
 
 LIKE_BMA = 1e-3
 """Nats: a law nearer than this to BMA's predicts like it."""
-ROUNDING = 1e-3
-"""How far the sum of a law may be from 1: half-precision softmaxes are within it."""
 
 
 class Interval(NamedTuple):
@@ -28,7 +26,8 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.4f} [{self.low:.4f}, {self.high:.4f}]"
+        mean, low, high = (f"{value:.4f}".replace("-0.0000", "0.0000") for value in self)
+        return f"{mean} [{low}, {high}]"
 
 
 @dataclass(frozen=True)
@@ -77,21 +76,27 @@ def interval(values: Float[Tensor, " batch"]) -> Interval:
 
 def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch time state"], bool]:
     """Give a law that sums to 1 and whether it was logits, which numbers below 0 show, or raise a FieldError."""
-    law, shape = torch.as_tensor(given).detach().to("cpu", torch.float64), (*batch.tokens.shape, task.num_states)
+    found, shape = torch.as_tensor(given).detach(), (*batch.tokens.shape, task.num_states)
+    law, rounding = found.to("cpu", torch.float64), rounding_of(found)
     if law.shape != shape:
         raise FieldError("law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}")
     if torch.isnan(law).any() or torch.isposinf(law).any():
         raise FieldError("law", "law holds numbers that are not finite")
     sums = law.sum(dim=-1)
-    if law.min() < -ROUNDING:
+    if law.min() < -rounding:
         return torch.softmax(law, dim=-1), True
-    if (sums - 1).abs().max() > ROUNDING:
+    if (sums - 1).abs().max() > rounding:
         found = f"from {sums.min():.4g} to {sums.max():.4g}"
         raise FieldError(
             "law", f"law sums to 1 over the last axis; got sums {found} (softmax logits that are all positive)"
         )
     law = law.clamp_min(0)
     return law / law.sum(dim=-1, keepdim=True), False
+
+
+def rounding_of(given: Tensor) -> float:
+    """Say how far the sum of a softmax of this type of numbers may be from 1."""
+    return max(1e-3, 4 * torch.finfo(given.dtype).eps) if given.is_floating_point() else 0.0
 
 
 def _words(model: Float[Tensor, " batch"], ml: Float[Tensor, " batch"], stationary: Float[Tensor, " batch"]) -> str:

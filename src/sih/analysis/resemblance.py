@@ -74,7 +74,7 @@ def resemblances(
     task, found = task.with_length(tokens.shape[1]), []
     for name, options in KNOWN.items():
         circuit = _build(task, options, heads)
-        if circuit is not None:
+        if circuit is not None and circuit.circuit.first_exact_position < task.length - 1:
             found.append(_compare(name, attention, tokens, circuit))
     return sorted(found, key=lambda each: each.distance)
 

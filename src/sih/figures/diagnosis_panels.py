@@ -57,4 +57,5 @@ def _draw_law(ax: Axes, data: Diagnosis) -> None:
     ax.set_ylim(bottom=max(FLOOR, ax.get_ylim()[0]))
     doubling_positions(ax, first + 1, len(next(iter(data.law.by_position.values()))))
     ax.set(xlabel="tokens seen", ylabel=f"KL to {data.reference}")
-    ax.legend()
+    if ax.lines:
+        ax.legend()

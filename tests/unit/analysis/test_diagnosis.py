@@ -64,7 +64,7 @@ def test_a_plain_module_trained_on_the_task(trained: tuple[sih.Task, _Plain]) ->
     )
     assert found.lag_accuracy["model"].low > 0.5
     assert "logits" in found.notes[-1]
-    assert "3 layers, this model 2" in found.notes[0]
+    assert "they have 3 layers, this model 2" in found.notes[0]
     assert "better than the stationary law" in found.verdict
     alone = diagnose(task, batch, model=model)
     assert alone.kl == found.kl
@@ -158,6 +158,24 @@ def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator
         with pytest.raises(ValueError, match=what) as error:
             diagnose(task, tokens, **options)
         assert "\n" not in str(error.value)
+
+
+def test_short_sequences_are_compared_with_no_circuit(rng: torch.Generator) -> None:
+    task = sih.Task(sih.random_transition_matrix(4, rng=rng), lags=(2, 5), length=7)
+    batch = sih.sample(task, 3, rng=rng)
+    found = diagnose(task, batch, model=sih.Transformer(4, 7, 6, 4, (1, 2, 1), rng=rng))
+    assert "nan" not in repr(found)
+    assert {each.circuit for each in found.circuits} == {"bayes", "looking", "paper, sink", "paper, summed"}
+    found.plot()
+
+
+def test_half_precision_is_welcome(task: sih.Task, rng: torch.Generator) -> None:
+    batch = sih.sample(task, 4, rng=rng)
+    run = sih.construct(task, dtype=torch.float32).trace(batch.tokens)
+    for dtype in (torch.float16, torch.bfloat16):
+        layers = [layer.to(dtype) for layer in run.attention[:1]]
+        found = diagnose(task, batch, attention=layers, law=run.output.to(dtype))
+        assert found.heads[0].role == "compares the lags' tokens with its own"
 
 
 def test_a_single_lag_has_nothing_to_select(rng: torch.Generator) -> None:
