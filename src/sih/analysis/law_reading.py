@@ -86,9 +86,9 @@ def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch t
     if law.min() < -rounding:
         return torch.softmax(law, dim=-1), True
     if (sums - 1).abs().max() > rounding:
-        found = f"from {sums.min():.4g} to {sums.max():.4g}"
+        ends = f"from {sums.min():.4g} to {sums.max():.4g}"
         raise FieldError(
-            "law", f"law sums to 1 over the last axis; got sums {found} (softmax logits that are all positive)"
+            "law", f"law sums to 1 over the last axis; got sums {ends} (softmax logits that are all positive)"
         )
     law = law.clamp_min(0)
     return law / law.sum(dim=-1, keepdim=True), False
