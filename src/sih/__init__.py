@@ -7,6 +7,7 @@ from sih.analysis.interventions import patch as patch
 from sih.analysis.score_shares import evidence_flow as evidence_flow
 from sih.construction import circuit_weights as circuit_weights
 from sih.construction import construct as construct
+from sih.construction import exact_heads as exact_heads
 from sih.construction import head_offsets as head_offsets
 from sih.construction import least_heads as least_heads
 from sih.construction import two_sided as two_sided

@@ -8,6 +8,8 @@ import tyro
 
 from sih.cli.printing import plain_console
 from sih.construction import Pattern, head_offsets, least_heads, verify_colouring, verify_lower_bound
+from sih.construction.heads.bracket_search import LENGTH, STARTS, extend
+from sih.construction.heads.exact import ExactHeads, exact_heads
 from sih.construction.heads.least import LeastHeads
 from sih.files import atomic_write, write_json
 
@@ -17,36 +19,48 @@ if TYPE_CHECKING:
 SHOWN = 4096
 """Offsets of a pattern that are printed."""
 PALETTE = ("blue", "green", "red", "magenta", "cyan", "yellow", "bright_blue", "bright_green", "bright_red")
+SEARCHED = f"{len(STARTS)} starts, {LENGTH} tokens"
 
 
 def heads(
-    lags: tuple[int, ...],
+    lags: tuple[int, ...] = (),
     heads: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
     time_limit: float = 10.0,
     check: bool = False,
     draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    table: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    reach: int = 8,
+    both_up_to: int = 4,
 ) -> int:
-    """Find the least number of second-layer heads that lose and mix nothing, a pattern, and why fewer will not do.
+    """Count second-layer heads: the paper's, those that mix nothing, those that mix and are exact, each with a reason.
 
     Example: sih heads --lags 1 2 4 8 --draw pattern.png
 
     Args:
-        lags: The set of lags, increasing.
+        lags: The set of lags, increasing; left out with --table.
         heads: Show the fullest pattern found for this many heads too, if that is fewer than needed.
         time_limit: Seconds to search; when they run out, the answer is a bracket.
         check: Check the pattern and the proof again by separate code; exit code 1 if that fails.
         draw: Draw the pattern to this file: .png, .svg or .pdf.
         out: Write the answer to this file as JSON.
+        table: Instead, search for exact circuits for every set within {1..reach}, and go on with this file of them.
+        reach: The largest lag of the table.
+        both_up_to: Search circuits that read both sides for sets of so many lags at most.
     """
 
     if draw is not None and draw.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"--draw takes a file that ends in .png, .svg or .pdf; got {draw}")
+    if table is not None:
+        for bracket in extend(table, reach, both_up_to=both_up_to):
+            print(bracket, flush=True)
+        return 0
     answer = least_heads(lags, time_limit=time_limit)
+    mixed = exact_heads(lags, time_limit=time_limit)
     fewer = None if heads is None else head_offsets(lags, heads, time_limit=time_limit)
     pattern = answer if fewer is None else fewer
     console = plain_console()
-    console.print(f"lags {_listed(answer.lags)}: {_number(answer)}")
+    console.print(f"lags {_listed(answer.lags)}: {_number(answer)}, if nothing mixes")
     console.print(_why(answer))
     console.print(f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of")
     console.print(strip(answer, console.width))
@@ -54,8 +68,10 @@ def heads(
         bound = "the most possible" if fewer.optimal else f"at most {fewer.most} is possible"
         console.print(f"with {_heads(fewer.heads)}: {fewer.used} of the transitions are used, {bound}")
         console.print(strip(fewer, console.width))
+    for line in _mixed(mixed):
+        console.print(line)
     if out is not None:
-        write_json(out, _record(answer, pattern))
+        write_json(out, {**_record(answer, pattern), "mixed": _mixed_record(mixed)})
     if draw is not None:
         from sih.figures.head_cells import draw_pattern
 
@@ -93,6 +109,38 @@ def _number(answer: LeastHeads) -> str:
         return f"{_heads(answer.heads)}, and no fewer"
     allowed = f"the {answer.time_limit:g} s allowed (--time-limit)"
     return f"between {answer.lower} and {answer.upper} heads, not settled in {allowed}"
+
+
+def _mixed(answer: ExactHeads) -> list[str]:
+    """Say what is known of heads in which lags mix, a line for each number."""
+    span = answer.lags[-1] - answer.lags[0]
+    lines = [
+        f"the paper's form takes at most {span + 1}, a head for each residue",
+        f"exact though lags mix, query's side: at most {answer.upper} ({answer.upper_by}), "
+        f"at least {answer.lower} ({answer.lower_by})",
+    ]
+    if answer.searched is None:
+        return lines
+    for side, found, best in (
+        ("query's side", answer.searched.query, answer.searched.query_heads),
+        ("both sides", answer.searched.both, answer.searched.both_heads),
+    ):
+        tried = ", ".join(f"{_heads(heads)} off by {off:.1e}" for heads, off in sorted(found.items(), reverse=True))
+        if tried:
+            lines.append(f"searched for, {side}, {SEARCHED}: {best} exact; {tried}")
+    return lines
+
+
+def _mixed_record(answer: ExactHeads) -> dict[str, object]:
+    searched = answer.searched
+    return {
+        "upper": answer.upper,
+        "lower": answer.lower,
+        "upper_by": answer.upper_by,
+        "lower_by": answer.lower_by,
+        "offsets": answer.certificate.offsets,
+        "searched": None if searched is None else {"query": searched.query, "both": searched.both},
+    }
 
 
 def _why(answer: LeastHeads) -> str:

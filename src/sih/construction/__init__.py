@@ -3,6 +3,8 @@
 from sih.construction.build import construct as construct
 from sih.construction.circuit import Circuit as Circuit
 from sih.construction.circuit import circuit_weights as circuit_weights
+from sih.construction.heads.exact import ExactHeads as ExactHeads
+from sih.construction.heads.exact import exact_heads as exact_heads
 from sih.construction.heads.fewer import head_offsets as head_offsets
 from sih.construction.heads.independent_check import verify_colouring as verify_colouring
 from sih.construction.heads.independent_check import verify_lower_bound as verify_lower_bound

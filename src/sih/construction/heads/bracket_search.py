@@ -1,0 +1,78 @@
+"""The search behind the kept table of brackets: circuits with ever fewer heads, by least squares, for small sets of lags."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from sih.construction.heads.brackets import EXACT, Bracket, normal_form, read_brackets
+from sih.construction.heads.least import least_heads
+from sih.construction.heads.mixing import progression
+from sih.construction.heads.prescribed import rank_bound
+from sih.construction.heads.read_fit import ReadProblem, fitted
+from sih.construction.heads.two_sided_fit import starts
+from sih.files import write_json
+from sih.models.kernels.threads import limited_threads
+
+LENGTH = 64
+"""Tokens for which circuits are searched for."""
+STARTS = (0, 1, 5, 8)
+"""Which of the starts of `two_sided` are tried: closed-form waves, waves at random phases twice, noise."""
+STAGES = ((30, 1e-11), (30, 1e-14), (20, 1e-16))
+"""Steps, and the pull on weights and reads, with which the best of them goes on."""
+
+
+def extend(path: Path, reach: int, query: bool = True, both_up_to: int = 0) -> Iterator[Bracket]:
+    """Go on with the table for every set within {1..reach}, few lags first, and write it after each; yield what is new.
+
+    What theory leaves open is searched for if `query`, and on both sides for sets of no more than `both_up_to` lags.
+    """
+    known = {bracket.lags: bracket for bracket in read_brackets(path)} if path.exists() else {}
+    sets = [(1, *rest) for size in range(1, reach) for rest in itertools.combinations(range(2, reach + 1), size)]
+    for lags in dict.fromkeys(map(normal_form, sets)):
+        old = known.get(lags)
+        found = _proved(lags) if old is None else old
+        if query and not found.query:
+            found = replace(found, query=_downwards(lags, found.query_heads - 1, found.lower, key=False))
+        if len(lags) <= both_up_to and not found.both:
+            found = replace(found, both=_downwards(lags, found.query_heads - 1, 1, key=True))
+        if found != old:
+            known[lags] = found
+            rows = [asdict(known[one]) for one in sorted(known, key=lambda one: (len(one), one))]
+            write_json(path, {"length": LENGTH, "starts": len(STARTS), "exact": EXACT, "brackets": rows}, indent=1)
+            yield found
+
+
+def _proved(lags: tuple[int, ...]) -> Bracket:
+    unmixed, closed = least_heads(lags).heads, progression(lags)[1] - 1
+    lower = max(rank_bound(lags, min(unmixed, closed)).heads, 2 if len(lags) > 2 else 1)
+    return Bracket(lags, unmixed, closed, lower, {}, {})
+
+
+def _downwards(lags: tuple[int, ...], heads: int, lowest: int, key: bool) -> dict[int, float]:
+    found: dict[int, float] = {}
+    while heads >= lowest and all(off < EXACT for off in found.values()):
+        found[heads] = best_residual(lags, heads, key)
+        heads -= 1
+    return found
+
+
+@limited_threads(1)
+def best_residual(lags: tuple[int, ...], heads: int, key: bool) -> float:
+    """Fit from every start and go on with the best; return its largest residual at any offset."""
+    problem = ReadProblem(lags, heads, torch.ones(LENGTH - lags[-1], dtype=torch.float64))
+    if not key:
+        problem.W[:, -len(lags) :] = 0.0
+    weights = starts(lags, heads, problem.offsets)[list(STARTS)]
+    u, g, cost = fitted(problem, weights, None, 25, 1e-8)
+    best = int(torch.nan_to_num(cost, nan=math.inf).argmin())
+    u, g = u[best : best + 1], g[best : best + 1]
+    for iterations, ridge in STAGES:
+        u, g, _ = fitted(problem, u, g, iterations, ridge)
+        off = problem.residual(problem.widened(u), g)[0].square().sum(dim=-1).sqrt().max().item()
+        if off > 0.01:
+            break
+    return off
