@@ -1,4 +1,4 @@
-"""The search behind the kept table of brackets: circuits with ever fewer heads, by least squares, for small sets of lags."""
+"""The search behind the kept table of brackets: circuits with ever fewer heads, by least squares, for small lags."""
 
 import itertools
 import math

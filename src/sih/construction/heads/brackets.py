@@ -1,4 +1,4 @@
-"""The least number of exact heads for small sets of lags, as searches have left it: `sih heads --table` makes the table.
+"""The least number of exact heads for small sets of lags, as searches left it: `sih heads --table` makes the table.
 
 A search that fails proves nothing; what it found is a circuit whose largest residual is written down.
 """

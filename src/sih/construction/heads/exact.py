@@ -53,7 +53,10 @@ def exact_heads(lags: Sequence[int], *, time_limit: float = 10.0) -> ExactHeads:
     else:
         upper, upper_by = unmixed, "nothing mixed: a colouring of the offsets"
     bound = rank_bound(lags, upper)
-    lower, lower_by = bound.heads, f"the matrix prescribed at the offsets {bound.offsets} has rank {bound.heads}"
+    lower, lower_by = (
+        max(bound.heads, 1),
+        f"the matrix prescribed at the offsets {bound.offsets} has rank {bound.heads}",
+    )
     if len(lags) > 2 > lower:
         lower, lower_by = 2, "one head is exact for two lags only"
     searched = kept_brackets().get(normal_form(lags)) if len(lags) > 1 else None

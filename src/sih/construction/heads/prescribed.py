@@ -1,7 +1,8 @@
 r"""Why fewer heads cannot be exact even if lags mix: the rank of what the criterion prescribes.
 
-Let weights depend on the offset alone and reads on differences, so that $F_o[k, k'] = f_o(k' - k)$ with $f_o(x) = \sum_h
-u_h(o)\,g_h(o + x)$ (`sih.construction.profiles`, query's side). $J F_o J = J$ means, on the differences x of two lags,
+Let weights depend on the offset alone and reads on differences, so that $F_o[k, k'] = f_o(k' - k)$ with $f_o(x) =
+\sum_h u_h(o)\,g_h(o + x)$ (`sih.construction.profiles`, query's side). $J F_o J = J$ means, on the differences x of
+two lags,
 
 $$f_o(x) = [x = 0] + a(o) + A_o(x), \qquad A_o(k' - k) = \alpha_o(k') - \alpha_o(k) \text{ for some } \alpha_o.$$
 
@@ -44,7 +45,8 @@ def rank_bound(lags: Sequence[int], enough: int) -> RankBound:
     step = math.gcd(*(lag - lags[0] for lag in lags)) or 1
     shrunk = tuple((lag - lags[0]) // step for lag in lags)
     shared = _shared(shrunk)
-    best, most = (0,), 1
+    best: tuple[int, ...] = (0,)
+    most = 1
     for _, offsets in zip(range(CLIQUES), _cliques({abs(a - b) for a in shrunk for b in shrunk}), strict=False):
         if most >= min(enough, len(offsets)):
             continue
@@ -83,17 +85,19 @@ def _shared(lags: Sequence[int]) -> list[dict[int, Fraction]]:
 
 def _cliques(distances: set[int]) -> Iterator[tuple[int, ...]]:
     """List sets of offsets from 0 on whose differences are all among these, long rows of neighbours first."""
-    stack = [(0,)]
+    stack: list[tuple[int, ...]] = [(0,)]
     while stack:
         offsets = stack.pop()
         yield offsets
-        more = [o for o in range(offsets[-1] + 1, max(distances) + 1) if all(o - other in distances for other in offsets)]
+        more = [
+            o for o in range(offsets[-1] + 1, max(distances) + 1) if all(o - other in distances for other in offsets)
+        ]
         stack += [(*offsets, o) for o in reversed(more)]
 
 
 def _echelon(rows: Rows) -> tuple[Rows, list[int]]:
     """Eliminate; return reduced rows and the columns of their leading ones."""
-    rows, leading = [row[:] for row in rows], []
+    rows, leading = [row[:] for row in rows], list[int]()
     for column in range(len(rows[0]) if rows else 0):
         top = len(leading)
         pivot = next((r for r in range(top, len(rows)) if rows[r][column]), None)

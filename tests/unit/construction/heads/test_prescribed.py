@@ -37,7 +37,8 @@ def brute_force(lags: tuple[int, ...], offsets: tuple[int, ...]) -> int:
 
 def _null(rows: torch.Tensor) -> torch.Tensor:
     _, s, v = torch.linalg.svd(rows)
-    return v[int((s > 1e-9).sum()) :]
+    rank = int((s > 1e-9).sum())
+    return torch.as_tensor(v[rank:])
 
 
 def _support(rows: torch.Tensor, wide: range) -> list[int]:

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sih.construction.heads import bracket_search
+from sih.construction.heads.brackets import EXACT, read_brackets
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bracket_search, "LENGTH", 20)
+
+
+def test_a_circuit_is_found_where_there_is_one() -> None:
+    assert bracket_search.best_residual((1, 2, 5), 3, key=False) < EXACT  # four by colouring and by the closed form
+    assert bracket_search.best_residual((1, 2, 3), 1, key=False) > 0.1  # one head is exact for two lags only
+
+
+def test_a_table_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    first = list(bracket_search.extend(path, reach=3))
+    assert [(found.lags, found.lower, found.closed) for found in first] == [((1, 2), 1, 1), ((1, 2, 3), 2, 2)]
+    assert list(bracket_search.extend(path, reach=3)) == []
+    (both,) = bracket_search.extend(path, reach=3, both_up_to=3)
+    assert both.lags == (1, 2, 3)
+    assert both.query == {}
+    assert list(both.both) == [1]
+    assert both.both[1] > EXACT  # near, not exact
+    assert read_brackets(path) == [first[0], both]

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sih.construction.heads.brackets import EXACT, Bracket, normal_form, read_brackets
+
+
+def test_sets_with_the_same_numbers_have_one_form() -> None:
+    assert normal_form((1, 3, 4)) == normal_form((2, 3, 5)) == normal_form((3, 7, 9)) == (1, 2, 4)
+    assert normal_form((1, 2, 3)) == (1, 2, 3)
+    assert normal_form((5,)) == (1,)
+
+
+def test_a_bracket_counts_what_is_exact() -> None:
+    found = Bracket((1, 2, 5), 4, 4, 2, {3: EXACT / 10, 2: 0.4}, {2: EXACT / 2, 1: 0.01})
+    assert (found.query_heads, found.both_heads) == (3, 2)
+    assert Bracket((1, 2, 5), 4, 4, 2, {}, {}).both_heads == 4
+
+
+def test_a_table_is_read_back(tmp_path: Path) -> None:
+    row = {"lags": [1, 2, 5], "unmixed": 4, "closed": 4, "lower": 2, "query": {"3": 1e-9}, "both": {}}
+    (tmp_path / "t.json").write_text(json.dumps({"brackets": [row]}))
+    assert read_brackets(tmp_path / "t.json") == [Bracket((1, 2, 5), 4, 4, 2, {3: 1e-9}, {})]
