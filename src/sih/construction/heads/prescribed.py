@@ -47,7 +47,9 @@ def rank_bound(lags: Sequence[int], enough: int) -> RankBound:
     shared = _shared(shrunk)
     best: tuple[int, ...] = (0,)
     most = 1
-    for _, offsets in zip(range(CLIQUES), _cliques({abs(a - b) for a in shrunk for b in shrunk}), strict=False):
+    for _, offsets in zip(
+        range(CLIQUES), _cliques(dict.fromkeys(sorted(abs(a - b) for a in shrunk for b in shrunk))), strict=False
+    ):
         if most >= min(enough, len(offsets)):
             continue
         conditions, both = (torch.tensor(rows, dtype=torch.float64) for rows in _prescribed(shared, offsets))
@@ -65,8 +67,8 @@ def prescribed_rank(lags: Sequence[int], offsets: Sequence[int]) -> int:
 
 def _prescribed(shared: list[dict[int, Fraction]], offsets: Sequence[int]) -> tuple[Rows, Rows]:
     """Return the conditions on w, and the same with w(o) = 0 besides: the rank is the difference of theirs."""
-    span = max(shared[0])
-    indices = [n for n in range(-span, offsets[-1] + span + 1) if all(n - o in shared[0] for o in offsets)]
+    reached = ({o + x for x in shared[0]} for o in offsets)
+    indices = sorted(set.intersection(*reached))
     conditions = [[t[n - o] for n in indices] for o in offsets for t in shared]
     return conditions, conditions + [[Fraction(n == o) for n in indices] for o in offsets]
 
@@ -83,15 +85,13 @@ def _shared(lags: Sequence[int]) -> list[dict[int, Fraction]]:
     return [dict.fromkeys(pairs, Fraction(1)), *found]
 
 
-def _cliques(distances: set[int]) -> Iterator[tuple[int, ...]]:
+def _cliques(distances: dict[int, None]) -> Iterator[tuple[int, ...]]:
     """List sets of offsets from 0 on whose differences are all among these, long rows of neighbours first."""
     stack: list[tuple[int, ...]] = [(0,)]
     while stack:
         offsets = stack.pop()
         yield offsets
-        more = [
-            o for o in range(offsets[-1] + 1, max(distances) + 1) if all(o - other in distances for other in offsets)
-        ]
+        more = [o for o in distances if o > offsets[-1] and all(o - other in distances for other in offsets)]
         stack += [(*offsets, o) for o in reversed(more)]
 
 
