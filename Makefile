@@ -6,10 +6,13 @@ STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-all test-tools lint bench setup clean
+.PHONY: run run-all test test-all test-tools lint bench setup clean
 
 run: setup
 	$(BIN)/sih reproduce --out out
+
+run-all: setup
+	$(BIN)/sih reproduce --all --out out
 
 test: setup
 	$(BIN)/pytest -n auto

@@ -6,7 +6,9 @@ kept, and a second pass, otherwise untouched, has them read that. So `into=("3.1
 layer's scores alone. Any kind of model will do; names are those of `sih.models.sites`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 
 from sih.checks import FieldError, Seed, as_tokens, check_choice, check_kind, generator
 from sih.models.base import Model, check_model
+from sih.models.sites import Trace
 from sih.task import Batch
 
 CHUNK = 64
@@ -66,27 +69,51 @@ def patch(
     if tokens.shape != others.shape:
         shapes = f"got {tuple(tokens.shape)} and {tuple(others.shape)}"
         raise FieldError("corrupt", f"clean and corrupt sequences are of one shape, a pair in each row; {shapes}")
-    parts = []
+    laws = []
     for mine, theirs in zip(tokens.split(CHUNK), others.split(CHUNK), strict=True):
-        trace = model.trace(theirs)
-        parts.append(replaced(model, mine, {name: trace[name] for name in names}, into))
-    return torch.cat(parts)
+        laws.append(replaced(model, mine, values_until(model, theirs, {}, names), into))
+    return torch.cat(laws)
 
 
-@torch.no_grad()
 def replaced(
     model: Model, tokens: Int[Tensor, "batch time"], values: Mapping[str, Tensor], into: Names | None = None
 ) -> Float[Tensor, "batch time state"]:
     """Predict with these values in place of the model's own, each for all sequences alike or one for each of them."""
-    readers, laws = () if into is None else _listed("into", into), []
+    return torch.cat([model.law(trace.output) for trace in passes(model, tokens, values, into)])
+
+
+@torch.no_grad()
+def passes(
+    model: Model, tokens: Int[Tensor, "batch time"], values: Mapping[str, Tensor], into: Names | None = None
+) -> Iterator[Trace]:
+    """Run the model as `replaced` says, some sequences at a time, and give all that each pass makes."""
+    readers = () if into is None else _listed("into", into)
     for start in range(0, len(tokens), CHUNK):
         rows = slice(start, start + CHUNK)
         own = {name: value[rows] if value.ndim > 2 and len(value) > 1 else value for name, value in values.items()}
-        trace = model.run(tokens[rows], replace=own)
-        if readers:
-            trace = model.run(tokens[rows], replace={name: trace[name] for name in readers})
-        laws.append(model.law(trace.output))
-    return torch.cat(laws)
+        yield model.run(tokens[rows], replace=values_until(model, tokens[rows], own, readers) if readers else own)
+
+
+class _SeenError(Exception):
+    """Ends a pass of which nothing more is wanted."""
+
+
+@torch.no_grad()
+def values_until(
+    model: Model, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Tensor], names: Sequence[str]
+) -> dict[str, Tensor]:
+    """Run the model with values replaced until it has made those named, and give them."""
+    found: dict[str, Tensor] = {}
+
+    def see(name: str, value: Tensor) -> Tensor:
+        found[name] = replace[name].to(value).expand(value.shape) if name in replace else value
+        if len(found) == len(names):
+            raise _SeenError
+        return found[name]
+
+    with suppress(_SeenError):
+        model.run(tokens, replace={**replace, **{name: partial(see, name) for name in names}})
+    return found
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.analysis.interventions import values_until
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.sites import Trace
@@ -49,7 +50,8 @@ def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
             looks, holds = (
                 {f"{one}/{what}": means[f"{one}/{what}"] for one in names} for what in ("attention", "value")
             )
-            mean_a, mean_v, rest = (model.run(tokens, replace=x) for x in (looks, holds, looks | holds))
+            outs = [f"{one}/output" for one in names]
+            mean_a, mean_v, rest = (values_until(model, tokens, x, outs) for x in (looks, holds, looks | holds))
         for one in names:
             out = f"{one}/output"
             if layer == 1:

@@ -11,13 +11,14 @@ from sih.experiments.table import EXPERIMENTS
 from sih.figures.drawn import make_all
 from sih.report.page import Figure, write_report
 from sih.report.rules import VERDICTS
-from sih.report.statements import judge_all
+from sih.report.statements import OURS, PAPER, judge_all
 from sih.runs.run_store import RunStore
 
 
 def reproduce(
     out: Path = Path("out"),
     runs: Path | None = None,
+    all: bool = False,
     train: bool = False,
     jobs: int | None = None,
     seed: int | None = None,
@@ -33,6 +34,7 @@ def reproduce(
     Args:
         out: the folder to write to: report.html, report.json, figures/, data/.
         runs: a folder of training runs in which models are looked for first, and to which new ones go (OUT/runs).
+        all: also make what goes beyond the paper, some ten minutes more (`make run-all`).
         train: first train the models that figures ask for and that are not there; says how long it will take.
         jobs: processes to compute with (as many as cores unless said).
         seed: of matrices and sequences, instead of each figure's own.
@@ -43,7 +45,8 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
     console = plain_console()
-    experiments = [one if seed is None else one.with_seed(seed) for one in EXPERIMENTS.values()]
+    asked = [one for one in EXPERIMENTS.values() if all or not one.beyond]
+    experiments = [one if seed is None else one.with_seed(seed) for one in asked]
     absent = missing_models(experiments, store)
     if train and absent:
         train_missing(absent, folder, console)
@@ -53,7 +56,7 @@ def reproduce(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
     kept = {one.name: drawn[one.name].kept for one in experiments}
-    findings = judge_all(kept)
+    findings = judge_all(kept, [one for one in PAPER + OURS if all or not one.experiment.beyond])
     figures = [Figure(one, drawn[name].png) for name, one in kept.items()]
     paths = write_report(out, figures, findings)
     say(findings, console)

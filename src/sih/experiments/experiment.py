@@ -44,6 +44,8 @@ class Experiment(Generic[C, D]):
     compute: Callable[[C, RunStore], D]
     reads: Callable[[C, RunStore], tuple[str, ...]] = no_models
     table: Callable[[D], Rows] = no_table
+    beyond: bool = False
+    """Goes beyond the paper: made by `sih reproduce --all` (`make run-all`), not by `make run`."""
 
     def with_seed(self, seed: int) -> "Experiment[C, D]":
         """Ask the same on other random numbers, which changes nothing where nothing is random."""

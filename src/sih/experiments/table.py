@@ -7,6 +7,8 @@ from sih.experiments import (
     attention_maps,
     beta,
     certificates,
+    channel_account,
+    channel_course,
     claim_cumulative,
     claim_expectations,
     claim_histogram,
@@ -32,6 +34,7 @@ _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
     *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
+    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
 

@@ -7,6 +7,8 @@ from matplotlib.figure import Figure
 
 from sih.experiments.table import EXPERIMENTS
 from sih.figures.beta_panels import draw_beta
+from sih.figures.channel_bars import draw_channels
+from sih.figures.channel_courses import draw_channel_courses
 from sih.figures.claim_panels import draw_claim_cumulative, draw_claim_expectations, draw_claim_histogram
 from sih.figures.class_chains import draw_theorem
 from sih.figures.course_panels import draw_courses
@@ -27,7 +29,7 @@ FORMS: tuple[Draw, ...] = (
     *(draw_teaser, draw_mechanism, draw_certificates, draw_beta, draw_wrong_lag, draw_head_counts, draw_errata),
     *(draw_claim_histogram, draw_claim_expectations, draw_claim_cumulative, draw_theorem),
     *(draw_predictors, draw_constructions, draw_trained, draw_scaling, draw_courses),
-    *(draw_attention_maps, draw_agreement, draw_diagnosis),
+    *(draw_attention_maps, draw_agreement, draw_diagnosis, draw_channels, draw_channel_courses),
 )
 _BY_TYPE: dict[type, Draw] = {get_type_hints(draw)["data"]: draw for draw in FORMS}
 FIGURES: dict[str, Draw] = {name: _BY_TYPE[experiment.data] for name, experiment in EXPERIMENTS.items()}

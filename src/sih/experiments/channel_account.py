@@ -1,0 +1,161 @@
+"""What every trained model's choice of a lag rests on: what layer 2 carried, or where it looked (docs/mechanism.md).
+
+Beside them the circuits written by hand for the same lags and matrix, by their mean KL on the same sequences.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from sih.analysis.channels import Channels, read_channels
+from sih.analysis.correlation import pair_log_probabilities, probability_correlation, score_correlation
+from sih.analysis.distances import Measured, measured
+from sih.analysis.phases import Phases, read_phases
+from sih.construction import construct
+from sih.experiments.cells import braces, with_error
+from sih.experiments.compared import FRESH_SEED, circuit_law, heads_label, kl_but_last, yardsticks
+from sih.experiments.experiment import Experiment, Rows
+from sih.metrics import mean_kl
+from sih.models.base import Model
+from sih.runs.run import Run
+from sih.runs.run_store import RunStore
+from sih.task import Batch, Task, sample
+from sih.training.config import TrainConfig
+
+CAPTION = (
+    "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
+    "layers or more. Left: shares of the evidence, looked (where the heads before the last layer looked), carried "
+    "(what they read there), direct (straight from layer 1); bars one standard error. Right: mean KL of the model as "
+    "it is (black), and with the attention of these heads (orange), their values (blue) or both (grey) at their "
+    "means, in the last layer's scores only. Models trained plainly, as the paper trains, first; fresh sequences of "
+    "each model's task."
+)
+
+
+@dataclass(frozen=True)
+class AccountConfig:
+    models: tuple[str, ...] = ()
+    """All that the store has and that have three layers or more, unless named."""
+    sequences: int = 256
+    reference: int = 512
+    """Sequences that means are taken over, others than those above."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ModelAccount:
+    """Holds what was measured of one model, and what it is."""
+
+    kind: str
+    lags: tuple[int, ...]
+    heads: tuple[int, ...]
+    plain: bool
+    """Trained with the paper's own recipe and optimiser."""
+    steps: int
+    channels: Channels
+    phases: Phases | None
+    """Of models with heads (1, H, 1)."""
+    layer_1: dict[str, Measured]
+    """Correlations at the lags: of its scores with log P ("log P"), of its attention with p-tilde ("p")."""
+
+
+@dataclass(frozen=True)
+class Accounts:
+    config: AccountConfig
+    models: dict[str, ModelAccount]
+    circuits: dict[str, dict[str, Measured]]
+    """By lag set: mean KL of the Bayes average, maximum likelihood, and circuits with their numbers of heads."""
+    missing: list[str]
+
+
+def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
+    """Name the models of the configuration, or all of three layers or more that the store has."""
+    return config.models or tuple(name for name in store.names() if len(store.run(name).config.heads) > 2)
+
+
+def compute(config: AccountConfig, store: RunStore) -> Accounts:
+    """Measure each model on fresh sequences of its own task."""
+    runs, missing = store.finished(reads(config, store))
+    if not runs:
+        raise ValueError("no trained model of three layers or more is there")
+    models, circuits = {}, {}
+    for run in sorted(runs.values(), key=lambda run: (not is_plain(run), run.task.lags, run.name)):
+        models[run.name] = account(run.model, run, config)
+        if braces(run.task.lags) not in circuits and run.task.length == max(one.task.length for one in runs.values()):
+            circuits[braces(run.task.lags)] = by_hand(run.task, config)
+    return Accounts(config, models, circuits, missing)
+
+
+@torch.no_grad()
+def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
+    """Measure one model, which may be that of the run at an earlier step."""
+    task, heads = run.task, run.config.heads
+    batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
+    channels = read_channels(model, task, batch, reference, torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    three = len(heads) == 3 and heads[0] == heads[2] == 1
+    few = batch.tokens[:64]
+    trace = model.trace(few)
+    position = torch.arange(task.length)
+    past = (position[:, None] >= task.max_lag) & torch.isin(position[:, None] - position, torch.tensor(task.lags))
+    log_p = pair_log_probabilities(few, task.P)
+    layer_1 = {"log P": measured(score_correlation(trace["1.1/scores"], log_p, past))}
+    layer_1["p"] = (probability_correlation(trace["1.1/attention"], few, task), 0.0)
+    kind, steps = run.config.model.kind, run.config.optimiser.steps
+    phases = read_phases(model, task) if three else None
+    return ModelAccount(kind, task.lags, heads, is_plain(run), steps, channels, phases, layer_1)
+
+
+def is_plain(run: Run) -> bool:
+    """Tell whether a run keeps to the paper's own recipe and optimiser, whatever its length, batch and steps."""
+    optimiser = run.config.optimiser
+    usual = TrainConfig(steps=optimiser.steps, batch=optimiser.batch)  # the defaults are the paper's
+    return (run.config.recipe, run.config.optimiser) == (usual.recipe, usual.optimiser)
+
+
+def draw(task: Task, config: AccountConfig, part: str) -> Batch:
+    """Draw fresh sequences to measure on, or others to average over."""
+    seed = FRESH_SEED + config.seed + (10_000 if part == "sequences" else 20_000)
+    return sample(task, getattr(config, part), rng=seed)
+
+
+def by_hand(task: Task, config: AccountConfig) -> dict[str, Measured]:
+    """Measure the mean KL of reference predictors and circuits, each with its second-layer heads."""
+    batch = draw(task, config, "sequences")
+    laws = yardsticks(batch.tokens, task)
+    models = {"the paper's": construct(task), "Bayes": construct(task, target="bayes")}
+    models["looking"] = construct(task, target="looking")
+    for name, model in models.items():
+        laws[f"{name}, heads: {model.config.heads[1]}"] = circuit_law(model, batch.tokens, task)
+    return {name: measured(mean_kl(kl_but_last(law, batch, task), task)) for name, law in laws.items()}
+
+
+def table(data: Accounts) -> Rows:
+    """Make a row for each model, and one for each circuit."""
+    changes = ("attention", "values", "both", "layer 1 at keys")
+    rows = [["model", "heads", "recipe", "intact", *(f"{what} := mean" for what in changes), "donor's attention",
+             "donor's values", "looked", "carried", "direct", "periods of layer 2", "votes: key's row", "query's row",
+             "layer 1 with log P"]]  # fmt: skip
+    for name, one in data.models.items():
+        found, phases = one.channels, one.phases
+        period = "; ".join(f"{phases.period[h]} ({phases.explained[h]:.2f})" for h in phases.period) if phases else ""
+        votes = [f"{phases.votes[row]:.1f} ({phases.cosine[row]:.2f})" if phases else "" for row in ("key", "query")]
+        rows.append(
+            [
+                name,
+                heads_label(one.heads),
+                "plain" if one.plain else "harmonic",
+                *(with_error(*found.kl[what]) for what in ("intact", *changes)),
+                *(f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}" for what in ("attention", "values")),
+                *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
+                period,
+                *votes,
+                with_error(*one.layer_1["log P"]),
+            ]
+        )
+    for lags, found_kl in data.circuits.items():
+        for name, kl in found_kl.items():
+            rows.append([f"{lags} {name}", "", "", with_error(*kl), *([""] * (len(rows[0]) - 4))])
+    return rows
+
+
+EXPERIMENT = Experiment("channels", CAPTION, AccountConfig(), Accounts, compute, reads, table, beyond=True)

@@ -1,0 +1,35 @@
+import pytest
+from support.pictures import check_drawn_from_file
+
+from sih.experiments import channel_account as account
+from sih.figures.channel_bars import draw_channels
+from sih.runs.run_store import RunStore
+
+
+def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> None:
+    names = ("standard-1.2", "disentangled-1.2", "one-head")
+    config = account.AccountConfig((*(runs[name] for name in names), "nothing"), sequences=10, reference=12)
+    data = account.compute(config, RunStore())
+    assert sorted(data.models) == sorted(names)
+    assert data.missing == ["nothing"]
+    assert all(model.plain for model in data.models.values())
+    one = data.models["standard-1.2"]
+    assert sum(share for share, _ in one.channels.shares.values()) == pytest.approx(1)
+    assert one.phases is not None
+    assert set(one.phases.period) == {"2.1", "2.2"}
+    assert data == account.compute(config, RunStore())
+    circuits = data.circuits["{1,2}"]
+    assert circuits["looking, heads: 1"][0] == pytest.approx(circuits["BMA"][0], abs=1e-4)
+    assert circuits["BMA"][0] < circuits["the paper's, heads: 2"][0]
+    rows = account.table(data)
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert len(rows) == 1 + 3 + len(circuits)
+    check_drawn_from_file(draw_channels, data)
+
+
+def test_by_default_all_that_have_a_layer_between(runs: dict[str, str]) -> None:
+    names = account.reads(account.AccountConfig(), RunStore())
+    assert "standard-1.2.3" in names
+    assert "standard-1.2.3-1.3" not in names
+    with pytest.raises(ValueError, match="no trained model of three layers or more is there"):
+        account.compute(account.AccountConfig(("nothing",)), RunStore())
