@@ -25,8 +25,7 @@ def draw_channels(data: Accounts) -> Figure:
     labels = {}
     for name, one in data.models.items():
         labels[name] = f"{name}  {braces(one.lags)} {heads_label(one.heads)}" + ("  plain" if one.plain else "")
-    with style.paper_style():
-        figure = Figure(figsize=(1.25 * style.PAGE, 0.19 * len(labels) + 1.1))
+    with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
         left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": (1.2, 1)})
         draw_rows(left, right, {labels[name]: one.channels for name, one in data.models.items()})
         figure.legend(loc="outside lower center", ncols=4)

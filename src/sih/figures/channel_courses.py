@@ -13,9 +13,8 @@ from sih.figures.channel_bars import COSTS, SHARES
 
 def draw_channel_courses(data: ChannelCourses) -> Figure:
     """Draw what a change costs above, and shares below, against the step."""
-    with style.paper_style():
-        columns = max(len(data.courses), 1)
-        figure = Figure(figsize=(max(3.2 * columns, 4.0), 4.4))
+    columns = max(len(data.courses), 1)
+    with style.paper_figure(max(3.2 * columns, 4.0), 4.4) as figure:
         axes = figure.subplots(2, columns, squeeze=False, sharex="col", sharey="row")
         for (above, below), course in zip(axes.T, data.courses, strict=False):
             _draw_costs(above, course)
