@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -52,20 +51,22 @@ def step_of(job: Job) -> int:
 def test_a_lost_node_loses_nothing_and_bytes_are_those_of_a_local_sweep(cluster: Any, tmp_path: Path) -> None:
     nodes = [cluster.add_node(num_cpus=1, node_ip_address=f"127.0.0.{last}") for last in (3, 4)]
     short, *long = todo = [job(tmp_path / "ray", seed, steps) for seed, steps in enumerate((24, 900, 900))]
-    saved: dict[str, int] = {}
+    saved, over = dict[str, int](), threading.Event()
 
     def lose_a_node() -> None:
         while not all(map(step_of, long)):  # both nodes are at work, and have made a checkpoint
-            time.sleep(0.05)
+            if over.wait(0.05):
+                return
         saved.update({each.name: step_of(each) for each in long})
         cluster.remove_node(nodes[0], allow_graceful=False)
 
     watcher = threading.Thread(target=lose_a_node, daemon=True)
     watcher.start()
-    states = {each.name: each.state for each in run_on_ray(todo, cluster.address, _node_ip_address="127.0.0.2")}
+    ended = list(run_on_ray(todo, cluster.address, _node_ip_address="127.0.0.2"))
+    over.set()
     watcher.join()
-    assert all(0 < step < 900 for step in saved.values())
-    assert states == {each.name: "finished" for each in todo}
+    assert {each.name: (each.state, each.why) for each in ended} == {each.name: ("finished", "") for each in todo}
+    assert [0 < step < 900 for step in saved.values()] == [True, True]
     local = [replace(each, folder=str(tmp_path / "local" / each.name)) for each in todo]
     assert {each.state for each in run_here(local, 2)} <= {"running", "finished"}
     for run in list_runs(tmp_path / "local"):
