@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import sih
 from sih.models import Model
+from sih.runs.run_store import RunStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # theirs
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools"
@@ -62,6 +63,15 @@ def test_logits_and_patterns_are_ours(name: str, lens: Any, rng: torch.Generator
     torch.testing.assert_close(back.run(tokens).output.detach(), logits, atol=atol, rtol=0)
     short = tokens[:, :7]
     torch.testing.assert_close(bridge(short).detach(), standard.run(short).output.detach(), atol=atol, rtol=0)
+
+
+def test_every_shipped_standard_model(lens: Any, rng: torch.Generator) -> None:
+    for name in RunStore().names():
+        model = sih.load(name)
+        if isinstance(model, sih.Transformer):
+            tokens = torch.randint(model.config.num_states, (2, model.config.length), generator=rng)
+            found = sih.to_transformer_lens(model)(tokens).detach()
+            torch.testing.assert_close(found, model.run(tokens).output.detach(), atol=1e-5, rtol=0)
 
 
 def test_a_patched_pattern_does_there_what_it_does_here(lens: Any, rng: torch.Generator) -> None:

@@ -80,7 +80,7 @@ def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch t
     law, rounding = found.to("cpu", torch.float64), rounding_of(found)
     if law.shape != shape:
         raise FieldError("law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}")
-    if torch.isnan(law).any() or torch.isposinf(law).any():
+    if torch.isnan(law).any() or torch.isposinf(law).any() or torch.isneginf(law).all(dim=-1).any():
         raise FieldError("law", "law holds numbers that are not finite")
     sums = law.sum(dim=-1)
     if law.min() < -rounding:

@@ -70,6 +70,7 @@ def test_logits_are_recognised_and_what_is_neither_is_refused(task: sih.Task, ba
         (law.log() + 20, "sums to 1"),
         (2 * law, "sums to 1"),
         (law * torch.nan, "not finite"),
+        (torch.full_like(law, -torch.inf), "not finite"),
         (law[:, :-1], "shape"),
     ):
         with pytest.raises(ValueError, match=what):
