@@ -24,9 +24,9 @@ ROW_SUM_TOLERANCE = 1e-6
 MatrixLike = Tensor | np.ndarray | Sequence[Any]
 """What can become a transition matrix: a tensor, an array, nested lists."""
 TransitionMatrix = Float[Tensor, "state state"]
-Tokens = Int[Tensor, "batch time"]
+TokenTensor = Int[Tensor, "batch time"]
 Law = Float[Tensor, "batch time state"]
-"""What predictors and models pass on: sequences, and the law of the next token at every position."""
+"""What predictors and models pass on: sequences as int64 tensors, and the law of the next token at every position."""
 
 
 def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:

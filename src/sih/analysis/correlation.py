@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sih.evidence import normalised_probabilities
-from sih.markov import Tokens, TransitionMatrix
+from sih.markov import TokenTensor, TransitionMatrix
 from sih.models.offsets import attention_at
 from sih.task import Task
 
@@ -58,14 +58,14 @@ def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
     return torch.where(keys, inside, 0.0)
 
 
-def pair_log_probabilities(tokens: Tokens, P: TransitionMatrix) -> Maps:
+def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
     r"""Look up $\log P_{s_j, s_i}$ for every query i and key j, from the key's token to the query's."""
     if not (P > 0).all():
         raise ValueError("a correlation with log P needs a P without zeros; their logarithm is -inf")
     return P.log()[tokens[:, None, :], tokens[:, :, None]]
 
 
-def probability_correlation(attention: Maps, tokens: Tokens, task: Task) -> float:
+def probability_correlation(attention: Maps, tokens: TokenTensor, task: Task) -> float:
     r"""Correlate a head's attention at the lags with the normalised probabilities $\tilde p_{i,k}$.
 
     The construction's first layer has 1. A head that ignores the tokens has 0 or less. It is 0 where one of the two

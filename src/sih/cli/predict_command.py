@@ -14,7 +14,7 @@ from torch import Tensor
 from sih.checks import check_memory
 from sih.cli.printing import plain_console
 from sih.files import write_arrays, write_rows
-from sih.markov import Law, Tokens, load_transition_matrix
+from sih.markov import Law, TokenTensor, load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
 from sih.predictors import PREDICTORS
 from sih.task import Batch, Task
@@ -79,7 +79,7 @@ def _task(sample: Sample, file: Path, matrix: Path | None, lags: tuple[int, ...]
     return Task(load_transition_matrix(matrix), lags, max(sample.tokens.shape[1], lags[-1] + 1))
 
 
-def _write(out: Path, tokens: Tokens, law: Law, weights: Weights, inferred: Tokens) -> None:
+def _write(out: Path, tokens: TokenTensor, law: Law, weights: Weights, inferred: TokenTensor) -> None:
     if out.suffix == ".npz":
         write_arrays(out, law=law.numpy(), weights=weights.numpy(), lag=inferred.numpy(), tokens=tokens.numpy())
         return
@@ -87,13 +87,13 @@ def _write(out: Path, tokens: Tokens, law: Law, weights: Weights, inferred: Toke
     write_rows(out, itertools.chain([header], _rows(tokens, law, inferred)))
 
 
-def _rows(tokens: Tokens, law: Law, inferred: Tokens) -> Iterator[list[Any]]:
+def _rows(tokens: TokenTensor, law: Law, inferred: TokenTensor) -> Iterator[list[Any]]:
     for b in range(tokens.shape[0]):
         columns = zip(tokens[b].tolist(), inferred[b].tolist(), law[b].tolist(), strict=True)
         yield from ([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(columns))
 
 
-def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: Tokens, out: Path) -> None:
+def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: TokenTensor, out: Path) -> None:
     table = Table(title="After the last token", title_justify="left")
     for column in ("sequence", "true lag", "inferred", "weight", "settled at", "next token"):
         table.add_column(column, justify="right")

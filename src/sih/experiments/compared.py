@@ -11,7 +11,7 @@ from torch import Tensor
 from sih.construction import circuit_weights, construct, heads_needed
 from sih.evidence import mixture
 from sih.experiments.curves import Compared, Panel, panel
-from sih.markov import Law, Tokens, random_transition_matrix
+from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
@@ -42,7 +42,7 @@ class MatricesConfig:
 def panel_over_matrices(
     config: MatricesConfig,
     lags: tuple[int, ...],
-    predict: Callable[[Tokens, Task], Mapping[str, tuple[Compared, Law]]],
+    predict: Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]],
     references: Iterable[str] = (),
 ) -> Panel:
     """Average the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
@@ -58,7 +58,7 @@ def panel_over_matrices(
     return panel(lags, compared, {label: torch.stack(rows) for label, rows in found.items()}, references)
 
 
-def yardsticks(tokens: Tokens, task: Task) -> dict[str, Law]:
+def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
     """Predict as those do that every model is compared with, by their labels: BMA and ML."""
     return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
 
@@ -75,7 +75,7 @@ def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict
     return {**found, "Bayes-optimal construction": construct(task, target="bayes")}
 
 
-def circuit_law(model: DisentangledTransformer, tokens: Tokens, task: Task) -> Law:
+def circuit_law(model: DisentangledTransformer, tokens: TokenTensor, task: Task) -> Law:
     """Predict what the circuit's weights do, some hundred times faster than by running them throughout.
 
     From `circuit.first_exact_position` on the weights equal their closed form up to rounding (`sih verify`). Before it
@@ -89,7 +89,7 @@ def circuit_law(model: DisentangledTransformer, tokens: Tokens, task: Task) -> L
     return law
 
 
-def trained_law(run: Run, tokens: Tokens) -> Law:
+def trained_law(run: Run, tokens: TokenTensor) -> Law:
     """Predict with a trained model, some sequences at a time."""
     with torch.no_grad():
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])

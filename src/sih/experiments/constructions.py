@@ -7,7 +7,7 @@ import torch
 from sih.experiments.compared import MatricesConfig, circuits_for, panel_over_matrices, yardsticks
 from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, mean_kl_table
 from sih.experiments.experiment import Experiment, Rows
-from sih.markov import Law, Tokens
+from sih.markov import Law, TokenTensor
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run_store import RunStore
 from sih.task import Task
@@ -44,7 +44,7 @@ def compute(config: ConstructionsConfig, store: RunStore) -> ConstructionCurves:
 
 
 def _panel(config: ConstructionsConfig, lags: tuple[int, ...]) -> Panel:
-    def predict(tokens: Tokens, task: Task) -> dict[str, tuple[Compared, Law]]:
+    def predict(tokens: TokenTensor, task: Task) -> dict[str, tuple[Compared, Law]]:
         circuits = circuits_for(task, lam=config.lam, beta=config.beta)
         laws = {label: (Compared(PREDICTOR), law) for label, law in yardsticks(tokens, task).items()}
         run = {label: (Compared(CIRCUIT, one.config.heads), _law(one, tokens)) for label, one in circuits.items()}
@@ -54,7 +54,7 @@ def _panel(config: ConstructionsConfig, lags: tuple[int, ...]) -> Panel:
 
 
 @torch.no_grad()
-def _law(model: DisentangledTransformer, tokens: Tokens) -> Law:
+def _law(model: DisentangledTransformer, tokens: TokenTensor) -> Law:
     """Run the weights, of most circuits those alone that are not zero.
 
     Scores of the Bayes-optimal one are so large that the order of additions shows in the eighth digit of its law, which

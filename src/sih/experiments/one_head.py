@@ -25,7 +25,7 @@ from sih.evidence import lag_posterior, mixture
 from sih.experiments.cells import braces
 from sih.experiments.compared import MatricesConfig
 from sih.experiments.experiment import Rows
-from sih.markov import Tokens, random_transition_matrix
+from sih.markov import TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
@@ -112,7 +112,7 @@ class MixingHead(torch.nn.Module):
         self.log_temper.fill_(math.log(temper))
         self.log_beta.fill_(math.log(len(self.task.lags) / temper))
 
-    def forward(self, tokens: Tokens) -> Float[Tensor, "batch time lag"]:
+    def forward(self, tokens: TokenTensor) -> Float[Tensor, "batch time lag"]:
         log_p = normalised(tokens, self.task, self.frame, 1.0).clamp_min(1e-300).log()
         seen = torch.arange(tokens.shape[1]) >= self.task.max_lag
         p = torch.softmax(self.log_temper.exp() * log_p, dim=-1) * seen[:, None]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sih.experiments.compared import MatricesConfig, panel_over_matrices
 from sih.experiments.curves import PREDICTOR, Compared, Panel, mean_kl_table
 from sih.experiments.experiment import Experiment, Rows
-from sih.markov import Law, Tokens
+from sih.markov import Law, TokenTensor
 from sih.predictors import PREDICTORS
 from sih.runs.run_store import RunStore
 from sih.task import Task
@@ -33,7 +33,7 @@ def compute(config: PredictorsConfig, store: RunStore) -> PredictorCurves:
     return PredictorCurves(config, [panel_over_matrices(config, lags, _predicted) for lags in config.lag_sets])
 
 
-def _predicted(tokens: Tokens, task: Task) -> dict[str, tuple[Compared, Law]]:
+def _predicted(tokens: TokenTensor, task: Task) -> dict[str, tuple[Compared, Law]]:
     return {one.label: (Compared(PREDICTOR), one.law(tokens, task)) for one in PREDICTORS.values()}
 
 

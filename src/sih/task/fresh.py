@@ -1,7 +1,5 @@
 """Fresh batches of a task without end, for torch's DataLoader."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from torch.utils.data import IterableDataset, get_worker_info

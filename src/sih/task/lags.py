@@ -4,8 +4,6 @@ The paper counts positions from 1, the code from 0: token i of the code is X_{i+
 tokens, 0 .. max_lag - 1, are drawn from the stationary law whatever the lag.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,11 +84,11 @@ class Task:
     def stationary(self) -> Float[Tensor, " state"]:
         return stationary_distribution(self.P)
 
-    def with_length(self, length: int) -> Task:
+    def with_length(self, length: int) -> "Task":
         """Give the same chains, seen for another length."""
         return Task(self.P, self.lags, length, self.lag_prior)
 
-    def same_chains(self, other: Task) -> bool:
+    def same_chains(self, other: "Task") -> bool:
         """Tell whether the other task is the same but for its length. Probabilities may differ by rounding."""
         pairs = ((self.P, other.P), (self.lag_prior, other.lag_prior))
         return self.lags == other.lags and all(a.shape == b.shape and (a - b).abs().max() < ROUNDING for a, b in pairs)

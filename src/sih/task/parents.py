@@ -6,8 +6,6 @@ law $P_{s_j,\,\cdot}$ with j its parent, or the stationary law $\pi$ if it has n
 members of `MatrixTask`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
@@ -81,12 +79,12 @@ class Batch:
     @overload
     def __getitem__(self, index: int) -> Sequence: ...
     @overload
-    def __getitem__(self, index: slice | Tensor | list[int] | list[bool]) -> Batch: ...
-    def __getitem__(self, index: Any) -> Sequence | Batch:
+    def __getitem__(self, index: slice | Tensor | list[int] | list[bool]) -> "Batch": ...
+    def __getitem__(self, index: Any) -> "Sequence | Batch":
         tokens, lags = self.tokens[index], self.lags[index]
         return Batch(tokens, lags) if tokens.ndim > 1 else Sequence(tokens, lags)
 
-    def to(self, device: torch.device | str) -> Batch:
+    def to(self, device: torch.device | str) -> "Batch":
         """Give the same batch on another device."""
         return Batch(self.tokens.to(device), self.lags.to(device))
 

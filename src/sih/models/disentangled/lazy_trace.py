@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Tokens
+from sih.markov import TokenTensor
 from sih.models.disentangled.blocks import parse_head, stream_after
 from sih.models.kernels.causal import mask_later
 
@@ -21,7 +21,7 @@ class LazyValues(Mapping[str, Tensor]):
 
     def __init__(
         self,
-        tokens: Tokens,
+        tokens: TokenTensor,
         length: int,
         heads: tuple[int, ...],
         known: Mapping[str, Tensor],

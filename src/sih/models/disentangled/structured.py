@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Law, Tokens
+from sih.markov import Law, TokenTensor
 from sih.models.disentangled.bilinear import attend, reordered
 from sih.models.disentangled.triangle import CoordinateOrder, coordinate_order
 
@@ -32,7 +32,7 @@ HeadAttention = list[Float[Tensor, "batch _ _"]]
 
 
 def forward(
-    tokens: Tokens,
+    tokens: TokenTensor,
     A: Sequence[Float[Tensor, "_ _ _"]],
     readout: Float[Tensor, "state columns"],
     length: int,

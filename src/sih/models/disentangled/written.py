@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Tokens
+from sih.markov import TokenTensor
 from sih.models.disentangled.blocks import head_names, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
 from sih.models.kernels.causal import mask_later
@@ -56,7 +56,7 @@ class WrittenBlocks:
         return int(columns.stop - columns.start)
 
 
-def run(blocks: WrittenBlocks, tokens: Tokens) -> Trace:
+def run(blocks: WrittenBlocks, tokens: TokenTensor) -> Trace:
     """Run the model that has these blocks and no others, and give everything it computed, by name."""
     batch, time = tokens.shape
     token = torch.eye(blocks.num_states, dtype=blocks.dtype, device=tokens.device)[tokens]

@@ -12,13 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Law, Tokens
+from sih.markov import Law, TokenTensor
 from sih.models.kernels.causal import causal_attention
 from sih.models.standard.layer import Layer
 
 
 def forward(
-    tokens: Tokens,
+    tokens: TokenTensor,
     E: Float[Tensor, "state dim"],
     F: Float[Tensor, "length dim"],
     layers: Sequence[Layer],
