@@ -11,7 +11,7 @@ from sih.experiments.table import EXPERIMENTS
 from sih.figures.drawn import make_all
 from sih.report.page import Figure, write_report
 from sih.report.rules import VERDICTS
-from sih.report.statements import OURS, PAPER, judge_all
+from sih.report.statements import MORE, OURS, PAPER, judge_all
 from sih.runs.run_store import RunStore
 
 
@@ -56,7 +56,7 @@ def reproduce(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
     kept = {one.name: drawn[one.name].kept for one in experiments}
-    findings = judge_all(kept, [one for one in PAPER + OURS if all or not one.experiment.beyond])
+    findings = judge_all(kept, PAPER + OURS + MORE if all else PAPER + OURS)
     figures = [Figure(one, drawn[name].png) for name, one in kept.items()]
     paths = write_report(out, figures, findings)
     say(findings, console)

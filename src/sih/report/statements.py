@@ -5,6 +5,7 @@ from typing import Any
 
 from sih.artifacts.keep import Kept
 from sih.report import attention_statements as attention
+from sih.report import channel_statements as channel
 from sih.report import circuit_statements as circuit
 from sih.report import claim_statements as claim
 from sih.report import training_statements as training
@@ -43,6 +44,8 @@ PAPER: tuple[Statement[Any], ...] = (
     claim.CUMULATIVE_25,
 )
 OURS: tuple[Statement[Any], ...] = (circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS)
+MORE: tuple[Statement[Any], ...] = (channel.PLAIN_CARRIES, channel.RECIPE_CARRIES)
+"""Of experiments that go beyond the paper."""
 
 
 def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]] = PAPER + OURS) -> list[Finding]:
@@ -64,4 +67,4 @@ def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]
 def resting_on(kept: Kept[Any]) -> list[Finding]:
     """Judge the statements whose numbers come from this experiment."""
     name = kept.experiment.name
-    return judge_all({name: kept}, [one for one in PAPER + OURS if one.experiment.name == name])
+    return judge_all({name: kept}, [one for one in PAPER + OURS + MORE if one.experiment.name == name])
