@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from sih.analysis.head_reading import HeadReading, read_head
-from sih.analysis.law_reading import Interval, LawReading, as_law, read_law, rounding_of
+from sih.analysis.law_reading import Interval, LawReading, as_law, as_numbers, read_law, rounding_of
 from sih.analysis.resemblance import Resemblance, resemblances
 from sih.checks import FieldError, as_tokens, check_kind, plot
 from sih.evidence import check_states, lag_posterior
@@ -128,7 +128,10 @@ def diagnose(
         if law is not None:
             raise ValueError("give a model, or its law, not both")
         law = model(batch.tokens)
-    if law is None and attention is None:
+    if not isinstance(attention, list | tuple | None):
+        found = type(attention).__name__
+        raise FieldError("attention", f"attention is a list with a tensor for each layer; got {found}")
+    if law is None and not attention:
         raise ValueError("there is nothing to diagnose; give attention=[...], law=... or model=...")
     layers = [_attention(layer, number, batch) for number, layer in enumerate(attention or (), 1)]
     circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
@@ -171,11 +174,16 @@ def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]
 def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch head query key"]:
     """Give a layer's attention as one tensor, if it is attention, or raise a FieldError."""
     size, time = batch.tokens.shape
-    heads = torch.stack([torch.as_tensor(head) for head in given], dim=1) if isinstance(given, list | tuple) else given
-    found = torch.as_tensor(heads).detach().cpu()
+    where = f"the attention of layer {layer}"
+    if isinstance(given, list | tuple):
+        heads = [as_numbers("attention", head) for head in given]
+        if not heads or any(head.shape != (size, time, time) for head in heads):
+            got = ", ".join(str(tuple(head.shape)) for head in heads) or "no heads"
+            raise FieldError("attention", f"each head of {where} must be of shape {(size, time, time)}; got {got}")
+        given = torch.stack(heads, dim=1)
+    found = as_numbers("attention", given)
     rounding = rounding_of(found)
     found = found if found.dtype == torch.float64 else found.float()
-    where = f"the attention of layer {layer}"
     if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time):
         wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
         raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")

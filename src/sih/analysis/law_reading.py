@@ -76,8 +76,8 @@ def interval(values: Float[Tensor, " batch"]) -> Interval:
 
 def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch time state"], bool]:
     """Give a law that sums to 1 and whether it was logits, which numbers below 0 show, or raise a FieldError."""
-    found, shape = torch.as_tensor(given).detach(), (*batch.tokens.shape, task.num_states)
-    law, rounding = found.to("cpu", torch.float64), rounding_of(found)
+    found, shape = as_numbers("law", given), (*batch.tokens.shape, task.num_states)
+    law, rounding = found.double(), rounding_of(found)
     if law.shape != shape:
         raise FieldError("law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}")
     if torch.isnan(law).any() or torch.isposinf(law).any() or torch.isneginf(law).all(dim=-1).any():
@@ -92,6 +92,17 @@ def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch t
         )
     law = law.clamp_min(0)
     return law / law.sum(dim=-1, keepdim=True), False
+
+
+def as_numbers(field: str, given: Any) -> Tensor:
+    """Give anyone's tensor, array or list of numbers as a tensor on the CPU, or raise a FieldError."""
+    try:
+        found = torch.as_tensor(given).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        found = None
+    if found is None or found.is_complex():
+        raise FieldError(field, f"{field} must be real numbers in a tensor or an array; got {type(given).__name__}")
+    return found
 
 
 def rounding_of(given: Tensor) -> float:
