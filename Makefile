@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run run-all test test-all test-tools lint bench setup clean
+.PHONY: run run-all test test-all test-tools torture lint bench setup clean
 
 run: setup
 	$(BIN)/sih reproduce --out out
@@ -23,6 +23,9 @@ test-all: setup
 # With TransformerLens, nnsight, pyvene and CircuitsVis, in a set-up of their own: they bring a hundred packages.
 test-tools: $(TOOLS)/.installed
 	$(TOOLS)/bin/pytest -W default tests/tools
+
+torture: setup
+	cd tests && PYTHONPATH=. OMP_NUM_THREADS=1 ../$(BIN)/python -m torture $(TORTURE)
 
 lint: setup
 	$(BIN)/ruff format --check .

@@ -110,7 +110,7 @@ def check_memory(needed: int, what: str) -> None:
     """
     free = memory_free()
     if needed > free:
-        size = f"{needed / 1e9:,.1f}" if needed < 10**18 else f"10^{len(str(needed)) - 10}"
+        size = f"{needed / 1e9:,.1f}" if needed < 10**18 else f"about 10^{needed.bit_length() * 3 // 10 - 9}"
         raise ValueError(
             f"{what} would take {size} GB; {free / 1e9:,.1f} GB are free (SIH_MEMORY_GB sets another limit)"
         )

@@ -19,7 +19,6 @@ import torch
 from sih.checks import check_choice, check_path, dtype_name
 from sih.files import (
     atomic_folder,
-    check_entries,
     read_header,
     read_json,
     read_tensors,
@@ -150,12 +149,13 @@ def _dtype(model: Model) -> str:
 
 
 def _count(number: int) -> str:
-    return f"{number:,}" if number < 10**15 else f"10^{len(str(number)) - 1}"
+    return f"{number:,}" if number < 10**15 else f"about 10^{number.bit_length() * 3 // 10}"
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     missing = f"there is no file {path}; a model's folder holds {CONFIG} and {WEIGHTS}"
-    with reading(path, "is no model's", missing=missing):
-        value: dict[str, Any] = read_json(path)
-        check_entries(value, {})
+    with reading(path, "is not a JSON file", missing=missing):
+        value = read_json(path)
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a JSON object; got {type(value).__name__}")
     return value

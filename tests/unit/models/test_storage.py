@@ -35,7 +35,7 @@ def test_what_was_saved_comes_back(
         assert type(again) is type(model)
         assert again.config == model.config
         assert torch.equal(again(tokens), model(tokens))
-    assert sorted(file.name for file in path.iterdir()) == ["config.json", "weights.safetensors"]
+    assert sorted(file.name for file in path.iterdir()) == ["config.json", "weights.safetensors", "weights.sha256"]
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -72,6 +72,9 @@ def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
     weights = folder / "weights.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole.replace(b'"layers.1.Q"', b'"layers.1.X"'))
+    with pytest.raises(ValueError, match=r"its checksum is not the one in weights\.sha256"):
+        sih.load(folder)
+    (folder / "weights.sha256").unlink()
     with pytest.raises(ValueError, match=r"has no weight 'layers\.1\.Q'"):
         sih.load(folder)
     weights.rename(folder / "other.safetensors")
@@ -178,3 +181,34 @@ def test_half_precision_must_hold_the_weights(tmp_path: Path, rng: torch.Generat
     with pytest.raises(ValueError, match="too large for float16"):
         sih.save(model, tmp_path / "model", stored="float16")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"heads": [1] * 40},
+        {"heads": [1, 1_000_000, 1]},
+        {"heads": [1] * 20_000},
+        {"length": 10**6},
+        {"num_states": 10**9},
+    ],
+    ids=lambda change: f"{change!s:.30}",
+)
+def test_a_small_file_that_asks_for_a_huge_model_builds_nothing(change: dict[str, object], tmp_path: Path) -> None:
+    sih.save(sih.DisentangledTransformer(3, 6, (1, 2)), tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, **change}))
+    with pytest.raises(ValueError, match=r"config\.json: it asks for .* weights, weights\.safetensors holds 891"):
+        sih.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "model", [sih.Transformer(3, 6, 4, 3, (1, 2), 5), sih.DisentangledTransformer(3, 6, (1, 2, 1))]
+)
+def test_weights_are_counted_without_making_them(model: Model) -> None:
+    assert model.count_weights(model.config) == sum(weight.numel() for weight in model.parameters())
+
+
+def test_a_model_that_no_machine_holds_is_refused_before_it_is_made() -> None:
+    with pytest.raises(ValueError, match=r"a model with heads \(1, 1, .* would take about 10\^\d+ GB; .* GB are free"):
+        sih.DisentangledTransformer(3, 6, (1,) * 40)

@@ -1,0 +1,62 @@
+"""`python -m torture`: run the parts and print what was tried, what was clean and what failed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from torture import asking, commands, damage, kills, places
+from torture.trial import Tally, tally
+
+PARTS = {
+    "commands": ("malformed command lines", commands.trials),
+    "damage": ("damaged files", damage.trials),
+    "kills": ("kills at file operations", kills.trials),
+    "random-kills": ("kills at random moments", kills.random_trials),
+    "disk": ("full disks", places.full_disk_trials),
+    "folders": ("hostile folders", places.folder_trials),
+    "requests": ("fuzzed requests, 50 each", asking.fuzz_trials),
+    "clients": ("100 clients; a soak", asking.client_trials),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all unless said")
+    parser.add_argument("--share", type=float, default=1.0, help="of the trials of each part")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="the number of one trial, to repeat it")
+    given = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(1)  # before any fork: what forks must not have started threads
+    import sih.cli.claim_search_command
+    import sih.cli.construct_command
+    import sih.cli.train_command  # noqa: F401 (loaded once, for all forks)
+
+    found = []
+    for name in given.parts or PARTS:
+        title, trials = PARTS[name]
+        one = tally(name, trials(given.share), given.seed, given.only)
+        if not one.tried:
+            one.skipped = "needs root, for a tmpfs" if name == "disk" and os.getuid() else "no trials in this share"
+        found.append(one)
+        print(_line(title, one), flush=True)
+        for number, why in one.failed:
+            print(
+                f"    python -m torture {name} --share {given.share} --seed {given.seed} --only {number}\n      {why}"
+            )
+    failed = sum(len(one.failed) for one in found)
+    print(f"{sum(one.tried for one in found)} tried, {failed} failed")
+    return 1 if failed else 0
+
+
+def _line(title: str, one: Tally) -> str:
+    clean = one.tried - len(one.failed)
+    counts = f"{one.tried:>5} tried  {clean:>5} clean  {len(one.failed):>4} failed  {one.seconds:6.0f} s"
+    return f"{title:<28}{counts}" if not one.skipped else f"{title:<28}skipped: {one.skipped}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""A trial: something done in a forked process with torch loaded, and what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import resource
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SECONDS = 60.0
+"""How long a trial may take before it counts as hanging."""
+MEMORY = 6 * 10**9
+"""Bytes of address space that a trial may take beyond torch's own."""
+
+
+@dataclass
+class Tally:
+    """Counts the trials of a part; `failed` has the number and the reason of each that was not clean."""
+
+    part: str
+    tried: int = 0
+    failed: list[tuple[int, str]] = field(default_factory=list)
+    skipped: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Holds how a process ended: its exit code, negative for a signal, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def fault(self) -> str:
+        """Say what is wrong with it, whatever was asked: a hang, a crash, a traceback, or an error of several lines."""
+        if self.code == -signal.SIGALRM:
+            return f"hangs: over {SECONDS:g} s"
+        if self.code not in (0, 1, 2, 130) or "Traceback" in self.err:
+            return f"exit code {self.code}: {self.err.strip()[-300:]}"
+        if self.code == 2 and len(self.err.strip().splitlines()) != 1:
+            return f"{len(self.err.strip().splitlines())} lines for one error: {self.err[:200]}"
+        return ""
+
+
+def forked(work: Callable[[], int | None], folder: Path, memory: int = MEMORY, seconds: float = SECONDS) -> Outcome:
+    """Do something in a process of its own, in a folder, with a limit on its time and memory."""
+    out, err = (folder.parent / f"{folder.name}.{name}" for name in ("out", "err"))
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + memory, taken + memory))
+        for number, path in ((1, out), (2, err)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        code = 70
+        try:
+            os.chdir(folder)
+            code = work() or 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        except BaseException:
+            os.write(2, traceback.format_exc().encode(errors="replace"))
+        with contextlib.suppress(BaseException):
+            io.TextIOWrapper.flush(__import__("sys").stdout)
+            io.TextIOWrapper.flush(__import__("sys").stderr)
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what it left behind
+    return Outcome(os.waitstatus_to_exitcode(status), out.read_text(errors="replace"), err.read_text(errors="replace"))
+
+
+def command(*words: str) -> Callable[[], int]:
+    """Make a command line something to do in a fork."""
+
+    def run() -> int:
+        from sih.cli import main
+
+        return main(list(words))
+
+    return run
+
+
+Trial = Callable[[random.Random, Path], str]
+"""Does one trial in a folder of its own, and says what is wrong, "" if nothing is."""
+
+
+def tally(part: str, trials: Iterable[Trial], seed: int, only: int | None = None) -> Tally:
+    """Run the trials one after the other; nothing that one of them does ends the others."""
+    found, began = Tally(part), time.monotonic()
+    for number, trial in enumerate(trials):
+        if only is not None and number != only:
+            continue
+        found.tried += 1
+        with scratch() as folder:
+            try:
+                wrong = trial(random.Random(f"{part} {seed} {number}"), folder)
+            except Exception:
+                wrong = "the trial itself failed: " + traceback.format_exc(limit=-3)
+        if wrong:
+            found.failed.append((number, wrong))
+    found.seconds = time.monotonic() - began
+    return found
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as name:
+        folder = Path(name) / "here"
+        folder.mkdir()
+        yield folder
