@@ -88,9 +88,10 @@ def _build(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> Disen
     if "symmetric" in names:
         given["symmetric"] = heads[0] > 1
     try:
-        return construct(task, **given)
+        circuit: DisentangledTransformer = construct(task, **given)
     except FieldError:
         return None
+    return circuit
 
 
 def _compare(

@@ -35,6 +35,7 @@ def construct(
     lags: tuple[int, ...] = (1, 2, 3),
     length: int = 128,
     target: Target = "paper",
+    model: Literal["disentangled", "standard"] = "disentangled",
     third: Literal["auto", "mask", "position"] = "auto",
     heads: int | None = None,
     evidence: Literal["mean", "sum"] | None = None,
@@ -64,6 +65,7 @@ def construct(
         lags: the task's lags.
         length: positions of the model.
         target: the paper's circuit, the single head for two lags, the Bayes-optimal one, or one that looks.
+        model: the kind of transformer; standard, of a width that does not grow with the length, for the target bayes.
         third: the form of the third layer; auto takes the mask form where it can be.
         heads: second-layer heads (the least number that loses nothing unless said).
         evidence: averaged, as in the paper (mean, unless said), or added up.
@@ -94,14 +96,15 @@ def construct(
         "symmetric": symmetric,
         "reading": reading,
         "readout": readout,
+        "kind": model,
     }
-    model = build(task, lam=lam, beta=beta, dtype=DTYPES[dtype], **options)
-    found = compare(model, task)
+    built = build(task, lam=lam, beta=beta, dtype=DTYPES[dtype], **options)
+    found = compare(built, task)
     with atomic_folder(out, (*FILES, CERTIFICATE)) as folder:
-        write_files(model, folder)
+        write_files(built, folder)
         write_json(folder / CERTIFICATE, found.to_dict(), indent=1)
     console = plain_console()
-    _describe(console, model.circuit)
+    _describe(console, built.circuit)
     _report(console, found)
     if table:
         _show_table(console, task, options)

@@ -1,25 +1,53 @@
-"""`construct(task, ...)`: a disentangled transformer whose weights are written by hand."""
+"""`construct(task, ...)`: a transformer whose weights are written by hand."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import torch
 
+from sih.checks import check_choice
 from sih.construction.layers import write
+from sih.construction.narrow import narrow_circuit, narrow_transformer
 from sih.construction.specs import circuit_spec
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.standard.transformer import Transformer
 from sih.task import Task, check_task
+
+
+@overload
+def construct(
+    task: Task,
+    *,
+    target: str = "paper",
+    kind: Literal["disentangled"] = "disentangled",
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> DisentangledTransformer: ...
+
+
+@overload
+def construct(
+    task: Task,
+    *,
+    target: str = "paper",
+    kind: Literal["standard"],
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> Transformer: ...
 
 
 def construct(
     task: Task,
     *,
     target: str = "paper",
+    kind: str = "disentangled",
     readout: Literal["probability", "logit"] = "probability",
     dtype: torch.dtype = torch.float64,
     **options: Any,
-) -> DisentangledTransformer:
+) -> DisentangledTransformer | Transformer:
     """Write the selective induction head for this task as the weights of a model.
 
     The model carries the `circuit` that its weights follow, and its notes, saved with it, hold circuit and task.
@@ -28,6 +56,8 @@ def construct(
         target: the kind of circuit, one of `sih.construction.specs.CIRCUITS`. "paper" is the circuit of Prop. 1, for
             any set of lags; "two-lags" the paper's single head for two lags; "bayes" the Bayesian model average up to
             the bound that `sih.verify` states; "looking" a second layer that tells lags apart by where it looks.
+        kind: "disentangled", or "standard" for a standard transformer whose width does not grow with the length (target
+            "bayes"; `sih.to_standard` makes wide ones of the others).
         readout: P^T ("probability") or log P^T before a softmax ("logit", the paper's footnote).
         dtype: torch.float64 or torch.float32.
         options: of that circuit, None for its own choice; `PaperCircuit`, `TwoLagCircuit`, `BayesCircuit` and
@@ -39,16 +69,24 @@ def construct(
     (0, -1)
     """
     check_task(task, Task)
-    circuit = circuit_spec(target, **options).resolve(task, dtype)
-    model = DisentangledTransformer(
-        task.num_states,
-        task.length,
-        circuit.model_heads,
-        temperature=1.0,
-        readout=readout,
-        dtype=dtype,
-        init="zeros",
-    )
+    check_choice("kind", kind, ("disentangled", "standard"))
+    spec = circuit_spec(target, **options)
+    model: DisentangledTransformer | Transformer
+    if kind == "standard":
+        circuit = narrow_circuit(task, spec, dtype)
+        model = narrow_transformer(task, circuit, readout, dtype)
+    else:
+        circuit = spec.resolve(task, dtype)
+        model = DisentangledTransformer(
+            task.num_states,
+            task.length,
+            circuit.model_heads,
+            temperature=1.0,
+            readout=readout,
+            dtype=dtype,
+            init="zeros",
+        )
+        write(model, task, circuit, readout)
     model.circuit = circuit
     model.notes = {"circuit": circuit.to_dict(), "task": task.to_dict()}
-    return write(model, task, circuit, readout).requires_grad_(False)
+    return model.requires_grad_(False)

@@ -22,10 +22,12 @@ from sih.construction.build import construct
 from sih.construction.circuit import Circuit, circuit_weights, normalised
 from sih.construction.layers import key_weights, mask_levels
 from sih.construction.looking import looked_posterior, looking_attention, looking_error
+from sih.construction.narrow import early_size
 from sih.construction.specs import option_names
 from sih.evidence import lag_posterior, mixture
 from sih.models.base import Model
 from sih.models.offsets import attention_at
+from sih.models.standard.transformer import Transformer
 from sih.task import Task, check_task, sample
 
 VACUOUS = 0.1
@@ -108,7 +110,8 @@ def verify(model: Model, task: Task | None = None, *, size: int = 16, rng: Seed 
         trace = model.trace(tokens)
     first, dtype = circuit.first_exact_position, DTYPES[model.config.dtype]
     weights = circuit_weights(tokens, task, circuit)
-    expected = [*_expected_before_the_last_layer(tokens, task, circuit)]
+    narrow = isinstance(model, Transformer)
+    expected = [*_expected_before_the_last_layer(tokens, task, circuit, stored_at_indices=not narrow)]
     expected.append(Expected("3.1/attention", first, _at_offsets(weights, [lag - 1 for lag in circuit.lags])))
     if model.config.readout == "probability":
         expected.append(Expected("output", first, mixture(weights, tokens, task)))
@@ -120,7 +123,7 @@ def verify(model: Model, task: Task | None = None, *, size: int = 16, rng: Seed 
     return Verification(
         comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
         tolerance=rounding(circuit, task, dtype),
-        early_tolerance=early_rounding(circuit, dtype),
+        early_tolerance=early_rounding(early_size(circuit) if narrow else mask_levels(circuit)[0], dtype),
         first_exact_position=first,
         posterior_error=posterior_error,
         bound=_looking_error(circuit, task, dtype).bound if circuit.looking else certified_bound(circuit, task, dtype),
@@ -162,10 +165,10 @@ def rounding(circuit: Circuit, task: Task, dtype: torch.dtype) -> float:
     return math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit
 
 
-def early_rounding(circuit: Circuit, dtype: torch.dtype) -> float:
+def early_rounding(largest: float, dtype: torch.dtype) -> float:
     """Return the same for the first two layers, whose scores are as large as the masks where a mask adds to all."""
     unit = torch.finfo(dtype).eps / 2
-    return math.tanh(unit * mask_levels(circuit)[0]) + 64 * unit
+    return math.tanh(unit * largest) + 64 * unit
 
 
 def _looking_error(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering:
@@ -226,9 +229,9 @@ def _compare(found: Float[Tensor, "batch time _"], expected: Expected, kinds: Se
 
 
 def _expected_before_the_last_layer(
-    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit
+    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit, stored_at_indices: bool
 ) -> Iterator[Expected]:
-    """Say what the first two layers attend to, and what the second gathers of the first.
+    """Say what the first two layers attend to, and, unless positions are few numbers, what the second gathers.
 
     The first layer is claimed where transitions are, a head of the second where it has a key.
     """
@@ -241,7 +244,7 @@ def _expected_before_the_last_layer(
         first = 0 if circuit.sink else circuit.max_lag + circuit.head_of_offset.index(head)
         gathered = keys.expand(len(tokens), -1, -1)
         yield Expected(f"2.{head + 1}/attention", first, gathered)
-        for source, holds in stored.items():
+        for source, holds in stored.items() if stored_at_indices else ():
             holds = holds.clone()
             holds[:, 0, 0] = 1.0  # position 0 can attend only to itself; the sink
             yield Expected(f"2.{head + 1}/{source}/position", first, gathered @ holds)

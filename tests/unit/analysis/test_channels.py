@@ -11,7 +11,7 @@ from sih.task import Task
 def test_circuits_lose_by_the_channel_that_was_written_alone(task: Task) -> None:
     batch, reference = sih.sample(task, 40, rng=1), sih.sample(task, 64, rng=2)
     for options, live, idle in (({}, "values", "attention"), ({"target": "looking"}, "attention", "values")):
-        circuit = sih.construct(task, **options)  # type: ignore[arg-type]
+        circuit = sih.construct(task, **options)  # type: ignore[call-overload]
         found = read_channels(circuit, task, batch, reference, torch.Generator().manual_seed(3))
         assert found.added[idle][0] == pytest.approx(0, abs=1e-6)
         assert found.added[live][0] > 0.05
@@ -30,7 +30,7 @@ def test_circuits_lose_by_the_channel_that_was_written_alone(task: Task) -> None
 def test_layer_1_at_the_keys_matters_to_the_looking_circuit_alone(task: Task) -> None:
     batch = sih.sample(task, 30, rng=1)
     for options, needed in (({}, False), ({"target": "looking"}, True)):
-        circuit = sih.construct(task, **options)  # type: ignore[arg-type]
+        circuit = sih.construct(task, **options)  # type: ignore[call-overload]
         found = read_channels(circuit, task, batch, batch, torch.Generator().manual_seed(3))
         assert (found.added["layer 1 at keys"][0] > 0.05) == needed
 

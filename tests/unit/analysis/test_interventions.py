@@ -61,7 +61,7 @@ def test_a_donors_evidence_moves_the_choice_and_nothing_else_does(task: Task) ->
     attention, values = ([f"2.{head}/{what}" for head in (1, 2, 3)] for what in ("attention", "value"))
     scores = ("3.1/query", "3.1/key")
     for options, holds, idle in (({}, values, attention), ({"target": "looking"}, attention[:2], values[:2])):
-        circuit = sih.construct(task, **options)  # type: ignore[arg-type]
+        circuit = sih.construct(task, **options)  # type: ignore[call-overload]
         own, other = (sih.known_lag(clean.tokens, torch.full((16,), lag), task)[:, -1] for lag in (1, 3))
         moved = sih.patch(circuit, clean, corrupt, holds, into=scores)[:, -1]
         kept = sih.patch(circuit, clean, corrupt, idle, into=scores)[:, -1]

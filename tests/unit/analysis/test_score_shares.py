@@ -113,7 +113,7 @@ CIRCUITS = {
 @pytest.mark.parametrize("by", ["blocks", "paths"])
 def test_a_circuit_gives_all_to_the_channel_that_was_written(name: str, by: str, task: Task) -> None:
     options, channel = CIRCUITS[name]
-    model, batch = sih.construct(task, **options), sih.sample(task, 24, rng=1)  # type: ignore[arg-type]
+    model, batch = sih.construct(task, **options), sih.sample(task, 24, rng=1)  # type: ignore[call-overload]
     found = evidence_flow(model, task, batch, by=by)  # type: ignore[arg-type]
     direct = found.channels["direct"]
     assert found.channels[channel] + direct == pytest.approx(1, abs=1e-6)

@@ -19,7 +19,7 @@ FIGURE_SETS = [(1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (3, 5, 7), (1, 2)]
 def posterior_gap(task: Task, seed: int, **options: object) -> tuple[float, float]:
     """Largest error of a weight at any position from max_lag - 1 on, and the bound."""
     rng = torch.Generator().manual_seed(seed)
-    model = construct(task, target="bayes", **options)  # type: ignore[arg-type]
+    model = construct(task, target="bayes", **options)  # type: ignore[call-overload]
     tokens = torch.cat(
         [sih.sample(task, 8, rng=rng).tokens, torch.randint(task.num_states, (4, task.length), generator=rng)]
     )

@@ -1,0 +1,120 @@
+"""The Bayes-optimal circuit as a standard transformer of a width that does not grow with the length."""
+
+import pytest
+import torch
+
+import sih
+from sih.construction import BayesCircuit
+from sih.construction.narrow import _lag_mask, narrow_circuit
+from sih.construction.position_forms import column
+
+
+def task_of(lags: tuple[int, ...], length: int, states: int = 3, seed: int = 0) -> sih.Task:
+    P = sih.random_transition_matrix(states, rng=torch.Generator().manual_seed(seed))
+    prior = torch.arange(1, len(lags) + 1, dtype=torch.float64)
+    return sih.Task(P, lags, length, lag_prior=prior / prior.sum())
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("lags", [(1,), (1, 2), (2, 5), (1, 2, 3), (1, 3, 4), (2, 4, 7), (1, 2, 4, 8)], ids=str)
+def test_a_mask_is_zero_at_the_lags_and_deep_elsewhere(lags: tuple[int, ...], shift: int) -> None:
+    """Also far beyond its longest wave, which is 32 times as long as the lags reach."""
+    length, depth = 700, 10.0
+    circuit = narrow_circuit(task_of(lags, length), BayesCircuit(), torch.float64)
+    form = _lag_mask(circuit, depth, shift, {lags[-1]: -0.5})
+    columns = {f: column(f, length) for pair in form.terms for f in pair}
+    row = length - 1
+    scores = form.values(columns)[row].tolist()
+    for key in range(length):
+        z = row - key + shift
+        if z in lags:
+            assert scores[key] == pytest.approx(-0.5 if z == lags[-1] else 0.0, abs=1e-9)
+        else:
+            assert scores[key] <= -depth + 1e-9
+
+
+@pytest.mark.parametrize("lags", [(1, 2), (2, 5), (1, 2, 3), (1, 3, 4), (3, 5, 7), (2,)], ids=str)
+def test_it_is_verified_and_near_the_posterior(lags: tuple[int, ...]) -> None:
+    task = task_of(lags, 40)
+    model = sih.construct(task, target="bayes", kind="standard")
+    found = sih.verify(model, task)
+    assert found.ok
+    assert found.posterior_error is not None
+    assert found.posterior_error < 1e-7
+    assert {each.site for each in found.comparisons} >= {"1.1/attention", "1.2/attention", "2.1/attention", "output"}
+    tokens = sih.sample(task, 8, rng=torch.Generator().manual_seed(1)).tokens
+    exact = sih.bma(tokens, task)
+    for path in ("plain", "fused"):
+        assert (model.predict(tokens, path=path) - exact)[:, lags[-1] - 1 :].abs().max() < 1e-7
+
+
+@pytest.mark.parametrize(("lags", "heads"), [((1, 2), None), ((1, 2, 3), 2), ((1, 2, 3), 3)])
+def test_the_width_does_not_grow_with_the_length(lags: tuple[int, ...], heads: int | None) -> None:
+    models = [sih.construct(task_of(lags, n), target="bayes", kind="standard", heads=heads) for n in (16, 200)]
+    widths = {(model.config.dim, model.config.qk_dim) for model in models}
+    assert len(widths) == 1
+    assert max(widths) < (40, 24)
+
+
+def test_float32_is_near_the_posterior_too() -> None:
+    model = sih.construct(task_of((1, 2, 3), 64), target="bayes", kind="standard", dtype=torch.float32)
+    found = sih.verify(model)
+    assert found.ok
+    assert found.posterior_error is not None
+    assert found.posterior_error < 2e-3
+
+
+def test_probabilities_of_zero_are_no_obstacle() -> None:
+    task = sih.Task([[0.5, 0.5, 0.0], [0.0, 0.3, 0.7], [0.6, 0.0, 0.4]], (1, 2, 3), 32)
+    assert sih.verify(sih.construct(task, target="bayes", kind="standard"), task).ok
+
+
+@pytest.mark.parametrize(
+    "weight",
+    ["layers.0.Q", "layers.0.V", "layers.1.Q", "layers.1.V", "layers.2.Q", "layers.2.V", "position", "readout"],
+)
+def test_mutations_fail(weight: str) -> None:
+    task = task_of((1, 2, 3), 32)
+    model = sih.construct(task, target="bayes", kind="standard")
+    model.get_parameter(weight).mul_(1.01)
+    assert not sih.verify(model, task).ok
+
+
+def test_a_flipped_head_and_a_dropped_one_fail() -> None:
+    task = task_of((1, 2, 3), 32)
+    for layer, factor in ((0, -1.0), (1, 0.0)):
+        model = sih.construct(task, target="bayes", kind="standard")
+        model.each_layer()[layer].V[1].mul_(factor)
+        assert not sih.verify(model, task).ok
+
+
+def test_logits_of_the_copied_token_are_logarithms() -> None:
+    task = task_of((1, 2), 24)
+    laws = [sih.construct(task, target="bayes", kind=kind, readout="logit") for kind in ("standard", "disentangled")]
+    tokens = sih.sample(task, 4, rng=torch.Generator().manual_seed(1)).tokens
+    first, second = (model.predict(tokens)[:, 1:] for model in laws)
+    assert (first - second).abs().max() < 1e-6
+
+
+def test_it_is_saved_and_loaded_with_its_circuit(tmp_path: object) -> None:
+    model = sih.construct(task_of((1, 2, 3), 24), target="bayes", kind="standard")
+    sih.save(model, f"{tmp_path}/model")
+    assert sih.verify(sih.load(f"{tmp_path}/model")).ok
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "paper"}, "kind='standard' is for target='bayes'"),
+        ({"target": "bayes", "heads": 1}, r"lags \(1, 2, 3\) take heads=3; got heads=1"),
+        ({"target": "bayes", "symmetric": False}, "needs symmetric=True and reading='query'"),
+    ],
+)
+def test_what_cannot_be_is_said(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        sih.construct(task_of((1, 2, 3), 24), kind="standard", **options)  # type: ignore[call-overload]
+
+
+def test_kinds_are_named() -> None:
+    with pytest.raises(ValueError, match="kind"):
+        sih.construct(task_of((1, 2), 24), kind="wide")  # type: ignore[call-overload]
