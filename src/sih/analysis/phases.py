@@ -104,13 +104,16 @@ def period(profile: Float[Tensor, " offset"]) -> tuple[int, float]:
     """
     offset = torch.arange(NEAR + 1, len(profile))
     y = profile[NEAR + 1 :].double()
+    if len(y) < 2 * PERIODS[0]:
+        raise ValueError(f"a period is sought past offset {NEAR}; got a profile of {len(profile)}")
+    variance = (y - y.mean()).square().sum().item()
     explained = {}
-    for n in PERIODS:
+    for n in PERIODS if variance else ():
         if 2 * n <= len(y):
             residues = torch.stack([y[offset % n == r].mean() for r in range(n)])
-            explained[n] = 1 - ((y - residues[offset % n]).square().sum() / (y - y.mean()).square().sum()).item()
-    if not explained:
-        raise ValueError(f"a period is sought past offset {NEAR}; got a profile of {len(profile)}")
+            explained[n] = 1 - (y - residues[offset % n]).square().sum().item() / variance
+    if not explained:  # a constant
+        return 1, 1.0
     best = max(explained.values())
     least = next(n for n, part in explained.items() if part >= ENOUGH * best)
     return least, explained[least]

@@ -10,6 +10,7 @@ import torch
 from sih.analysis.channels import Channels, read_channels
 from sih.analysis.correlation import pair_log_probabilities, probability_correlation, score_correlation
 from sih.analysis.distances import Measured, measured
+from sih.analysis.layer_swaps import swap_costs
 from sih.analysis.phases import Phases, read_phases
 from sih.construction import construct
 from sih.experiments.cells import braces, with_error
@@ -17,6 +18,7 @@ from sih.experiments.compared import FRESH_SEED, circuit_law, heads_label, kl_bu
 from sih.experiments.experiment import Experiment, Rows
 from sih.metrics import mean_kl
 from sih.models.base import Model
+from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
@@ -30,6 +32,11 @@ CAPTION = (
     "means, in the last layer's scores only. Models trained plainly, as the paper trains, first; fresh sequences of "
     "each model's task."
 )
+
+
+SWAPPED = 128
+"""Sequences that a model with a layer written anew is measured on."""
+SWAPS = ("layer 1", "layer 2", "layer 2 by residues", "layer 3")
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class ModelAccount:
     """Of models with heads (1, H, 1)."""
     layer_1: dict[str, Measured]
     """Correlations at the lags: of its scores with log P ("log P"), of its attention with p-tilde ("p")."""
+    swaps: dict[str, Measured]
+    """Mean KL with a layer written anew (`sih.analysis.layer_swaps`), of disentangled models with heads (1, H, 1)."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,11 @@ def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
     layer_1["p"] = (probability_correlation(trace["1.1/attention"], few, task), 0.0)
     kind, steps = run.config.model.kind, run.config.optimiser.steps
     phases = read_phases(model, task) if three else None
-    return ModelAccount(kind, task.lags, heads, is_plain(run), steps, channels, phases, layer_1)
+    swaps = {}
+    if three and isinstance(model, DisentangledTransformer):
+        some = Batch(batch.tokens[:SWAPPED], batch.lags[:SWAPPED])
+        swaps = swap_costs(model, task, some, reference)
+    return ModelAccount(kind, task.lags, heads, is_plain(run), steps, channels, phases, layer_1, swaps)
 
 
 def is_plain(run: Run) -> bool:
@@ -134,7 +147,7 @@ def table(data: Accounts) -> Rows:
     changes = ("attention", "values", "both", "layer 1 at keys")
     rows = [["model", "heads", "recipe", "intact", *(f"{what} := mean" for what in changes), "donor's attention",
              "donor's values", "looked", "carried", "direct", "periods of layer 2", "votes: key's row", "query's row",
-             "layer 1 with log P"]]  # fmt: skip
+             "layer 1 with log P", *(f"{what} written anew" for what in SWAPS)]]  # fmt: skip
     for name, one in data.models.items():
         found, phases = one.channels, one.phases
         period = "; ".join(f"{phases.period[h]} ({phases.explained[h]:.2f})" for h in phases.period) if phases else ""
@@ -150,6 +163,7 @@ def table(data: Accounts) -> Rows:
                 period,
                 *votes,
                 with_error(*one.layer_1["log P"]),
+                *(with_error(*one.swaps[what]) if what in one.swaps else "" for what in SWAPS),
             ]
         )
     for lags, found_kl in data.circuits.items():

@@ -63,6 +63,7 @@ def test_periods() -> None:
     offset = torch.arange(60.0)
     assert period(torch.cos(2 * torch.pi * offset / 5))[0] == 5
     assert period((offset % 6 == 2).double())[0] == 6
+    assert period(torch.zeros(40)) == (1, 1.0)
     assert by_offset(torch.arange(9.0).view(3, 3)).tolist() == [4.0, 5.0, 6.0]
     with pytest.raises(ValueError, match="past offset 8"):
         period(torch.zeros(10))

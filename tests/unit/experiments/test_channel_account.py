@@ -17,6 +17,8 @@ def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> N
     assert sum(share for share, _ in one.channels.shares.values()) == pytest.approx(1)
     assert one.phases is not None
     assert set(one.phases.period) == {"2.1", "2.2"}
+    assert one.swaps == {}
+    assert tuple(data.models["disentangled-1.2"].swaps) == account.SWAPS
     assert data == account.compute(config, RunStore())
     circuits = data.circuits["{1,2}"]
     assert circuits["looking, heads: 1"][0] == pytest.approx(circuits["BMA"][0], abs=1e-4)

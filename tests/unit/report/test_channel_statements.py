@@ -14,7 +14,7 @@ def channels(carried: float, looked: float) -> Channels:
 
 
 def accounts(**carried: float) -> Accounts:
-    one = ModelAccount("standard", (1, 2, 3), (1, 3, 1), False, 9, channels(0, 1), None, {})
+    one = ModelAccount("standard", (1, 2, 3), (1, 3, 1), False, 9, channels(0, 1), None, {}, {})
     models = {name: replace(one, channels=channels(0.8 * share, 0.8 * (1 - share))) for name, share in carried.items()}
     plain = replace(one, plain=True, channels=channels(1, 0))
     few = replace(one, heads=(1, 1, 1), channels=channels(1, 0))
