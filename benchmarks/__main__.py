@@ -7,7 +7,7 @@ import sys
 
 import torch
 
-NAMES = ("start", "sampler", "predictors", "circuits", "heads", "claim", "models", "training", "explorer")
+NAMES = ("start", "sampler", "predictors", "circuits", "heads", "claim", "models", "peers", "training", "explorer")
 
 
 def main(names: list[str]) -> int:
