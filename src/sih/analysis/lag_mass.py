@@ -55,8 +55,8 @@ def find_period(mass: Float[Tensor, " offset"]) -> tuple[int | None, tuple[int, 
     r"""Find the least period whose residues explain attention by offset, the residues above average, and the fit.
 
     The fit of a period n is the part of the variance that the n means by residue explain, adjusted for their number:
-    $1 - (1 - R^2) (N - 1) / (N - n)$ with N offsets. Of the periods that N holds twice, the least that comes
-    within .02 of the best is taken, if that explains a tenth. Attention that is the same at all offsets has none, nor
+    $1 - (1 - R^2) (N - 1) / (N - n)$ with N offsets. Of the periods that N holds twice, the least that has
+    .85 of the best fit is taken, if that explains a tenth. Attention that is the same at all offsets has none, nor
     has less than a hundredth of attention.
 
     >>> find_period(torch.tensor([0.0, 1.0, 1.0, 0.0]).repeat(8))
@@ -71,7 +71,7 @@ def find_period(mass: Float[Tensor, " offset"]) -> tuple[int | None, tuple[int, 
     best = max(fits.values(), default=0.0)
     if best < 0.1:
         return None, (), 0.0
-    period = next(n for n, fit in fits.items() if fit >= best - 0.02)
+    period = next(n for n, fit in fits.items() if fit >= 0.85 * best)
     return period, tuple(r for r, mean in enumerate(means[period]) if mean > 0), fits[period]
 
 

@@ -49,8 +49,8 @@ class Resemblance:
         if not alike:
             return f"Its attention is no known circuit's (the nearest is '{self.circuit}')"
         missing = [number for number in range(1, len(self.layers) + 1) if number not in alike]
-        where = f"in layer {' and '.join(map(str, alike))}" if missing else "in every layer"
-        but = f", not in layer {' and '.join(map(str, missing))}" if missing else ""
+        where = f"in {_layers(alike)}" if missing else "in every layer"
+        but = f", not in {_layers(missing)}" if missing else ""
         return f"Its attention resembles the circuit '{self.circuit}' {where}{but}"
 
     def __str__(self) -> str:
@@ -77,6 +77,10 @@ def resemblances(
         if circuit is not None and circuit.circuit.first_exact_position < task.length - 1:
             found.append(_compare(name, attention, tokens, circuit))
     return sorted(found, key=lambda each: each.distance)
+
+
+def _layers(numbers: Sequence[int]) -> str:
+    return f"layer{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
 
 
 def _build(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> DisentangledTransformer | None:

@@ -90,7 +90,7 @@ def test_shipped_models_are_not_taken_for_the_construction() -> None:
     """The disentangled model's second layer votes by where it looks: another mechanism than the construction's."""
     run = sih.open_run("disentangled-1.2.3")
     found = diagnose(run.task, sih.sample(run.task, 32, rng=torch.Generator().manual_seed(3)), model=run.model)
-    assert "resembles the circuit 'paper' in layer 1 and 3, not in layer 2" in found.verdict
+    assert "resembles the circuit 'paper' in layers 1 and 3, not in layer 2" in found.verdict
     assert found.heads[0].role == "compares the lags' tokens with its own"
     assert found.heads[-1].role == "selects the token to copy"
     assert all(head.dependence > 0.15 for head in found.heads[1:4])

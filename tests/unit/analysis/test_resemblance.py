@@ -42,7 +42,7 @@ def test_words_name_the_layers(task: sih.Task, rng: torch.Generator) -> None:
     layers: list[Any] = list(sih.construct(task).trace(tokens).attention)
     flat = uniform_attention(32).expand(4, 3, 32, 32)
     assert resemblances([layers[0], flat, layers[2]], tokens, task)[0].words == (
-        "Its attention resembles the circuit 'paper' in layer 1 and 3, not in layer 2"
+        "Its attention resembles the circuit 'paper' in layers 1 and 3, not in layer 2"
     )
     nothing = resemblances([flat[:, :1], flat, flat[:, :1]], tokens, task)[0]
     assert "no known circuit" in nothing.words
