@@ -2,6 +2,10 @@
 
 from sih.analysis.diagnosis import Diagnosis as Diagnosis
 from sih.analysis.diagnosis import diagnose as diagnose
+from sih.analysis.discovery import counterfactual_pairs as counterfactual_pairs
+from sih.analysis.discovery import edge_scores as edge_scores
+from sih.analysis.ground_truth import known_circuit as known_circuit
+from sih.analysis.ground_truth import load_circuits as load_circuits
 from sih.analysis.interventions import ablate as ablate
 from sih.analysis.interventions import patch as patch
 from sih.analysis.score_shares import evidence_flow as evidence_flow
@@ -12,6 +16,7 @@ from sih.construction import head_offsets as head_offsets
 from sih.construction import least_heads as least_heads
 from sih.construction import two_sided as two_sided
 from sih.construction import verify as verify
+from sih.construction.edges import circuit_edges as circuit_edges
 from sih.evidence import lag_log_likelihood as lag_log_likelihood
 from sih.evidence import lag_posterior as lag_posterior
 from sih.evidence import mixture as mixture

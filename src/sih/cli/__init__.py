@@ -31,6 +31,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "construct": ("sih.cli.construct_command:construct", "write a circuit's weights by hand, with their certificate"),
     "verify": ("sih.cli.construct_command:verify", "check a saved circuit against its closed form"),
     "export": ("sih.cli.export_command:export", "write a model for TransformerLens, or read one back"),
+    "benchmark circuits": (
+        "sih.cli.benchmark_command:circuits",
+        "look for circuits whose edges are known",
+    ),
     "train": ("sih.cli.train_command:train", "train a model; the same command goes on where a run stopped"),
     "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),

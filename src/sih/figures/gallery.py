@@ -13,6 +13,7 @@ from sih.figures.claim_panels import draw_claim_cumulative, draw_claim_expectati
 from sih.figures.class_chains import draw_theorem
 from sih.figures.course_panels import draw_courses
 from sih.figures.diagnosis_panels import draw_diagnosis
+from sih.figures.discovery_points import draw_discovery
 from sih.figures.error_points import draw_certificates
 from sih.figures.head_cells import draw_head_counts
 from sih.figures.heat_maps import draw_attention_maps
@@ -29,7 +30,7 @@ FORMS: tuple[Draw, ...] = (
     *(draw_teaser, draw_mechanism, draw_certificates, draw_beta, draw_wrong_lag, draw_head_counts, draw_errata),
     *(draw_claim_histogram, draw_claim_expectations, draw_claim_cumulative, draw_theorem),
     *(draw_predictors, draw_constructions, draw_trained, draw_scaling, draw_courses),
-    *(draw_attention_maps, draw_agreement, draw_diagnosis, draw_channels, draw_channel_courses),
+    *(draw_attention_maps, draw_agreement, draw_diagnosis, draw_channels, draw_channel_courses, draw_discovery),
 )
 _BY_TYPE: dict[type, Draw] = {get_type_hints(draw)["data"]: draw for draw in FORMS}
 FIGURES: dict[str, Draw] = {name: _BY_TYPE[experiment.data] for name, experiment in EXPERIMENTS.items()}

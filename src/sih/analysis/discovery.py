@@ -1,0 +1,269 @@
+r"""Scores edges by how much they matter, as methods that look for circuits do, and judges the scores.
+
+Pairs of sequences differ in their lag. The metric M says how far the law of the next token follows the clean lag and
+not the other one, on the clean tokens. With $\Delta_u$ what a source u holds on the corrupt tokens less what it holds
+on the clean ones, the score of the edge from u into the reader v is
+
+    exact           M(clean) - M(v alone reads u from the corrupt run)            edge patching, a pass for each edge
+    eap             $\Delta_u \cdot \partial M / \partial v$ at the clean run     edge attribution (Syed et al., 2023)
+    eap-ig          the same, the gradient averaged on the way to the corrupt inputs      (Hanna et al., 2024; 5 steps)
+    atp*            $\Delta$attention $\cdot\, \partial M / \partial$attention for queries and keys, the softmax
+                    computed anew; as eap for the rest                            (after Kramar et al., 2024)
+    attribution     the sum of eap over the readers of u: a score of nodes        attribution patching (Nanda, 2023)
+
+Methods are written against `Model.run`, for both kinds of model: a source is a block of a disentangled stream, or what
+a head added to a standard one.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.checks import FieldError, check_choice, check_kind, check_sizes
+from sih.construction.edges import Edge, candidate_edges
+from sih.evidence import lag_posterior
+from sih.models.base import Model, check_model
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.sites import Replacement, Trace
+from sih.predictors import known_lag
+from sih.task import Batch, Task, check_task, sample
+
+STEPS, CANDIDATES = 5, 32
+Deltas = Mapping[str, Float[Tensor, "batch time _"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Holds clean sequences and, row by row, the corrupt ones: drawn by the same numbers, with another lag."""
+
+    clean: Batch
+    corrupt: Batch
+    task: Task
+
+    def metric(self, law: Float[Tensor, "batch time state"]) -> Float[Tensor, ""]:
+        r"""Average $\sum_s (p_s - p'_s)\,q_s$ over the last quarter of the positions, where the lag is known best.
+
+        q is the law, p the true one on the clean tokens and p' that of the corrupt lag on them.
+        """
+        tokens, task = self.clean.tokens, self.task
+        direction = known_lag(tokens, self.clean.lags, task) - known_lag(tokens, self.corrupt.lags, task)
+        return (direction.to(law) * law).sum(dim=-1)[:, -(tokens.shape[1] // 4) :].mean()
+
+
+def counterfactual_pairs(task: Task, size: int, *, seed: int = 0) -> Pairs:
+    """Draw `size` pairs for each two lags of the task, either of them the clean one.
+
+    The same numbers draw both sequences of a pair, which so share tokens where they can. Of `CANDIDATES` times as many
+    pairs those are kept in which each sequence tells its own lag best.
+    """
+    check_task(task, Task)
+    check_sizes(size=size)
+    if len(task.lags) < 2:
+        raise FieldError("task", f"pairs differ in their lag; the task has one, {task.lags}")
+    drawn = {lag: sample(task, CANDIDATES * size, rng=seed, lag=lag) for lag in task.lags}
+    told = {lag: lag_posterior(drawn[lag].tokens, task)[:, -1, task.lags.index(lag)] for lag in task.lags}
+    sides: tuple[list[Batch], list[Batch]] = ([], [])
+    for lags in itertools.permutations(task.lags, 2):
+        best = torch.minimum(*(told[lag] for lag in lags)).argsort(descending=True, stable=True)[:size]
+        for side, lag in zip(sides, lags, strict=True):
+            side.append(drawn[lag][best])
+    clean, corrupt = (Batch(torch.cat([b.tokens for b in side]), torch.cat([b.lags for b in side])) for side in sides)
+    return Pairs(clean, corrupt, task)
+
+
+def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
+    """Score every edge of the model by one of `METHODS`."""
+    check_model(model)
+    check_kind("pairs", pairs, Pairs, "pairs of sequences, e.g. sih.counterfactual_pairs(task, size=2)")
+    check_choice("method", method, tuple(METHODS))
+    with torch.enable_grad():
+        return METHODS[method](model, pairs)
+
+
+def exact(model: Model, pairs: Pairs, edges: Sequence[Edge] | None = None) -> dict[Edge, float]:
+    """Patch one edge at a time."""
+    tokens = pairs.clean.tokens
+    with torch.no_grad():
+        deltas = _deltas(model, pairs)
+        whole = pairs.metric(model.predict(tokens, path=model.paths[-1]))
+        return {
+            edge: float(whole - pairs.metric(patch_edges(model, tokens, [edge], deltas)))
+            for edge in edges or candidate_edges(model)
+        }
+
+
+def patch_edges(
+    model: Model, tokens: Int[Tensor, "batch time"], edges: Sequence[Edge], deltas: Deltas
+) -> Float[Tensor, "batch time state"]:
+    """Predict with the readers of these edges, and them alone, reading each source with its delta added."""
+    replace: dict[str, Replacement] = {}
+    for reader in {edge.reader for edge in edges}:
+        added = [(edge.source, deltas[edge.source]) for edge in edges if edge.reader == reader]
+        replace[reader] = partial(_added, model, _layer(model, reader), added)
+    return model.law(model.run(tokens, replace=replace).output)
+
+
+def eap(model: Model, pairs: Pairs) -> dict[Edge, float]:
+    deltas = _deltas(model, pairs)
+    return _products(model, deltas, _gradients(model, pairs, 0.0)[0])
+
+
+def eap_ig(model: Model, pairs: Pairs) -> dict[Edge, float]:
+    deltas = _deltas(model, pairs)
+    steps = [_gradients(model, pairs, (step + 0.5) / STEPS)[0] for step in range(STEPS)]
+    mean = {reader: torch.stack([step[reader] for step in steps]).mean(dim=0) for reader in steps[0]}
+    return _products(model, deltas, mean)
+
+
+def attribution(model: Model, pairs: Pairs) -> dict[Edge, float]:
+    scores, nodes = eap(model, pairs), dict[str, float]()
+    for edge, score in scores.items():
+        nodes[edge.source] = nodes.get(edge.source, 0.0) + score
+    return {edge: nodes[edge.source] for edge in scores}
+
+
+def atp_star(model: Model, pairs: Pairs) -> dict[Edge, float]:
+    deltas = _deltas(model, pairs)
+    gradients, trace = _gradients(model, pairs, 0.0)
+    scores = _products(model, deltas, gradients)
+    with torch.no_grad():
+        for edge in scores:
+            head, _, use = edge.reader.partition("/")
+            if use in ("query", "key"):
+                changed = _added(
+                    model, _layer(model, edge.reader), [(edge.source, deltas[edge.source])], trace[edge.reader]
+                )
+                attention = _attention(model, head, {**trace.values, edge.reader: changed})
+                moved = attention - trace[f"{head}/attention"]
+                scores[edge] = -float((moved * gradients[f"{head}/attention"]).sum())
+    return scores
+
+
+METHODS: dict[str, Callable[[Model, Pairs], dict[Edge, float]]] = {
+    "exact": exact,
+    "eap": eap,
+    "eap-ig": eap_ig,
+    "atp*": atp_star,
+    "attribution": attribution,
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Says how well scores tell the edges of a circuit from the others.
+
+    `area` is that under the ROC curve: the chance that a true edge has the larger score, ties counting half (0.5 by
+    guessing). `precision` is the expected share of true edges among as many as there are, ties broken at random
+    (`guessed` by guessing). `ties` is the share of pairs of a true and another edge that have equal scores.
+    """
+
+    area: float
+    precision: float
+    guessed: float
+    ties: float
+    true: int
+    others: int
+
+
+def judge(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> Judgement:
+    """Judge the sizes of scores by the edges that carry data. Masks count as neither."""
+    roles = {(edge.source, edge.reader): edge.role for edge in truth}
+    found = {edge: roles.get((edge.source, edge.reader), "") for edge in scores}
+    true = torch.tensor([abs(scores[edge]) for edge, role in found.items() if role not in ("", "mask")])
+    others = torch.tensor([abs(scores[edge]) for edge, role in found.items() if role == ""])
+    if not len(true) or not len(others):
+        raise FieldError("truth", f"there must be edges of both kinds; got {len(true)} true and {len(others)} others")
+    above, equal = (true[:, None] > others).double().mean(), (true[:, None] == others).double().mean()
+    count, every = len(true), torch.cat([true, others])
+    least = every.sort(descending=True).values[count - 1]
+    sure, tied = int((true > least).sum()), int((true == least).sum())
+    room = count - int((every > least).sum())
+    precision = (sure + tied * room / int((every == least).sum())) / count
+    return Judgement(float(above + equal / 2), precision, count / len(every), float(equal), count, len(others))
+
+
+def roc(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> tuple[list[float], list[float]]:
+    """Give the ROC curve, false and true positive rates from the highest score down. Ties are straight lines."""
+    roles = {(edge.source, edge.reader): edge.role for edge in truth}
+    judged = [(abs(score), roles.get((e.source, e.reader), "")) for e, score in scores.items()]
+    judged = [(score, role) for score, role in judged if role != "mask"]
+    true = sum(role != "" for _, role in judged)
+    false_rates, true_rates = [0.0], [0.0]
+    for level in sorted({score for score, _ in judged}, reverse=True):
+        above = [role for score, role in judged if score >= level]
+        true_rates.append(sum(role != "" for role in above) / true)
+        false_rates.append(sum(role == "" for role in above) / (len(judged) - true))
+    return false_rates, true_rates
+
+
+def _deltas(model: Model, pairs: Pairs) -> Deltas:
+    """Give what each source holds on the corrupt tokens less what it holds on the clean ones."""
+    clean, corrupt = (model.trace(batch.tokens, path=model.paths[-1]) for batch in (pairs.clean, pairs.corrupt))
+    names = {edge.source for edge in candidate_edges(model)}
+    return {name: corrupt[name] - clean[name] for name in names}
+
+
+def _gradients(model: Model, pairs: Pairs, way: float) -> tuple[dict[str, Tensor], Trace]:
+    """Differentiate M by what each reader reads and by each attention, `way` (0 to 1) from clean to corrupt inputs."""
+    tokens = pairs.clean.tokens
+    edges = candidate_edges(model)
+    leaves: dict[str, Tensor] = {}
+
+    def leaf(name: str, value: Tensor) -> Tensor:
+        leaves[name] = torch.zeros_like(value).requires_grad_()
+        return value + leaves[name]
+
+    heads = {edge.reader.partition("/")[0] for edge in edges if "." in edge.reader}
+    replace: dict[str, Replacement] = {
+        name: partial(leaf, name) for name in {*(edge.reader for edge in edges), *(f"{h}/attention" for h in heads)}
+    }
+    if way:
+        with torch.no_grad():
+            clean, corrupt = (model.run(batch.tokens)["token"] for batch in (pairs.clean, pairs.corrupt))
+        replace["token"] = torch.lerp(clean, corrupt, way)
+    trace = model.run(tokens, replace=replace)
+    found = torch.autograd.grad(pairs.metric(model.law(trace.output)), list(leaves.values()))
+    return dict(zip(leaves, found, strict=True)), trace
+
+
+def _products(model: Model, deltas: Deltas, gradients: Mapping[str, Tensor]) -> dict[Edge, float]:
+    """Multiply each source's delta with its reader's gradient. A drop of M is positive, as in `exact`."""
+    scores = {}
+    for edge in candidate_edges(model):
+        columns = _columns(model, _layer(model, edge.reader), edge.source)
+        scores[edge] = -float((deltas[edge.source] * gradients[edge.reader][..., columns]).sum())
+    return scores
+
+
+def _added(model: Model, layers: int, added: Sequence[tuple[str, Tensor]], value: Tensor) -> Tensor:
+    value = value.clone()
+    for source, delta in added:
+        value[..., _columns(model, layers, source)] += delta
+    return value
+
+
+def _attention(model: Model, head: str, values: Mapping[str, Tensor]) -> Tensor:
+    """Compute a head's attention from what its query and key read, by the model's own equations."""
+    layer, index = (int(part) - 1 for part in head.split("."))
+    query, key = values[f"{head}/query"], values[f"{head}/key"]
+    if isinstance(model, DisentangledTransformer):
+        scores = query @ model.A[layer][index] @ key.mT
+    else:
+        weights = model.get_submodule(f"layers.{layer}")
+        scores = query @ weights.get_parameter("Q")[index] @ (key @ weights.get_parameter("K")[index]).mT
+    later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+    return torch.softmax(scores.masked_fill(later, -torch.inf) / model.config.temperature, dim=-1)
+
+
+def _columns(model: Model, layers: int, source: str) -> slice:
+    return model.stream(layers)[source] if isinstance(model, DisentangledTransformer) else slice(None)
+
+
+def _layer(model: Model, reader: str) -> int:
+    """Count the layers before the site that reads."""
+    return len(model.config.heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1

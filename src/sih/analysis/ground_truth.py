@@ -1,0 +1,118 @@
+"""A small set of circuits whose edges are known, on disk and in memory, and methods of discovery measured on them.
+
+Each is a constructed circuit among decoys and noise (`sih.construction.decoys`), soft or saturated, in blocks or as a
+standard transformer whose stream is rotated.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sih.analysis.discovery import METHODS, Judgement, counterfactual_pairs, edge_scores, judge, roc
+from sih.checks import check_choice, check_path, plot
+from sih.construction.build import construct
+from sih.construction.decoys import rotated, with_decoys
+from sih.construction.edges import Edge, by_writer, circuit_edges
+from sih.construction.verification import carried
+from sih.markov import random_transition_matrix
+from sih.models import storage
+from sih.models.base import Model
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.task import Task
+
+STATES, LENGTH, CONCENTRATION = 4, 24, 0.3
+CIRCUITS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "1.2.3-soft": ((1, 2, 3), {"beta": 3.0}),
+    "1.2.3-hard": ((1, 2, 3), {"beta": 100.0}),
+    "1.2.3-one-head": ((1, 2, 3), {"beta": 100.0, "heads": 1}),
+    "1.2.3-bayes": ((1, 2, 3), {"target": "bayes"}),
+    "1.3.4-soft": ((1, 3, 4), {"beta": 3.0}),
+    "1.3.4-hard": ((1, 3, 4), {"beta": 100.0}),
+    "1.2-two-lags": ((1, 2), {"target": "two-lags"}),
+}
+"""By name, the lags and what is asked of `sih.construct`."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCircuit:
+    """Holds a model, its task, and the edges that carry its circuit."""
+
+    name: str
+    model: Model
+    task: Task
+    edges: tuple[Edge, ...]
+
+    def as_standard(self, seed: int = 0) -> "KnownCircuit":
+        """Give the same circuit in a standard transformer with a rotated stream, its edges from head to head."""
+        assert isinstance(self.model, DisentangledTransformer)
+        return KnownCircuit(f"{self.name}, standard", rotated(self.model, rng=seed), self.task, by_writer(self.edges))
+
+
+def known_circuit(name: str, seed: int = 0) -> KnownCircuit:
+    """Make one of `CIRCUITS`, among decoys. The matrix, the decoys and the noise come from the seed."""
+    check_choice("name", name, tuple(CIRCUITS))
+    lags, options = CIRCUITS[name]
+    task = Task(random_transition_matrix(STATES, rng=seed, concentration=CONCENTRATION), lags, LENGTH)
+    return _known(name, with_decoys(construct(task, **options), rng=seed, shift=0.05))
+
+
+def save_circuits(folder: str | Path, circuits: Sequence[KnownCircuit]) -> None:
+    """Write each circuit to its own folder, as `sih.save` does, with its edges in `notes.json`."""
+    for circuit in circuits:
+        edges = [[edge.source, edge.reader, edge.role] for edge in circuit.edges]
+        circuit.model.notes = {**circuit.model.notes, "edges": edges}
+        storage.save(circuit.model, Path(folder) / circuit.name)
+
+
+def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
+    """Read the circuits in a folder, by name. Their edges are worked out again from the circuit that each follows."""
+    check_path(folder)
+    paths = sorted(path.parent for path in Path(folder).glob(f"*/{storage.CONFIG}"))
+    if not paths:
+        raise ValueError(f"there are no circuits in {folder}; `sih benchmark circuits --out DIR` writes DIR/circuits")
+    return {path.name: _known(path.name, storage.load(path)) for path in paths}
+
+
+def _known(name: str, model: Model) -> KnownCircuit:
+    return KnownCircuit(name, model, carried(model)[1], circuit_edges(model))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Holds how one method did on one circuit, with its ROC curve."""
+
+    circuit: str
+    method: str
+    judged: Judgement
+    false_rates: tuple[float, ...]
+    true_rates: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Holds how every method did on every circuit."""
+
+    measured: tuple[Measured, ...]
+
+    def plot(self) -> Any:
+        return plot(self)
+
+    def table(self) -> list[list[str]]:
+        """Give a row for each circuit and method, below a row of headings."""
+        head = ["circuit", "method", "area", "precision", "by guessing", "ties", "true edges", "other edges"]
+        rows = []
+        for found in self.measured:
+            j = found.judged
+            numbers = (j.area, j.precision, j.guessed, j.ties)
+            rows.append([found.circuit, found.method, *(f"{x:.3f}" for x in numbers), str(j.true), str(j.others)])
+        return [head, *rows]
+
+
+def discover(circuit: KnownCircuit, *, pairs: int = 2, seed: int = 0) -> Iterator[Measured]:
+    """Measure every method on a circuit, one after the other."""
+    drawn = counterfactual_pairs(circuit.task, pairs, seed=seed)
+    for method in METHODS:
+        scores = edge_scores(circuit.model, drawn, method)
+        rates = (tuple(rate) for rate in roc(scores, circuit.edges))
+        yield Measured(circuit.name, method, judge(scores, circuit.edges), *rates)

@@ -1,0 +1,44 @@
+"""`sih benchmark circuits`: how well methods find circuits whose edges are known."""
+
+from pathlib import Path
+
+from sih.analysis.ground_truth import CIRCUITS, Discovery, discover, known_circuit, save_circuits
+from sih.checks import check_choice, check_sizes
+from sih.files import write_rows
+
+STANDARD = ("1.2.3-soft", "1.2.3-hard")
+"""Measured as standard transformers too, which takes longer."""
+
+
+def circuits(out: Path, circuits: tuple[str, ...] = tuple(CIRCUITS), pairs: int = 2, seed: int = 0) -> None:
+    """Make circuits with known edges among decoys, look for them by five methods, and say how well each does.
+
+    Writes the circuits (`sih.load_circuits` reads them), results.csv, and a figure. Takes some minutes.
+
+    Example: sih benchmark circuits --out bench --circuits 1.2.3-soft 1.2.3-hard
+
+    Args:
+        out: the folder to write.
+        circuits: names of circuits; all unless given.
+        pairs: pairs of sequences for each two lags.
+        seed: of the matrix, the decoys and the sequences.
+    """
+    from sih.figures.discovery_points import draw_discovery
+    from sih.figures.style import save
+
+    check_sizes(pairs=pairs)
+    for name in circuits:
+        check_choice("circuits", name, tuple(CIRCUITS))
+    made = [known_circuit(name, seed) for name in circuits]
+    save_circuits(out / "circuits", made)
+    forms = [form for one in made for form in ([one, one.as_standard(seed)] if one.name in STANDARD else [one])]
+    measured = []
+    for form in forms:
+        for found in discover(form, pairs=pairs, seed=seed):
+            measured.append(found)
+            j = found.judged
+            print(f"{found.circuit:>22} {found.method:>11}: area {j.area:.3f}, precision {j.precision:.3f}", flush=True)
+    table = Discovery(tuple(measured))
+    write_rows(out / "results.csv", table.table())
+    save(draw_discovery(table), out / "discovery")
+    print(f"saved -> {out}")
