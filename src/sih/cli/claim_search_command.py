@@ -41,7 +41,7 @@ def search(
         sizes: numbers of lags to try.
         max_lag: the largest lag a lag set may have.
         lags: try this lag set only.
-        descents: stop once so many descents have been made in all.
+        descents: stop once so many descents have been made in all, rounded up to whole rounds of --starts.
         starts: descents made side by side, on one lag set and true lag.
         steps: steps of a descent.
         seed: of everything drawn.

@@ -32,7 +32,7 @@ BAD = {
     "length no machine has": (["sample", "--length", "2147483648"], "sequences of 2,147,483,648 tokens would take"),
     "states no machine has": (["sample", "--states", "300000"], "a matrix of 300,000 states would take"),
     "width no machine has": (["train", "--dim", "99999999", "--out", "wide"], "would take"),
-    "attention no machine has": (["train", "--length", "2147483648", "--out", "long"], "would take"),
+    "attention no machine has": (["train", "--length", "2147483648", "--out", "long"], "length"),
     "a file in the way": (["figure", "teaser", "--out", "P.csv/x"], "P.csv is a file"),
     "unknown kind": (["sample", "--kind", "round"], "Expected one of"),
     "size": (["sample", "--size", "0"], "at least 1; got 0"),

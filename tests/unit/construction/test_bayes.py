@@ -126,3 +126,23 @@ def test_the_chosen_exponent_is_the_best_of_its_grid(task: Task) -> None:
         assert best.truncation > 0
         assert best.rounding > 0
         assert 1e-12 < best.temper < 0.1
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("prior", [(0.7, 0.2, 0.1), (0.02, 0.08, 0.9)])
+def test_a_prior_that_is_not_uniform_is_weighed_as_bayes_does(prior: tuple[float, ...], dtype: torch.dtype) -> None:
+    """Against Bayes' rule in plain loops: at the first positions the prior decides."""
+    task = Task(sih.random_transition_matrix(3, rng=5), (1, 2, 3), 16, prior)
+    tokens = sih.sample(task, 3, rng=6).tokens
+    model = construct(task, target="bayes", dtype=dtype)
+    found, closed = third_layer(model, tokens), circuit_weights(tokens, task, model.circuit)
+    for sequence, row in enumerate(tokens.tolist()):
+        for i in range(2, 16):
+            terms = [
+                p * math.prod(task.P[row[n - k], row[n]].item() for n in range(3, i + 1))
+                for p, k in zip(prior, (1, 2, 3), strict=True)
+            ]
+            exact = torch.tensor(terms, dtype=torch.float64) / sum(terms)
+            assert (found[sequence, i] - exact).abs().max() < 1e-3
+            assert (closed[sequence, i] - exact).abs().max() < 1e-3
+    assert sih.verify(model, task).ok
