@@ -121,9 +121,10 @@ def _mixed(answer: ExactHeads) -> list[str]:
     ]
     if answer.searched is None:
         return lines
+    same = answer.searched.lags == answer.lags  # numbers for both sides are of that set, not of its images
     for side, found, best in (
         ("query's side", answer.searched.query, answer.searched.query_heads),
-        ("both sides", answer.searched.both, answer.searched.both_heads),
+        ("both sides", answer.searched.both if same else {}, answer.searched.both_heads),
     ):
         tried = ", ".join(f"{_heads(heads)} off by {off:.1e}" for heads, off in sorted(found.items(), reverse=True))
         if tried:

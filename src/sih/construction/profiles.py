@@ -19,6 +19,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.checks import plot
+
 BALANCING = 10
 """Rounds of `_balanced`; the largest entry of a parabola is settled after four."""
 
@@ -107,6 +109,10 @@ class Profile:
         """Bound a score: the heads' weights in all, times their largest reads."""
         reads = self.query_blocks.abs().amax(dim=(1, 2)) + self.key_blocks.abs().amax(dim=(1, 2))
         return float((self.totals * reads).sum())
+
+    def plot(self) -> Any:
+        """Draw weights, reads and what they add up to, as a matplotlib figure."""
+        return plot(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON that `from_dict` makes the same profile of."""

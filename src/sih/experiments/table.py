@@ -15,6 +15,7 @@ from sih.experiments import (
     claim_theorem,
     constructions,
     errata,
+    few_heads,
     head_counts,
     mechanism,
     reference_predictors,
@@ -34,7 +35,7 @@ _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
     *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
-    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT),
+    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
 

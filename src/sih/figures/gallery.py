@@ -16,9 +16,11 @@ from sih.figures.diagnosis_panels import draw_diagnosis
 from sih.figures.discovery_points import draw_discovery
 from sih.figures.error_points import draw_certificates
 from sih.figures.head_cells import draw_head_counts
+from sih.figures.head_points import draw_few_heads
 from sih.figures.heat_maps import draw_attention_maps
 from sih.figures.kl_curves import draw_constructions, draw_predictors, draw_trained
 from sih.figures.matrix_pairs import draw_errata
+from sih.figures.profile_panels import draw_profile
 from sih.figures.rate_points import draw_wrong_lag
 from sih.figures.scaling_panels import draw_scaling
 from sih.figures.sequence_arrows import draw_teaser
@@ -31,6 +33,7 @@ FORMS: tuple[Draw, ...] = (
     *(draw_claim_histogram, draw_claim_expectations, draw_claim_cumulative, draw_theorem),
     *(draw_predictors, draw_constructions, draw_trained, draw_scaling, draw_courses),
     *(draw_attention_maps, draw_agreement, draw_diagnosis, draw_channels, draw_channel_courses, draw_discovery),
+    *(draw_few_heads, draw_profile),
 )
 _BY_TYPE: dict[type, Draw] = {get_type_hints(draw)["data"]: draw for draw in FORMS}
 FIGURES: dict[str, Draw] = {name: _BY_TYPE[experiment.data] for name, experiment in EXPERIMENTS.items()}

@@ -44,7 +44,10 @@ PAPER: tuple[Statement[Any], ...] = (
     claim.CUMULATIVE_25,
 )
 OURS: tuple[Statement[Any], ...] = (circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS)
-MORE: tuple[Statement[Any], ...] = (channel.PLAIN_CARRIES, channel.RECIPE_CARRIES)
+MORE: tuple[Statement[Any], ...] = (
+    *(channel.PLAIN_CARRIES, channel.RECIPE_CARRIES),
+    *(circuit.MIXED_EXACT, circuit.MIXED_ONE_HEAD),
+)
 """Of experiments that go beyond the paper."""
 
 

@@ -112,3 +112,7 @@ def test_a_profile_survives_json(both: bool) -> None:
     assert again == profile
     assert hash(again) == hash(profile)
     assert again != mixing_profile((1, 3, 4), 12)
+
+
+def test_a_profile_is_drawn() -> None:
+    assert [ax.get_xlabel()[:6] for ax in mixing_profile((1, 2, 3), 40).plot().axes] == ["offset", "$n$", "$x$, a"]

@@ -30,7 +30,7 @@ class Bracket:
     query: dict[int, float]
     """The largest residual found, by number of heads, reading the query's side; empty where nothing is left open."""
     both: dict[int, float]
-    """The same, reading both sides; empty where it was not searched."""
+    """The same, reading both sides, of this very set; empty where it was not searched."""
 
     @property
     def query_heads(self) -> int:

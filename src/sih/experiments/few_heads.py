@@ -1,0 +1,131 @@
+"""KL over that of Bayes against the number of second-layer heads: the paper's form, unmixed, mixed, and trained."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+
+from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
+from sih.evidence import mixture
+from sih.experiments.cells import braces
+from sih.experiments.compared import circuit_law, kl_but_last, trained_law
+from sih.experiments.experiment import Experiment, Rows, named_models
+from sih.markov import Law, Tokens, random_transition_matrix
+from sih.predictors import bma, maximum_likelihood
+from sih.runs.run_store import RunStore
+from sih.stats import estimate
+from sih.task import Batch, Task, sample
+
+CAPTION = (
+    "Mean KL divergence from the true next-token law past the largest lag, over that of the Bayesian model average on "
+    "the same sequences, against the number of second-layer heads (T = 128): the paper's construction, the Bayesian "
+    "circuit in which nothing mixes, the exact circuit in which lags mix, circuits read from query and key, and "
+    "trained standard transformers, each on the matrix it was trained on. The dotted line is maximum likelihood. Means "
+    "over matrices with Dirichlet(1) rows and one standard error."
+)
+PAPER, UNMIXED, EXACT, BOTH, TRAINED, ML = (
+    "the paper's form", "nothing mixed", "mixed, exact", "mixed, both sides", "trained", "ML",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FewHeadsConfig:
+    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5))
+    num_states: int = 5
+    length: int = 128
+    matrices: int = 12
+    sequences: int = 128
+    models: tuple[str, ...] = (
+        "standard-1.2.3-1.1.1", "standard-1.2.3", "standard-1.3.4", "standard-1.2.3.4.5-1.1.1",
+        "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5",
+    )  # fmt: skip
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Holds KL over BMA's, a mean over matrices with its standard error (0 for one trained model)."""
+
+    lags: tuple[int, ...]
+    series: str
+    heads: int
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
+class FewHeads:
+    """Holds a point for each way and number of heads; maximum likelihood has number 0."""
+
+    config: FewHeadsConfig
+    points: list[Point]
+
+
+def compute(config: FewHeadsConfig, store: RunStore) -> FewHeads:
+    """Compare every way on the same sequences of each matrix, and trained models on sequences of their own task."""
+    circuits = [point for lags in config.lag_sets for point in _points(config, lags)]
+    return FewHeads(config, circuits + list(_trained(config, store)))
+
+
+def _points(config: FewHeadsConfig, lags: tuple[int, ...]) -> Iterator[Point]:
+    found: dict[tuple[str, int], list[float]] = {}
+    rng = torch.Generator().manual_seed(config.seed)
+    for _ in range(config.matrices):
+        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+        batch = sample(task, config.sequences, rng=rng)
+        best = _mean(bma(batch.tokens, task), batch, task)
+        for where, law in _laws(batch.tokens, task):
+            found.setdefault(where, []).append(_mean(law, batch, task) / best)
+    for (series, heads), ratios in found.items():
+        ratio = estimate(ratios)
+        yield Point(lags, series, heads, ratio.mean.item(), ratio.error.item())
+
+
+def _laws(tokens: Tokens, task: Task) -> Iterator[tuple[tuple[str, int], Law]]:
+    """Predict in every way, with every number of heads."""
+    yield (ML, 0), maximum_likelihood(tokens, task)
+    enough, exact = least_heads(task.lags).heads, exact_heads(task.lags).upper
+    apart = construct(task, target="bayes", heads=enough).circuit
+    for heads in range(1, enough + 1):
+        yield (PAPER, heads), circuit_law(construct(task, heads=heads, third="position"), tokens, task)
+        some = replace(apart, head_of_offset=head_offsets(task.lags, heads).colours)
+        yield (UNMIXED, heads), mixture(circuit_weights(tokens, task, some), tokens, task)
+    for heads in range(1, exact + 1):
+        series, reading = (EXACT, "query") if heads == exact else (BOTH, "both")
+        circuit = construct(task, target="bayes", heads=heads, reading=reading).circuit
+        yield (series, heads), mixture(circuit_weights(tokens, task, circuit), tokens, task)
+
+
+def _trained(config: FewHeadsConfig, store: RunStore) -> Iterator[Point]:
+    for name in config.models:
+        if name in store.names():
+            run = store.run(name)
+            batch = sample(run.task, config.sequences, rng=config.seed)
+            ours, best = trained_law(run, batch.tokens), bma(batch.tokens, run.task)
+            ratio = _mean(ours, batch, run.task) / _mean(best, batch, run.task)
+            yield Point(run.task.lags, TRAINED, run.config.heads[1], ratio, 0.0)
+
+
+def _mean(law: Law, batch: Batch, task: Task) -> float:
+    return kl_but_last(law, batch, task)[:, task.max_lag :].mean().item()
+
+
+def table(data: FewHeads) -> Rows:
+    """Make one row for each lag set and way: KL over BMA's by number of heads."""
+    most = max(point.heads for point in data.points)
+    rows = [["lags", "", *(f"{heads} head{'s' * (heads > 1)}" for heads in range(1, most + 1))]]
+    for lags in data.config.lag_sets:
+        for series in (PAPER, UNMIXED, BOTH, EXACT, TRAINED, ML):
+            cells = {p.heads or 1: _cell(p) for p in data.points if (p.lags, p.series) == (lags, series)}
+            if cells:
+                rows.append([braces(lags), series, *(cells.get(heads, "") for heads in range(1, most + 1))])
+    return rows
+
+
+def _cell(point: Point) -> str:
+    return f"{point.mean:.3f}" + (f"±{point.error:.3f}" if point.series != TRAINED else "")
+
+
+EXPERIMENT = Experiment(
+    "few_heads", CAPTION, FewHeadsConfig(), FewHeads, compute, named_models, table=table, beyond=True
+)
