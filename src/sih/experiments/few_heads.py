@@ -10,7 +10,7 @@ from sih.evidence import mixture
 from sih.experiments.cells import braces
 from sih.experiments.compared import circuit_law, kl_but_last, trained_law
 from sih.experiments.experiment import Experiment, Rows, named_models
-from sih.markov import Law, Tokens, random_transition_matrix
+from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
@@ -81,7 +81,7 @@ def _points(config: FewHeadsConfig, lags: tuple[int, ...]) -> Iterator[Point]:
         yield Point(lags, series, heads, ratio.mean.item(), ratio.error.item())
 
 
-def _laws(tokens: Tokens, task: Task) -> Iterator[tuple[tuple[str, int], Law]]:
+def _laws(tokens: TokenTensor, task: Task) -> Iterator[tuple[tuple[str, int], Law]]:
     """Predict in every way, with every number of heads."""
     yield (ML, 0), maximum_likelihood(tokens, task)
     enough, exact = least_heads(task.lags).heads, exact_heads(task.lags).upper
