@@ -14,7 +14,7 @@ from sih.construction.heads.read_fit import ReadProblem
 STATES = 5
 STEPS = 1200
 BATCH = 40
-RATE = 0.1
+RATE = 0.05
 
 
 def evidence(
@@ -48,15 +48,14 @@ def excess_loss(
 def descended(
     problem: ReadProblem, weights: Float[Tensor, "head offset"], g: Float[Tensor, "side head place"]
 ) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
-    """Improve weights and reads by Adam on the loss, with draws of its own."""
+    """Improve weights and reads by Adam on the loss, with fresh draws at every step."""
     rng = torch.Generator().manual_seed(0)
-    p, true = evidence(len(problem.lags), problem.offsets, 50 * BATCH, rng)
     log_u, reads = weights.log().requires_grad_(), g.clone().requires_grad_()
     optimiser = torch.optim.Adam([log_u, reads], lr=RATE, betas=(0.9, 0.99))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
-    for step in range(STEPS):
-        part = slice(step % 50 * BATCH, (step % 50 + 1) * BATCH)
-        loss = excess_loss(problem.matrices(problem.widened(log_u.exp()), reads), p[part], true[part])
+    for _ in range(STEPS):
+        p, true = evidence(len(problem.lags), problem.offsets, BATCH, rng)
+        loss = excess_loss(problem.matrices(problem.widened(log_u.exp()), reads), p, true)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
