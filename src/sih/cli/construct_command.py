@@ -19,7 +19,7 @@ from sih.construction import construct as build
 from sih.construction import verify as compare
 from sih.construction.verification import carried
 from sih.files import atomic_folder, read_json, reading, write_json
-from sih.models.storage import FILES, NOTES, write_files
+from sih.models.storage import FILES, NOTES, write_card, write_files
 from sih.runs.run_store import load
 from sih.task import Task
 
@@ -102,6 +102,7 @@ def construct(
     found = compare(built, task)
     with atomic_folder(out, (*FILES, CERTIFICATE)) as folder:
         write_files(built, folder)
+        write_card(built, folder, out)
         write_json(folder / CERTIFICATE, found.to_dict(), indent=1)
     console = plain_console()
     _describe(console, built.circuit)

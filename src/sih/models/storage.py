@@ -2,7 +2,7 @@
 
 The weights' file holds the configuration it was written with, so that a file from another model is noticed, and its
 checksum stands beside it. What is worth knowing about the model besides, `Model.notes`, is in `notes.json`, if there is
-anything. A folder is written whole or not at all.
+anything, and `README.md` is a model card, unless somebody else's is there. A folder is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from sih.files.tensor_file import sum_file, write_summed
 from sih.models import KINDS, Model
 from sih.models.base import check_model
 
-CONFIG, WEIGHTS, NOTES = "config.json", "weights.safetensors", "notes.json"
+CONFIG, WEIGHTS, NOTES, CARD = "config.json", "weights.safetensors", "notes.json", "README.md"
+LIBRARY = "library_name: selective-induction-heads"
 FILES = (CONFIG, WEIGHTS, NOTES, sum_file(WEIGHTS).name)
 
 
@@ -45,6 +46,7 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
         raise ValueError(f"a model is saved as a folder; {path} is a file")
     with atomic_folder(path, FILES) as folder:
         write_files(model, folder, stored)
+        write_card(model, folder, Path(path))
 
 
 def write_files(model: Model, folder: Path, stored: str | None = None) -> None:
@@ -53,6 +55,45 @@ def write_files(model: Model, folder: Path, stored: str | None = None) -> None:
     if model.notes:
         write_json(folder / NOTES, model.notes, indent=2)
     write_json(folder / CONFIG, config_of(model), indent=2)
+
+
+def write_card(model: Model, folder: Path, replaced: Path) -> None:
+    """Write the model card into a folder that is to replace another, unless that one has a card of somebody else."""
+    there = replaced / CARD
+    if not there.exists() or LIBRARY in there.read_text(encoding="utf-8", errors="replace"):
+        (folder / CARD).write_text(card(model), encoding="utf-8")
+
+
+def card(model: Model) -> str:
+    """Make the model card: what the model is, how to load it, how to check or to read it."""
+    circuit, task = (model.notes.get(name) for name in ("circuit", "task"))
+    if isinstance(circuit, dict) and isinstance(task, dict):
+        lags = ", ".join(map(str, task.get("lags", ())))
+        what = f"Its weights were written by hand: the circuit {circuit.get('target')!r} for the lags {lags}."
+        further = "sih.verify(model)  # the circuit and the task are in notes.json; bounds are computed anew"
+    else:
+        what, further = (
+            "It was trained, or is to be.",
+            "# sih.diagnose(task, tokens, model=model) says what it has learnt",
+        )
+    rows = "".join(f"| {name} | {value} |\n" for name, value in config_of(model).items())
+    return f"""---
+{LIBRARY}
+---
+# A {model.Shape.kind} transformer for the task of selective induction heads
+
+{what}
+
+```python
+import sih
+model = sih.load("path/to/this/folder")
+law = model.predict(tokens)  # of the next token: (batch, time, state)
+{further}
+```
+
+| | |
+|---|---|
+{rows}"""
 
 
 def weights_file(model: Model, stored: str | None = None) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,24 @@ def test_what_was_saved_comes_back(
         assert type(again) is type(model)
         assert again.config == model.config
         assert torch.equal(again(tokens), model(tokens))
-    assert sorted(file.name for file in path.iterdir()) == ["config.json", "weights.safetensors", "weights.sha256"]
+    names = ["README.md", "config.json", "weights.safetensors", "weights.sha256"]
+    assert sorted(file.name for file in path.iterdir()) == names
+
+
+def test_a_folder_has_a_card_that_runs_and_somebody_elses_stays(tmp_path: Path, task: sih.Task) -> None:
+    for model, line in (
+        (sih.construct(task), "circuit 'paper' for the lags 1, 2, 3"),
+        (sih.Transformer(3, 6), "diagnose"),
+    ):
+        sih.save(model, tmp_path / "model")  # the second replaces the first
+        text = (tmp_path / "model" / "README.md").read_text()
+        assert line in text
+        (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+        tokens = torch.zeros(1, 4, dtype=torch.int64)
+        exec(code.replace("path/to/this/folder", str(tmp_path / "model")), {"tokens": tokens})
+    (tmp_path / "model" / "README.md").write_text("mine")
+    sih.save(model, tmp_path / "model")
+    assert (tmp_path / "model" / "README.md").read_text() == "mine"
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
