@@ -137,6 +137,8 @@ def by_hand(task: Task, config: AccountConfig) -> dict[str, Measured]:
     laws = yardsticks(batch.tokens, task)
     models = {"the paper's": construct(task), "Bayes": construct(task, target="bayes")}
     models["looking"] = construct(task, target="looking")
+    models["the paper's, fewer"] = construct(task, heads=1, third="position")
+    models["Bayes, from both sides"] = construct(task, target="bayes", heads=1, reading="both")
     for name, model in models.items():
         laws[f"{name}, heads: {model.config.heads[1]}"] = circuit_law(model, batch.tokens, task)
     return {name: measured(mean_kl(kl_but_last(law, batch, task), task)) for name, law in laws.items()}

@@ -6,9 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.analysis.channels import Channels
-from sih.experiments.cells import braces
 from sih.experiments.channel_account import Accounts
-from sih.experiments.compared import heads_label
 from sih.figures import style
 
 SHARES = {"looked": style.ORANGE, "carried": style.BLUE, "direct": style.GREEN, "own": style.PURPLE}
@@ -22,9 +20,7 @@ COSTS = {
 
 def draw_channels(data: Accounts) -> Figure:
     """Draw shares on the left and mean KL on the right, plainly trained models first."""
-    labels = {}
-    for name, one in data.models.items():
-        labels[name] = f"{name}  {braces(one.lags)} {heads_label(one.heads)}" + ("  plain" if one.plain else "")
+    labels = {name: name + ("  (plain)" if one.plain else "") for name, one in data.models.items()}
     with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
         left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": (1.2, 1)})
         draw_rows(left, right, {labels[name]: one.channels for name, one in data.models.items()})
