@@ -24,6 +24,7 @@ def draw_channels(data: Accounts) -> Figure:
     with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
         left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": (1.2, 1)})
         draw_rows(left, right, {labels[name]: one.channels for name, one in data.models.items()})
+        figure.set_layout_engine("constrained", w_pad=0.12)  # long names
         figure.legend(loc="outside lower center", ncols=4)
     return figure
 
