@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the trials of each part")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the number of one trial, to repeat it")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which a part begins no new trial")
     given = parser.parse_args()
     import torch
 
@@ -38,15 +40,13 @@ def main() -> int:
     found = []
     for name in given.parts or PARTS:
         title, trials = PARTS[name]
-        one = tally(name, trials(given.share), given.seed, given.only)
+        one = tally(name, trials(given.share), given.seed, given.only, given.seconds)
         if not one.tried:
             one.skipped = "needs root, for a tmpfs" if name == "disk" and os.getuid() else "no trials in this share"
         found.append(one)
         print(_line(title, one), flush=True)
-        for number, why in one.failed:
-            print(
-                f"    python -m torture {name} --share {given.share} --seed {given.seed} --only {number}\n      {why}"
-            )
+        for number, _ in one.failed:
+            print(f"    again: python -m torture {name} --share {given.share} --seed {given.seed} --only {number}")
     failed = sum(len(one.failed) for one in found)
     print(f"{sum(one.tried for one in found)} tried, {failed} failed")
     return 1 if failed else 0

@@ -97,17 +97,17 @@ def _with(config: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     return {**found, key: value} if key in config else found
 
 
-_LINKS: list[Callable[[Path], None]] = [
+_LINKS: list[Callable[[Path], Any]] = [
     lambda folder: (folder / "config.json").symlink_to("config.json"),
     lambda folder: (folder / "config.json").mkdir(),
-    lambda folder: os.mkfifo(folder / "notes.json") if False else (folder / "notes.json").mkdir(),
+    lambda folder: (folder / "notes.json").mkdir(),
     lambda folder: (folder / "weights.safetensors").symlink_to("/dev/zero"),
     lambda folder: (folder / "config.json").symlink_to("/dev/full"),
-    lambda folder: os.truncate((folder / "weights.safetensors").open("wb").fileno(), 10**11),
+    lambda folder: subprocess.run(["truncate", "-s", "100G", str(folder / "weights.safetensors")], check=True),
 ]
 
 
-def _linked(folder: Path, damage: Callable[[Path], None]) -> str:
+def _linked(folder: Path, damage: Callable[[Path], Any]) -> str:
     shutil.copytree(originals() / "circuit", folder / "it")
     for name in ("config.json", "notes.json", "weights.safetensors"):
         before = (folder / "it" / name).read_bytes()

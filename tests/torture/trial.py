@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import random
 import resource
@@ -97,12 +98,14 @@ Trial = Callable[[random.Random, Path], str]
 """Does one trial in a folder of its own, and says what is wrong, "" if nothing is."""
 
 
-def tally(part: str, trials: Iterable[Trial], seed: int, only: int | None = None) -> Tally:
-    """Run the trials one after the other; nothing that one of them does ends the others."""
+def tally(part: str, trials: Iterable[Trial], seed: int, only: int | None = None, seconds: float = math.inf) -> Tally:
+    """Run the trials one after the other, none begun after so many seconds; nothing that one does ends the others."""
     found, began = Tally(part), time.monotonic()
     for number, trial in enumerate(trials):
         if only is not None and number != only:
             continue
+        if time.monotonic() - began > seconds:
+            break
         found.tried += 1
         with scratch() as folder:
             try:
@@ -111,6 +114,7 @@ def tally(part: str, trials: Iterable[Trial], seed: int, only: int | None = None
                 wrong = "the trial itself failed: " + traceback.format_exc(limit=-3)
         if wrong:
             found.failed.append((number, wrong))
+            print(f"  {part} {number}: {wrong}", flush=True)
     found.seconds = time.monotonic() - began
     return found
 

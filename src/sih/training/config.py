@@ -75,7 +75,7 @@ class TrainConfig:
         check_choice("stored", stored, STORED)
         parts = parts_of(fields)
         parts["optimiser"] = parts["optimiser"].fit()
-        parts["recipe"] = parts["recipe"].fit(parts["model"], parts["task"].build(), parts["optimiser"].steps)
+        parts["recipe"] = parts["recipe"].fit(parts["model"], parts["task"].outline(), parts["optimiser"].steps)
         for name, value in {**parts, "seed": seed, "stored": stored}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 

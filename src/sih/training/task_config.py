@@ -44,8 +44,11 @@ class TaskConfig:
             if P.shape[0] != self.states:
                 message = f"states={self.states} does not fit the matrix, which has {P.shape[0]} states"
                 raise FieldError("states", message)
-        if self.states <= LARGE:  # a larger one is checked when it is built
-            self.build()
+        self.build() if self.states <= LARGE else self.outline()  # a large matrix is checked when it is made
+
+    def outline(self) -> Task:
+        """Make a task of these lags, length and prior with a matrix of 2 states, whatever it would take to draw P."""
+        return Task([[0.5, 0.5], [0.5, 0.5]], self.lags, self.length, self.lag_prior)
 
     def build(self) -> Task:
         """Make the task."""

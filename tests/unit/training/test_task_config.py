@@ -4,6 +4,8 @@ import pytest
 import torch
 from support.small_configs import SMALL, small
 
+from sih.training.config import TrainConfig
+from sih.training.task_config import TaskConfig
 from sih.training.trainer import Trainer
 
 
@@ -24,3 +26,11 @@ def test_a_prior_over_lags_reaches_training_and_the_held_out_sequences() -> None
     fair = Trainer(config.replace(lag_prior=None))
     fair.rng.set_state(state)
     assert fair.advance().loss != loss  # other sequences of the same random numbers
+
+
+def test_a_large_matrix_is_drawn_only_when_it_is_asked_for() -> None:
+    assert TrainConfig(states=100_000).task.outline().max_lag == 3
+    with pytest.raises(ValueError, match="length must be"):
+        TaskConfig(states=100_000, length=3)
+    with pytest.raises(ValueError, match="a matrix of 100,000 states would take 480"):
+        TaskConfig(states=100_000).build()
