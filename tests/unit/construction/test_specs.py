@@ -121,3 +121,21 @@ def test_an_option_left_out_and_none_are_the_same(target: str, rng: torch.Genera
     assert plain.target == target
     assert sih.construct(task, target=target, **none).circuit == plain
     assert CIRCUITS[target]().resolve(task, torch.float64) == plain
+
+
+def test_bayes_takes_the_fewest_heads_that_its_bound_allows(rng: torch.Generator) -> None:
+    P = sih.random_transition_matrix(4, rng=rng)
+
+    def heads(length: int, dtype: torch.dtype = torch.float64, **options: Any) -> int:
+        return circuit_spec("bayes", **options).resolve(Task(P, (1, 2, 3), length), dtype).heads
+
+    assert heads(64) == 2
+    assert heads(64, torch.float32) == 3  # too few digits to mix
+    assert heads(2048) == 3  # rounding grows as the cube of the length
+    assert heads(64, lam=2e7) == 3  # masks of one's own choice that the parabola would pass
+    assert heads(64, temper=0.01) == 3  # no bound is proved for an exponent of one's own choice
+    assert heads(64, heads=2) == heads(64, torch.float32, heads=2) == 2
+    assert heads(64, heads=3) == heads(64, heads=9) == 3
+    assert heads(64, heads=1) == 1
+    sparse = Task(sih.random_sparse(4, rng=rng, nonzero=2), (1, 2, 3), 64)
+    assert circuit_spec("bayes").resolve(sparse, torch.float64).heads == 3  # e^-100 takes the digits

@@ -125,7 +125,8 @@ def test_not_a_number_fails(task: Task) -> None:
 
 def test_zeros_in_the_matrix(rng: torch.Generator) -> None:
     task = Task(sih.random_sparse(4, rng=rng, nonzero=2), (1, 2, 3), 40)
-    ways: list[dict[str, Any]] = [{"third": "mask"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes"}]
+    ways: list[dict[str, Any]] = [{"third": "mask"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes", "heads": 3}]
+    ways.append({"target": "bayes", "heads": 2})  # lags mix
     for options in ways:
         found = verify(construct(task, **options), task)
         assert found.ok
