@@ -73,6 +73,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "diagnose": {"task": TASK, **TOKENS, "model": TRAINED},
     "edge_scores": {"model": MODEL, "pairs": sih.counterfactual_pairs(TASK, 1), "method": "eap"},
     "evidence_flow": {"model": MODEL, "task": TASK, "batch": BATCH},
+    "exact_heads": {"lags": (1, 2)},
     "head_offsets": {"lags": (1, 2), "heads": 1},
     "kl_to_truth": {"prediction": LAW, "batch": BATCH, "task": TASK},
     "known_circuit": {"name": "1.2-two-lags", "seed": 0},
@@ -102,6 +103,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "stationary_distribution": {"P": TASK.P},
     "stationary_law": {**TOKENS, "task": TASK},
     "to_standard": {"model": MODEL},
+    "two_sided": {"lags": (1, 2), "length": 8, "heads": 2},
     "verify": {"model": MODEL, "task": TASK, "size": 4, "rng": 0},
 }
 """By name, the arguments of a right call."""

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.checks import FieldError, check_sizes
 from sih.construction.heads import lag_loss, read_fit
 from sih.construction.heads.fewer import head_offsets
 from sih.construction.heads.mixing import angles, exact_profile, progression
@@ -52,7 +52,8 @@ def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
     lags = check_lags(lags)
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
         raise FieldError("heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}")
-    if isinstance(length, bool) or not isinstance(length, int) or length <= lags[-1]:
+    check_sizes(length=length)
+    if length <= lags[-1]:
         raise FieldError("length", f"length is a number of tokens above the largest lag, {lags[-1]}; got {length!r}")
     return _two_sided(lags, length, heads)
 
