@@ -50,6 +50,14 @@ class Phases:
     """How near the matrix is to a multiple of the identity: 1 if it is one, -1 if of the opposite sign."""
 
 
+def has_phases(model: Model, task: Task) -> bool:
+    """Tell whether phases can be read: of this kind, with heads (1, H, 1), no MLPs, and offsets past `NEAR`."""
+    heads, known = model.config.heads, isinstance(model, DisentangledTransformer)
+    known = known or (isinstance(model, Transformer) and model.config.mlp_dim is None)
+    three = len(heads) == 3 and heads[0] == heads[2] == 1
+    return known and three and task.length >= NEAR + max(task.max_lag + 3, 5)
+
+
 def read_phases(model: Model, task: Task) -> Phases:
     """Read the profiles of a model of heads (1, H, 1) without MLPs."""
     heads = model.config.heads

@@ -6,12 +6,14 @@ Beside them the circuits written by hand for the same lags and matrix, by their 
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from sih.analysis.channels import Channels, read_channels
 from sih.analysis.correlation import pair_log_probabilities, probability_correlation, score_correlation
 from sih.analysis.distances import Measured, measured
 from sih.analysis.layer_swaps import swap_costs
-from sih.analysis.phases import Phases, read_phases
+from sih.analysis.phases import Phases, has_phases, read_phases
 from sih.construction import construct
 from sih.experiments.cells import braces, with_error
 from sih.experiments.compared import FRESH_SEED, circuit_law, heads_label, kl_but_last, yardsticks
@@ -63,7 +65,8 @@ class ModelAccount:
     phases: Phases | None
     """Of models with heads (1, H, 1)."""
     layer_1: dict[str, Measured]
-    """Correlations at the lags: of its scores with log P ("log P"), of its attention with p-tilde ("p")."""
+    """Correlations at the lags: of its scores with log P ("log P"), of its attention with p-tilde ("p"); {} if P has
+    zeros."""
     swaps: dict[str, Measured]
     """Mean KL with a layer written anew (`sih.analysis.layer_swaps`), of disentangled models with heads (1, H, 1)."""
 
@@ -101,21 +104,22 @@ def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
     task, heads = run.task, run.config.heads
     batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
     channels = read_channels(model, task, batch, reference, torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    three = len(heads) == 3 and heads[0] == heads[2] == 1
-    few = batch.tokens[:64]
-    trace = model.trace(few)
-    position = torch.arange(task.length)
-    past = (position[:, None] >= task.max_lag) & torch.isin(position[:, None] - position, torch.tensor(task.lags))
-    log_p = pair_log_probabilities(few, task.P)
-    layer_1 = {"log P": measured(score_correlation(trace["1.1/scores"], log_p, past))}
-    layer_1["p"] = (probability_correlation(trace["1.1/attention"], few, task), 0.0)
+    layer_1, swaps, possible = {}, {}, bool((task.P > 0).all())
+    if possible:
+        layer_1 = _layer_1(model, task, batch.tokens[:64])
     kind, steps = run.config.model.kind, run.config.optimiser.steps
-    phases = read_phases(model, task) if three else None
-    swaps = {}
-    if three and isinstance(model, DisentangledTransformer):
+    phases = read_phases(model, task) if has_phases(model, task) else None
+    if phases and possible and isinstance(model, DisentangledTransformer):
         some = Batch(batch.tokens[:SWAPPED], batch.lags[:SWAPPED])
         swaps = swap_costs(model, task, some, reference)
     return ModelAccount(kind, task.lags, heads, is_plain(run), steps, channels, phases, layer_1, swaps)
+
+
+def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dict[str, Measured]:
+    trace, position = model.trace(tokens), torch.arange(task.length)
+    past = (position[:, None] >= task.max_lag) & torch.isin(position[:, None] - position, torch.tensor(task.lags))
+    correlation = score_correlation(trace["1.1/scores"], pair_log_probabilities(tokens, task.P), past)
+    return {"log P": measured(correlation), "p": (probability_correlation(trace["1.1/attention"], tokens, task), 0.0)}
 
 
 def is_plain(run: Run) -> bool:
@@ -164,7 +168,7 @@ def table(data: Accounts) -> Rows:
                 *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
                 period,
                 *votes,
-                with_error(*one.layer_1["log P"]),
+                with_error(*one.layer_1["log P"]) if one.layer_1 else "",
                 *(with_error(*one.swaps[what]) if what in one.swaps else "" for what in SWAPS),
             ]
         )

@@ -146,7 +146,7 @@ def table(data: ChannelCourses) -> Rows:
                     *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
                     with_error(*point.selected),
                     with_error(*point.diagonal),
-                    with_error(*point.layer_1["log P"]),
+                    with_error(*point.layer_1["log P"]) if point.layer_1 else "",
                 ]
             )
     return rows

@@ -9,7 +9,7 @@ from unit.cli.conftest import Experiments
 
 from sih.cli import main
 from sih.experiments import head_counts
-from sih.report.statements import OURS, PAPER
+from sih.report.statements import MORE, OURS, PAPER
 from sih.runs.run_store import RunStore
 
 
@@ -28,6 +28,20 @@ def test_all_and_again(few: Experiments, tmp_path: Path, capsys: pytest.CaptureF
     assert main(words) == 0
     assert "0 of them computed now" in capsys.readouterr().out
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.*")} == before
+
+
+def test_what_goes_beyond_the_paper_is_made_when_asked_for(
+    few: Experiments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("claim_histogram", "recipes"):
+        monkeypatch.delitem(few, name)
+    monkeypatch.setitem(few, "heads", dataclasses.replace(few["heads"], beyond=True))
+    words = ["reproduce", "--out", str(tmp_path), "--jobs", "1"]
+    for more, files, statements in (([], 0, PAPER + OURS), (["--all"], 1, PAPER + OURS + MORE)):
+        assert main([*words, *more]) == 0
+        assert len(list(tmp_path.glob("figures/*.png"))) == files
+        report = json.loads((tmp_path / "report.json").read_bytes())
+        assert [one["id"] for one in report] == [statement.id for statement in statements]
 
 
 def test_stopped_and_gone_on_with(

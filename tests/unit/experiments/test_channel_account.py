@@ -1,9 +1,13 @@
+from pathlib import Path
+
 import pytest
 from support.pictures import check_drawn_from_file
+from support.small_runs import make_all
 
 from sih.experiments import channel_account as account
 from sih.figures.channel_bars import draw_channels
 from sih.runs.run_store import RunStore
+from sih.training.config import TrainConfig
 
 
 def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> None:
@@ -27,6 +31,16 @@ def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> N
     assert {len(row) for row in rows} == {len(rows[0])}
     assert len(rows) == 1 + 3 + len(circuits)
     check_drawn_from_file(draw_channels, data)
+
+
+def test_a_model_whose_phases_cannot_be_read_is_measured_all_the_same(tmp_path: Path) -> None:
+    sparse = [[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.2, 0.4, 0.4]]
+    config = TrainConfig(lags=(1, 2), length=12, heads=(1, 2, 1), steps=1, batch=2, held_out=2, states=3, mlp_dim=4)
+    make_all(tmp_path, {"mlp": config, "zeros": config.replace(matrix=sparse, mlp_dim=None)})
+    data = account.compute(account.AccountConfig(("mlp", "zeros"), sequences=8, reference=8), RunStore(tmp_path))
+    assert [(one.phases, one.swaps) for one in data.models.values()] == [(None, {})] * 2
+    assert (bool(data.models["mlp"].layer_1), data.models["zeros"].layer_1) == (True, {})
+    assert len(account.table(data)[1]) == len(account.table(data)[0])
 
 
 def test_by_default_all_that_have_a_layer_between(runs: dict[str, str]) -> None:
