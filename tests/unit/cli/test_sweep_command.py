@@ -14,12 +14,12 @@ from sih.runs.run import list_runs
 
 
 def test_a_sweep_is_run_told_and_not_run_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    grid, out = write_grid(tmp_path, "seed = [0, 1]\nbatch = [4, 5]"), tmp_path / "out"
+    grid, out = write_grid(tmp_path, "seed = [0, 1]\nlearning_rate = [0.01, 0.02]"), tmp_path / "out"
     assert main(["sweep", str(grid), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "4 runs, 0 of them finished already" in said
     assert "4 of 4: " in said
-    assert "batch 5" in said
+    assert "learning_rate 0.02" in said
     first = (out / "results.csv").read_bytes()
     times = {run.folder: (run.folder / "weights.safetensors").stat().st_mtime_ns for run in list_runs(out)}
     assert len(times) == 4
