@@ -43,7 +43,7 @@ def test_a_failed_run_is_said_and_the_code_is_1(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_stopped_it_keeps_what_is_done_and_goes_on_to_the_same_bytes(number: signal.Signals, tmp_path: Path) -> None:
-    grid = write_grid(tmp_path, "seed = [0, 1]", "steps = 1500")
+    grid = write_grid(tmp_path, "seed = [0, 1]", "steps = 600")
     assert main(["sweep", str(grid), "--out", str(tmp_path / "whole"), "--jobs", "2"]) == 0
     out = tmp_path / "stopped"
     words = [sys.executable, "-m", "sih.cli", "sweep", str(grid), "--out", str(out), "--jobs", "1"]
