@@ -1,10 +1,11 @@
 """`sih sweep`: train every run of a grid, on this machine or on a Ray cluster, and count the successes."""
 
 import os
+import signal
 import statistics
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +63,7 @@ def sweep(
     failed: dict[str, str] = {}
     news = run_on_ray(todo, ray) if ray else run_here(todo, jobs or os.cpu_count() or 1)
     show = _bar if console.is_terminal else _lines
-    with closing(news):  # left early, by Ctrl-C say, the workers save what they have
+    with _interruptible(), closing(news):  # left early, by Ctrl-C say, the workers save what they have
         try:
             for each in show(news, found, finished, console):
                 if each.state == "failed":
@@ -72,6 +73,21 @@ def sweep(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what is done is kept in {out}; the same command goes on") from None
     return _summary(found, out, failed, console)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Make Ctrl-C and a polite kill raise KeyboardInterrupt, also where a shell had them ignored."""
+
+    def interrupt(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _job(grid: Grid, name: str, out: Path, device: str) -> Job:
