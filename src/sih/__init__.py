@@ -49,7 +49,9 @@ from sih.runs.run_store import load as load
 from sih.runs.run_store import open_run as open_run
 from sih.task import Batch as Batch
 from sih.task import FreshBatches as FreshBatches
+from sih.task import ParentsTask as ParentsTask
 from sih.task import Task as Task
+from sih.task import random_parents as random_parents
 from sih.task import sample as sample
 from sih.theory.claim import claim_expectations as claim_expectations
 from sih.theory.coverage import claim_status as claim_status

@@ -42,6 +42,7 @@ CALLS: dict[str, dict[str, Any]] = {
     | {"dtype": torch.float32, "init": "uniform", "rng": 0},
     "FreshBatches": {"task": TASK, "size": 2, "seed": 0},
     "LagTracker": {"task": TASK},
+    "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},
     "Task": {"P": TASK.P, "lags": (1, 2), "length": 8, "lag_prior": [0.5, 0.5]},
     "Transformer": {"num_states": 2, "length": 8, "dim": 4, "qk_dim": 2, "heads": (1,), "mlp_dim": None}
     | {
@@ -94,6 +95,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "patch": {"model": MODEL, "clean": BATCH, "corrupt": BATCH, "names": ["2.1/output"], "into": None},
     "random_doubly_stochastic": {"num_states": 3, "rng": 0, "concentration": 1.0},
     "random_near_periodic": {"num_states": 3, "rng": 0, "period": 2, "noise": 0.1, "concentration": 1.0},
+    "random_parents": {"hypotheses": 2, "length": 5, "rng": 0, "distinct": True, "reach": None},
     "random_sparse": {"num_states": 3, "rng": 0, "nonzero": 2, "concentration": 1.0},
     "random_transition_matrix": {"num_states": 3, "rng": 0, "concentration": 1.0},
     "sample": {"task": TASK, "size": 2, "rng": 0, "lag": 1},

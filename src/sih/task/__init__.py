@@ -10,4 +10,6 @@ from sih.task.parents import as_slice as as_slice
 from sih.task.parents import check_batch as check_batch
 from sih.task.parents import check_task as check_task
 from sih.task.parents import counted as counted
+from sih.task.parents_task import ParentsTask as ParentsTask
+from sih.task.parents_task import random_parents as random_parents
 from sih.task.sampling import sample as sample

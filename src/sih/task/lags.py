@@ -48,7 +48,7 @@ class Task:
         assign(self, "P", as_transition_matrix(P))
         assign(self, "lags", check_lags(lags))
         assign(self, "length", _check_length(length, self.lags))
-        assign(self, "lag_prior", _check_prior(lag_prior, self.lags))
+        assign(self, "lag_prior", check_prior(lag_prior, len(self.lags)))
 
     @property
     def num_states(self) -> int:
@@ -126,17 +126,20 @@ def _check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
     raise FieldError("length", f"length must be a whole number above the largest lag, {lags[-1]}; got {length!r}")
 
 
-def _check_prior(prior: Tensor | np.ndarray | Sequence[float] | None, lags: tuple[int, ...]) -> Float[Tensor, " lag"]:
+def check_prior(
+    prior: Tensor | np.ndarray | Sequence[float] | None, count: int, name: str = "lag_prior", of: str = "lags"
+) -> Float[Tensor, " hypothesis"]:
+    """Give the probabilities of this many lags, or other hypotheses, uniform if None, or raise a FieldError."""
     if prior is None:
-        return torch.full((len(lags),), 1 / len(lags), dtype=torch.float64)
+        return torch.full((count,), 1 / count, dtype=torch.float64)
     try:
         law = torch.as_tensor(prior, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError):
         law = torch.empty(0)
-    if law.shape != (len(lags),) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
+    if law.shape != (count,) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
         raise FieldError(
-            "lag_prior",
-            f"lag_prior is one positive probability for each of the {len(lags)} lags, summing to 1 "
-            f"(leave out a lag that never occurs); got {described(prior)}",
+            name,
+            f"{name} is one positive probability for each of the {count} {of}, summing to 1 "
+            f"(leave out one that never occurs); got {described(prior)}",
         )
     return law / law.sum()

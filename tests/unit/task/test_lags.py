@@ -25,7 +25,7 @@ P2 = [[0.9, 0.1], [0.5, 0.5]]
         ((0, 1), 10, None, "positive"),
         ((1, 3), 3, None, "above the largest lag, 3; got 3"),
         ((1, 3), 10, (0.5, 0.6), "summing to 1"),
-        ((1, 3), 10, (1.0, 0.0), "leave out a lag"),
+        ((1, 3), 10, (1.0, 0.0), "leave out one"),
         ((1, 3), 10, (1.0,), "each of the 2 lags"),
     ],
 )
