@@ -48,8 +48,13 @@ def fastest() -> Choice:
 
 
 @limited_threads(1)
+@torch.inference_mode(False)
+@torch.enable_grad()
 def measure() -> Choice:
-    """Time both ways in turn, on one thread. The least time of each counts: what else runs can only add to it."""
+    """Time both ways in turn, on one thread. The least time of each counts: what else runs can only add to it.
+
+    Whoever asks first may have turned gradients off.
+    """
     qkv = torch.randn(BATCH, TIME, HEADS * (2 * QK_DIM + VALUES), generator=torch.Generator().manual_seed(0))
     least = {"torch": float("inf"), "compiled": float("inf")}
     for _ in range(1 + ROUNDS):

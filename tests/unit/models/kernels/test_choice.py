@@ -35,6 +35,12 @@ def test_the_faster_way_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choice.measure() == choice.Choice(False, {"torch": 1.0, "compiled": 1.5})
 
 
+@pytest.mark.parametrize("off", [torch.no_grad, torch.inference_mode])
+def test_it_is_measured_where_gradients_are_off(cache: Path, off: type) -> None:
+    with off():
+        assert choice.fastest().seconds.keys() == {"torch", "compiled"}
+
+
 def test_the_choice_is_kept_and_a_damaged_one_made_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = choice.fastest()
     (kept,) = cache.iterdir()
