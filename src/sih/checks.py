@@ -172,6 +172,6 @@ def check_tokens(tokens: Tokens, num_states: int, length: int) -> Int[Tensor, "b
     return tokens
 
 
-def plot(data: Any) -> Any:
-    """Draw a record that `sih.figures` has a form for. It is imported only now: the records live below it."""
-    return importlib.import_module("sih.figures.gallery").draw(data)
+def plot(data: Any, **options: Any) -> Any:
+    """Draw an object that `sih.figures` has a form for. It is imported only now: the objects live below it."""
+    return importlib.import_module("sih.figures.gallery").draw(data, **options)

@@ -55,6 +55,15 @@ def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
     Paper: Sec. 4, "Data", $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
     $\prod_{i \le \hat k} \pi(s_i)$ common to all lags is left out, so all lags compete on the same tokens, those after
     the first max_lag.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.lag_log_likelihood(tokens, task)[0]
+    tensor([[ 0.0000,  0.0000],
+            [ 0.0000,  0.0000],
+            [-0.5108, -1.6094],
+            [-1.4271, -2.5257]], dtype=torch.float64)
     """
     log_likelihood = log_probabilities(tokens, task).cumsum(dim=1)
     if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
@@ -68,7 +77,17 @@ def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
 
 
 def lag_posterior(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags."""
+    r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.lag_posterior(tokens, task)[0]
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000],
+            [0.7500, 0.2500],
+            [0.7500, 0.2500]], dtype=torch.float64)
+    """
     tokens = check_states(tokens, task)
     return torch.softmax(lag_log_likelihood(tokens, task) + task.prior.log().to(tokens.device), dim=-1)
 
@@ -81,6 +100,20 @@ def mixture(
     j is the next token's parent under h. In a lag task that is $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$: the token that
     each lag would copy, weighed. Where the next token does not count it is the stationary law, whatever the weights.
     Gradients pass to the weights.
+
+    Args:
+        weights: of each hypothesis at every position.
+        tokens: the sequences.
+        task: whose hypotheses and P they are.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.mixture(torch.full((1, 4, 2), 0.5, dtype=torch.float64), tokens, task)[0]
+    tensor([[0.6667, 0.3333],
+            [0.6000, 0.4000],
+            [0.4000, 0.6000],
+            [0.6000, 0.4000]], dtype=torch.float64)
     """
     tokens = check_states(tokens, task)
     shape = (*tokens.shape, len(task.hypotheses))

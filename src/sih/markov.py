@@ -99,6 +99,9 @@ def stationary_distribution(P: MatrixLike) -> Float[Tensor, "*matrix state"]:
 
     Grassmann-Taksar-Heyman elimination: Gaussian elimination on the off-diagonal entries that never subtracts, so
     that every entry of pi is right to nearly the last digit however slowly the chain mixes.
+
+    >>> stationary_distribution([[0.9, 0.1], [0.5, 0.5]])
+    tensor([0.8333, 0.1667], dtype=torch.float64)
     """
     A = as_squares(P).clone()
     size = A.shape[-1]
@@ -115,7 +118,17 @@ def stationary_distribution(P: MatrixLike) -> Float[Tensor, "*matrix state"]:
 
 
 def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
-    """Draw each row from a symmetric Dirichlet law, uniform on the simplex at 1.0, nearer deterministic below."""
+    """Draw a matrix whose rows are independent draws from a symmetric Dirichlet law.
+
+    Args:
+        num_states: states of the chain.
+        rng: a generator, or a seed.
+        concentration: of the Dirichlet law. Rows are uniform on the simplex at 1.0, nearer deterministic below.
+
+    >>> random_transition_matrix(2, rng=0)
+    tensor([[0.9441, 0.0559],
+            [0.6100, 0.3900]], dtype=torch.float64)
+    """
     _check_sizes(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
@@ -131,7 +144,16 @@ def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float
 
 
 def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
-    """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform."""
+    """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform.
+
+    Args:
+        num_states: states of the chain.
+        rng: a generator, or a seed.
+        concentration: of the Dirichlet rows that are balanced, nearer deterministic below 1.
+
+    >>> stationary_distribution(random_doubly_stochastic(4, rng=0))
+    tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64)
+    """
     _check_sizes(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     for _ in range(20_000):
@@ -152,6 +174,15 @@ def random_sparse(
 
     The probabilities among them are Dirichlet. A random cycle through all states makes the chain irreducible, a
     self-loop at one state aperiodic.
+
+    Args:
+        num_states: states of the chain.
+        rng: a generator, or a seed.
+        nonzero: possible successors of a state.
+        concentration: of the Dirichlet law of their probabilities.
+
+    >>> (random_sparse(4, rng=0, nonzero=2) > 0).sum(dim=1)
+    tensor([2, 2, 2, 2])
     """
     _check_sizes(num_states, concentration)
     check_sizes(nonzero=nonzero)
@@ -175,7 +206,19 @@ def random_sparse(
 def random_near_periodic(
     num_states: int, *, rng: Seed, period: int = 2, noise: float = 0.05, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row."""
+    """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row.
+
+    Args:
+        num_states: states of the chain.
+        rng: a generator, or a seed.
+        period: groups of states.
+        noise: the probability of a jump, in (0, 1].
+        concentration: of the Dirichlet rows, nearer deterministic below 1.
+
+    >>> P = random_near_periodic(4, rng=0, noise=0.01)
+    >>> bool((P @ P).diagonal().min() > 0.1), bool(P.diagonal().max() < 0.01)  # back after two steps, not after one
+    (True, True)
+    """
     _check_sizes(num_states, concentration)
     check_sizes(period=period)
     check_number("noise", noise, 0, wanted="the probability of leaving the cycle, in (0, 1]")
@@ -203,7 +246,16 @@ RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
 
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
-    """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row."""
+    """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "P.csv"
+    ...     _ = path.write_text("0.9,0.1\\n0.5,0.5\\n")
+    ...     load_transition_matrix(path)
+    tensor([[0.9000, 0.1000],
+            [0.5000, 0.5000]], dtype=torch.float64)
+    """
     check_path(path)
     path = Path(path)
     if path.suffix not in (".npy", ".csv"):

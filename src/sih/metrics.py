@@ -19,6 +19,18 @@ def kl_to_truth(
 
     At every position. The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token
     is one of the first max_lag. Paper: Eq. (1) and the vertical axis of its Fig. 4.
+
+    Args:
+        prediction: q, the law of the next token at every position, as predictors and `model.predict` give it.
+        batch: the sequences it is of.
+        task: what they were drawn from.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
+    >>> batch = sih.sample(task, size=100, rng=0)
+    >>> kl = sih.kl_to_truth(sih.bma(batch.tokens, task), batch, task)  # (100, 64)
+    >>> [round(kl[:, i].mean().item(), 4) for i in (4, 16, 63)]  # it learns the lag as it reads
+    [0.0195, 0.0136, 0.006]
     """
     check_batch(batch)
     truth = known_lag(batch.tokens, batch.lags, task)
@@ -45,7 +57,15 @@ def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"
 
 
 def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batch"]:
-    """Average each sequence's KL past the first max_lag positions, where the context says something of the lag."""
+    """Average each sequence's KL past the first max_lag positions, where the context says something of the lag.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
+    >>> batch = sih.sample(task, size=100, rng=0)
+    >>> kl = sih.kl_to_truth(sih.stationary_law(batch.tokens, task), batch, task)
+    >>> sih.mean_kl(kl, task).shape
+    torch.Size([100])
+    """
     check_task(task, Task)
     if not isinstance(kl, Tensor) or kl.ndim != 2 or not kl.is_floating_point() or kl.shape[1] <= task.max_lag:
         wanted = f"a tensor of shape (batch, time) with time above {task.max_lag}, e.g. of sih.kl_to_truth"
@@ -56,7 +76,20 @@ def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batc
 def lag_accuracy(
     weights: Float[Tensor, "batch time hypothesis"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, " time"]:
-    """Give the fraction of sequences whose own lag has the largest weight (ties go to the smallest lag)."""
+    """Give the fraction of sequences whose own lag has the largest weight (ties go to the smallest lag).
+
+    Args:
+        weights: of each lag at every position, e.g. `sih.lag_posterior(batch.tokens, task)`.
+        batch: the sequences, with their lags.
+        task: whose lags they are.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
+    >>> batch = sih.sample(task, size=100, rng=0)
+    >>> right = sih.lag_accuracy(sih.lag_posterior(batch.tokens, task), batch, task)  # (64,)
+    >>> [round(right[i].item(), 2) for i in (4, 16, 63)]
+    [0.58, 0.72, 0.94]
+    """
     check_batch(batch)
     check_task(task)
     sizes = (len(batch), len(task.hypotheses))

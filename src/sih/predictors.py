@@ -30,7 +30,16 @@ Evidence = Literal["mean", "sum"]
 def bma(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the Bayesian model average, $w_{i,h} \propto \mathbb{P}(h)\,\mathbb{P}(X_{\le i} \mid h)$. Optimal.
 
-    Paper: Sec. 4, "Task", the closed-form solution of the minimisation.
+    Paper: Sec. 4, "Task", the closed-form solution of the minimisation. At position i it is the law of token i + 1.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.bma(tokens, task)[0]
+    tensor([[0.6667, 0.3333],
+            [0.6000, 0.4000],
+            [0.4000, 0.6000],
+            [0.7000, 0.3000]], dtype=torch.float64)
     """
     return mixture(lag_posterior(tokens, task), tokens, task)
 
@@ -40,6 +49,12 @@ def maximum_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
 
     Ties go to the first, the smallest lag. They are common early on, when two lags have made the same transitions in
     another order, so log-likelihoods that differ by no more than rounding (1e-12 of their size) count as equal.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.maximum_likelihood(tokens, task)[0, -1]  # by lag 1 alone: the row of state 0
+    tensor([0.8000, 0.2000], dtype=torch.float64)
     """
     best = _leaders(lag_log_likelihood(tokens, task)).int().argmax(dim=-1)  # the first of equals
     return mixture(torch.nn.functional.one_hot(best, len(task.hypotheses)).to(torch.float64), tokens, task)
@@ -53,7 +68,21 @@ def selective(
     evidence: Evidence = "mean",
     temper: float = 1.0,
 ) -> Float[Tensor, "batch time state"]:
-    """Predict by the paper's estimator (Prop. 1), with the weights of `selective_weights`."""
+    r"""Predict by the paper's estimator (Prop. 1), $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$ with `selective_weights`.
+
+    Args:
+        tokens: the sequences, of shape (batch, time).
+        task: whose P and hypotheses are known.
+        beta: how sharply evidence is turned into weights, `math.inf` for the limit.
+        evidence: "mean" over the transitions seen, as in the paper, or their "sum".
+        temper: the exponent γ of the probabilities before they are normalised, 1 in the paper.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.selective(tokens, task, beta=10.0)[0, -1]
+    tensor([0.7697, 0.2303], dtype=torch.float64)
+    """
     return mixture(selective_weights(tokens, task, beta=beta, evidence=evidence, temper=temper), tokens, task)
 
 
@@ -70,6 +99,19 @@ def selective_weights(
     $E_{i,k}$ is the mean of $\tilde p_{n,k}$ (`normalised_probabilities`, with the exponent `temper`) over the
     transitions seen, $\hat k < n \le i$, or with `evidence="sum"` its sum; 0 before the first. `beta=math.inf` is the
     limit: all weight on the largest evidence, shared among those equal to it up to rounding.
+
+    Args:
+        tokens: the sequences, of shape (batch, time).
+        task: whose P and hypotheses are known.
+        beta: how sharply evidence is turned into weights, `math.inf` for the limit.
+        evidence: "mean" over the transitions seen, as in the paper, or their "sum".
+        temper: the exponent γ of the probabilities before they are normalised, 1 in the paper.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])  # lag 1 made 1 -> 1 -> 0; lag 2 would have made 0 -> 1, 1 -> 0
+    >>> sih.selective_weights(tokens, task, beta=10.0)[0, -1]
+    tensor([0.9241, 0.0759], dtype=torch.float64)
     """
     check_number("beta", beta, 0, wanted="an inverse temperature, 0 or more (math.inf for the limit)")
     return weights_of(selective_evidence(tokens, task, evidence=evidence, temper=temper), beta)
@@ -102,7 +144,18 @@ def weights_of(evidence: Float[Tensor, "batch time hypothesis"], beta: float) ->
 
 
 def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
-    """Give the true law of the next token: `lags` has each sequence's own lag (its value), as in `Batch.lags`."""
+    r"""Predict by each sequence's own lag, $P_{s_{i-k+1},\,\cdot}$: the true law of the next token.
+
+    Args:
+        tokens: the sequences.
+        lags: the lag of each (its value), as in `Batch.lags`.
+        task: what they were drawn from.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> sih.known_lag(torch.tensor([[0, 1, 1, 0]]), torch.tensor([2]), task)[0, -1]  # token 4 follows token 2, a 1
+    tensor([0.4000, 0.6000], dtype=torch.float64)
+    """
     tokens = check_states(tokens, task)
     if not isinstance(lags, Tensor) or lags.shape != tokens.shape[:1]:
         raise FieldError("lags", f"lags must be a tensor with one lag a sequence, as batch.lags; got {described(lags)}")
@@ -116,7 +169,14 @@ def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> 
 
 
 def stationary_law(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
-    """Predict the stationary law everywhere: what is known before anything is seen."""
+    r"""Predict the stationary law $\pi$ everywhere: what is known before anything is seen.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> sih.stationary_law(torch.tensor([[0, 1]]), task)[0]
+    tensor([[0.6667, 0.3333],
+            [0.6667, 0.3333]], dtype=torch.float64)
+    """
     tokens = check_states(tokens, task)
     return task.stationary.to(tokens.device).repeat(*tokens.shape, 1)
 
@@ -127,6 +187,11 @@ def ngram(tokens: Tokens, task: Task, *, pseudo_count: float = 1.0) -> Float[Ten
     $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$ with c the `pseudo_count`: the stationary law where the context
     is new, whatever c. Neither P nor the lags are used, which is why it needs
     $O(|\mathcal{S}|^{\hat k + 1})$ tokens (paper, end of Sec. 4).
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
+    >>> sih.ngram(torch.tensor([[0, 1, 0, 0, 1, 0, 0, 1]]), task)[0, -1]  # after 0 1 there came 0, twice
+    tensor([0.8889, 0.1111], dtype=torch.float64)
     """
     check_task(task, Task)
     check_number("pseudo_count", pseudo_count, 0, wanted="a number of imagined observations, 0 or more")

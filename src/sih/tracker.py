@@ -35,7 +35,12 @@ class LagTracker:
         self._recent: deque[int] = deque(maxlen=task.max_lag)
 
     def update(self, token: SupportsIndex) -> Float[Tensor, " lag"]:
-        """Take the next token and give the posterior over the task's lags after it."""
+        """Take the next token and give the posterior over the task's lags after it.
+
+        >>> tracker = LagTracker(Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8))
+        >>> tracker.update(0)  # says nothing yet: the prior
+        tensor([0.5000, 0.5000], dtype=torch.float64)
+        """
         try:
             token = operator.index(token)
         except TypeError:
@@ -55,12 +60,20 @@ class LagTracker:
         return self.posterior()
 
     def posterior(self) -> Float[Tensor, " lag"]:
-        """Give the probability of each lag after the tokens so far."""
+        """Give the probability of each lag after the tokens so far.
+
+        >>> LagTracker(Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8)).posterior()
+        tensor([0.5000, 0.5000], dtype=torch.float64)
+        """
         log_joint = [p + total for p, total in zip(self._log_prior, self._log_likelihood, strict=True)]
         return torch.tensor(log_joint, dtype=torch.float64).softmax(dim=0)
 
     def predict(self) -> Float[Tensor, " state"]:
-        """Give the law of the next token."""
+        """Give the law of the next token.
+
+        >>> LagTracker(Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8)).predict()  # the stationary law
+        tensor([0.8333, 0.1667], dtype=torch.float64)
+        """
         if self.seen < self.task.max_lag:
             return self.task.stationary.clone()
         return self.posterior() @ self.task.P[[self._recent[-lag] for lag in self.task.lags]]

@@ -17,12 +17,15 @@ Names, the same for all kinds of model (layers and heads counted from 1):
     output                  the last linear map's
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+from sih.showing import Shown, heat_map
 
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
@@ -53,10 +56,19 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """Holds what one forward pass computed: `trace["2.1/attention"]` is any value by its name.
+class Trace(Shown):
+    """Holds what one forward pass computed: `trace["2.1/attention"]` is any value by its name, one of `names`.
 
     `attention[layer]` and `scores[layer]` stack the heads of a layer (indices from 0, as everywhere in code).
+    `trace.plot(sequence=0, length=48)` draws the attention of every head.
+
+    >>> import sih
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+    >>> trace = model.trace(torch.zeros(3, 16, dtype=torch.int64))
+    >>> trace
+    Trace(sequences=3, length=16, heads=(1, 2, 1), values=53)
+    >>> trace["2.1/attention"].shape, trace.attention[1].shape
+    (torch.Size([3, 16, 16]), torch.Size([3, 2, 16, 16]))
     """
 
     tokens: Int[Tensor, "batch time"]
@@ -69,24 +81,43 @@ class Trace:
         except KeyError:
             raise ValueError(f"the pass made nothing called {name!r}; it made {', '.join(self.names)}") from None
 
+    def _facts(self) -> Mapping[str, Any]:
+        size, time = self.tokens.shape
+        return {"sequences": size, "length": time, "heads": self.heads, "values": len(self.values)}
+
+    def _pictures(self) -> Iterator[str]:
+        for name in [name for name in self.names if name.endswith("/attention")][:24] if len(self.tokens) else ():
+            attention = self[name][0]
+            yield heat_map(attention / attention.amax(dim=-1, keepdim=True), f"{name}, sequence 0")
+
     @property
     def names(self) -> tuple[str, ...]:
+        """List the names of all values (`sih.models.sites` explains them)."""
         return tuple(self.values)
 
     def stream(self, name: str) -> Float[Tensor, "batch time dim"]:
-        """Give a part of the residual stream: a block, a head's output, or the whole of it after a layer."""
+        """Give a part of the residual stream: a block, a head's output, or the whole of it after a layer.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> model.trace(torch.zeros(3, 16, dtype=torch.int64)).stream("1.1/token").shape
+        torch.Size([3, 16, 2])
+        """
         return self[name]
 
     @property
     def output(self) -> Float[Tensor, "batch time state"]:
+        """Return the output of the last linear map."""
         return self["output"]
 
     @property
     def attention(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
+        """Return the attention of each layer's heads, rows summing to 1."""
         return self._stacked("attention")
 
     @property
     def scores(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
+        """Return the scores of each layer's heads, before temperature and softmax."""
         return self._stacked("scores")
 
     def _stacked(self, what: str) -> tuple[Tensor, ...]:

@@ -13,6 +13,17 @@ class FreshBatches(IterableDataset[Batch]):
     """Draws one batch after the other, none twice: `DataLoader(FreshBatches(task, size=256, seed=0), batch_size=None)`.
 
     Each iteration begins anew from the seed. Workers of a DataLoader draw apart, from seed, seed + 1, ...
+
+    Args:
+        task: what is sampled.
+        size: sequences in a batch.
+        seed: where the random numbers begin.
+        lag: the lag of all sequences, drawn for each unless given.
+
+    >>> import sih
+    >>> batches = iter(sih.FreshBatches(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8), size=4))
+    >>> next(batches)
+    Batch(size=4, length=8, lags={1: 1, 2: 3})
     """
 
     def __init__(self, task: MatrixTask, size: int, *, seed: int = 0, lag: int | None = None) -> None:

@@ -17,19 +17,30 @@ from torch import Tensor
 
 from sih.checks import FieldError, described
 from sih.markov import MatrixLike, as_transition_matrix, stationary_distribution
+from sih.task.parents import ShownTask
 
 ROUNDING = 1e-12
 """Probabilities of equal tasks are nearer than this: rows are divided by their sums each time a matrix is given."""
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Holds a transition matrix, the set of lags, the length of a sequence, and a prior over lags (uniform by default).
+class Task(ShownTask):
+    r"""Holds the paper's task: each sequence has a lag k, and token i follows token i - k, $P_{s_{i-k},\,s_i}$.
 
-    Equal tasks compare equal, also after one of them was written to a file and read again.
+    Equal tasks compare equal, also after one of them was written to a file and read again. `task.plot()` draws it.
 
-    >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=128).max_lag
-    3
+    Args:
+        P: the transition matrix, a tensor, an array or nested lists; `P[i, j]` is the probability of j after i.
+        lags: the lags that a sequence may have, increasing.
+        length: tokens in a sequence, more than the largest lag.
+        lag_prior: the probability of each lag, the same for all unless given.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=128)
+    >>> task
+    Task(num_states=2, lags=(1, 2, 3), length=128)
+    >>> task.stationary
+    tensor([0.8333, 0.1667], dtype=torch.float64)
     """
 
     P: Float[Tensor, "state state"]
@@ -52,22 +63,27 @@ class Task:
 
     @property
     def num_states(self) -> int:
+        """Count the states."""
         return self.P.shape[0]
 
     @property
     def max_lag(self) -> int:
+        """Return the largest lag: so many tokens, the first, are drawn from the stationary law."""
         return self.lags[-1]
 
     @property
     def min_lag(self) -> int:
+        """Return the smallest lag."""
         return self.lags[0]
 
     @property
     def hypotheses(self) -> tuple[int, ...]:
+        """Return the lags: what a sequence may be made by."""
         return self.lags
 
     @property
     def prior(self) -> Float[Tensor, " lag"]:
+        """Return the probability of each lag, `lag_prior`."""
         return self.lag_prior
 
     def parents(self, time: int) -> Int[Tensor, "lag time"]:
@@ -82,14 +98,24 @@ class Task:
 
     @cached_property
     def stationary(self) -> Float[Tensor, " state"]:
+        r"""Return the stationary law $\pi$ of P."""
         return stationary_distribution(self.P)
 
     def with_length(self, length: int) -> "Task":
-        """Give the same chains, seen for another length."""
+        """Give the same chains, seen for another length.
+
+        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).with_length(64)
+        Task(num_states=2, lags=(1, 2), length=64)
+        """
         return Task(self.P, self.lags, length, self.lag_prior)
 
     def same_chains(self, other: "Task") -> bool:
-        """Tell whether the other task is the same but for its length. Probabilities may differ by rounding."""
+        """Tell whether the other task is the same but for its length. Probabilities may differ by rounding.
+
+        >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
+        >>> task.same_chains(task.with_length(64))
+        True
+        """
         pairs = ((self.P, other.P), (self.lag_prior, other.lag_prior))
         return self.lags == other.lags and all(a.shape == b.shape and (a - b).abs().max() < ROUNDING for a, b in pairs)
 
@@ -100,7 +126,11 @@ class Task:
         return hash((self.lags, self.length, self.num_states))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain lists and numbers, from which `Task(**task.to_dict())` makes the same task."""
+        """Give plain lists and numbers, from which `Task(**task.to_dict())` makes the same task.
+
+        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).to_dict()
+        {'P': [[0.9, 0.1], [0.5, 0.5]], 'lags': [1, 2], 'length': 16, 'lag_prior': [0.5, 0.5]}
+        """
         return {"P": self.P.tolist(), "lags": list(self.lags), "length": self.length, "lag_prior": self.prior.tolist()}
 
 

@@ -6,7 +6,8 @@ law $P_{s_j,\,\cdot}$ with j its parent, or the stationary law $\pi$ if it has n
 members of `MatrixTask`.
 """
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
@@ -15,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.checks import check_kind
+from sih.showing import Shown, coloured_cells, heat_map
 
 
 @runtime_checkable
@@ -53,6 +55,27 @@ class MatrixTask(CausalTask, Protocol):
     def stationary(self) -> Float[Tensor, " state"]: ...
 
 
+class ShownTask(Shown):
+    """Gives a task its repr and its picture, from the members that all tasks have."""
+
+    def _facts(self) -> Mapping[str, Any]:
+        task: Any = self
+        fields = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+        facts = {name: value for name, value in fields.items() if not isinstance(value, Tensor)}
+        labels = {} if "lags" in facts else {"hypotheses": len(task.hypotheses)}
+        usual = bool((task.prior == task.prior[0]).all())
+        return {"num_states": task.num_states, **labels, **facts, **({} if usual else {"prior": task.prior.tolist()})}
+
+    def _pictures(self) -> Iterator[str]:
+        if isinstance(self, MatrixTask):
+            yield heat_map(self.P, "P, from row to column")
+            yield heat_map(self.stationary[None], "stationary law")
+        task: Any = self
+        if not hasattr(task, "lags"):
+            rows = [[(str(parent), parent) for parent in row] for row in task.parents(min(task.length, 24)).tolist()]
+            yield coloured_cells(rows[:8], "parents of the first tokens", [f"hypothesis {h}" for h in task.hypotheses])
+
+
 class Sequence(NamedTuple):
     """Holds one sequence of a batch. torch's DataLoader makes batches of them with the same names."""
 
@@ -61,10 +84,22 @@ class Sequence(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(Shown):
     """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index.
 
     `batch[3]` and a loop give single sequences, `batch[:8]` (a slice, a mask, a list or tensor of indices) a batch.
+    `batch.plot()` draws them.
+
+    Args:
+        tokens: (batch, time), whole numbers.
+        lags: (batch,), the lag of each sequence.
+
+    >>> import sih
+    >>> batch = sih.sample(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16), size=8, rng=0)
+    >>> batch
+    Batch(size=8, length=16, lags={1: 3, 2: 5})
+    >>> batch[batch.lags == 1]
+    Batch(size=3, length=16, lags={1: 3})
     """
 
     tokens: Int[Tensor, "batch time"]
@@ -84,8 +119,25 @@ class Batch:
         tokens, lags = self.tokens[index], self.lags[index]
         return Batch(tokens, lags) if tokens.ndim > 1 else Sequence(tokens, lags)
 
+    def _facts(self) -> Mapping[str, Any]:
+        found, counts = self.lags.unique(return_counts=True)
+        lags = dict(zip(found.tolist(), counts.tolist(), strict=True))
+        return {"size": len(self), "length": self.tokens.shape[1], "lags": lags}
+
+    def _pictures(self) -> Iterator[str]:
+        tokens = self.tokens[:8, :32].tolist()
+        rows = [[(str(state), state) for state in row] for row in tokens]
+        labels = [f"lag {lag}" for lag in self.lags[:8].tolist()]
+        whole = self.tokens.shape == (len(rows), len(rows[0]) if rows else 0)
+        yield coloured_cells(rows, "" if whole else "the first sequences, as far as they fit", labels)
+
     def to(self, device: torch.device | str) -> "Batch":
-        """Give the same batch on another device."""
+        """Give the same batch on another device.
+
+        >>> import sih
+        >>> sih.Batch(torch.zeros(2, 4, dtype=torch.int64), torch.tensor([1, 2])).to("cpu")
+        Batch(size=2, length=4, lags={1: 1, 2: 1})
+        """
         return Batch(self.tokens.to(device), self.lags.to(device))
 
 

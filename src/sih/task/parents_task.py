@@ -13,17 +13,24 @@ from torch import Tensor
 from sih.checks import FieldError, Seed, check_kind, check_sizes, described, generator
 from sih.markov import MatrixLike, as_transition_matrix, stationary_distribution
 from sih.task.lags import check_prior
+from sih.task.parents import ShownTask
 
 TableLike = Tensor | np.ndarray | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class ParentsTask:
+class ParentsTask(ShownTask):
     """Holds a transition matrix and, for each hypothesis, the position of every token's parent.
 
     `table[h, i]` is the parent of token i under hypothesis h, a position before i, or -1 if it has none and is drawn
     from the stationary law. The column after the last token says what the next one would follow. A table without it
     (of `length` columns) says of that token that it has no parent.
+
+    Args:
+        P: the transition matrix.
+        parents: the table.
+        length: tokens in a sequence, as many as the table has columns unless given.
+        prior: the probability of each hypothesis, the same for all unless given.
 
     >>> task = ParentsTask([[0.9, 0.1], [0.5, 0.5]], parents=[[-1, 0, 1, 2], [-1, 0, 0, 1]], length=3)
     >>> task.hypotheses, task.parents(4)[1].tolist()
@@ -57,10 +64,12 @@ class ParentsTask:
 
     @property
     def num_states(self) -> int:
+        """Count the states."""
         return self.P.shape[0]
 
     @property
     def hypotheses(self) -> tuple[int, ...]:
+        """Return 0, 1, ..., a number for each row of the table."""
         return tuple(range(len(self.table)))
 
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
@@ -71,10 +80,15 @@ class ParentsTask:
 
     @cached_property
     def stationary(self) -> Float[Tensor, " state"]:
+        r"""Return the stationary law $\pi$ of P."""
         return stationary_distribution(self.P)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain lists and numbers, from which `ParentsTask(**task.to_dict())` makes the same task."""
+        """Give plain lists and numbers, from which `ParentsTask(**task.to_dict())` makes the same task.
+
+        >>> ParentsTask([[0.9, 0.1], [0.5, 0.5]], parents=[[-1, 0]]).to_dict()["parents"]
+        [[-1, 0, -1]]
+        """
         lists = {"P": self.P.tolist(), "parents": self.table.tolist(), "prior": self.prior.tolist()}
         return {**lists, "length": self.length}
 
@@ -101,9 +115,13 @@ def random_parents(
 ) -> Int[Tensor, "hypothesis next"]:
     """Draw a table of parents for sequences of this length: each token's is uniform among those before it.
 
-    With `distinct` a token has another parent under every hypothesis, so the first `hypotheses` tokens have none. With
-    `distinct=False` each hypothesis is a random tree that grows from token 0, as Nichani et al. draw them. `reach` is
-    the farthest back that a parent may be.
+    Args:
+        hypotheses: rows of the table.
+        length: tokens in a sequence; the table has a column more.
+        rng: a generator, or a seed.
+        distinct: a token has another parent under every hypothesis, so the first `hypotheses` tokens have none. With
+            False each hypothesis is a random tree that grows from token 0, as Nichani et al. draw them.
+        reach: the farthest back that a parent may be, anywhere unless given.
 
     >>> random_parents(2, 5, rng=0, distinct=False)
     tensor([[-1,  0,  1,  0,  1,  1],

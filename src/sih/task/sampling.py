@@ -29,11 +29,22 @@ def sample(
     r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
 
     Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the stationary law if it has none, as the first
-    max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. Runs on the
-    generator's device unless another is given. The same generator state gives the same tokens.
+    max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. The same
+    generator state gives the same tokens.
 
-    `rng` may be a seed. With `lag` all sequences have that one. Two batches from one seed that differ only in it are
-    counterfactual pairs: their first max_lag tokens are the same, and the same numbers draw the others.
+    Args:
+        task: what is sampled.
+        size: how many sequences.
+        rng: a generator, or a seed.
+        lag: the lag of all sequences. Two batches from one seed that differ only in it are counterfactual pairs: their
+            first max_lag tokens are the same, and the same numbers draw the others.
+        device: where, the generator's device unless given.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8)
+    >>> sih.sample(task, size=2, rng=3).tokens
+    tensor([[0, 0, 0, 0, 0, 0, 1, 0],
+            [0, 0, 0, 0, 0, 0, 0, 0]])
     """
     check_task(task, MatrixTask)
     check_sizes(size=size)

@@ -1,0 +1,82 @@
+"""A batch at a glance: its sequences, sorted by lag, and how much a token says of the one so many positions on."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from torch import Tensor
+
+from sih.figures import style
+from sih.task import Batch
+
+SEQUENCES, TOKENS, OFFSETS = 24, 48, 12
+"""How many are drawn."""
+
+
+def draw_batch(data: Batch) -> Figure:
+    """Draw the first sequences of every lag, and mutual information by offset: it peaks at the lag."""
+    with style.paper_figure(style.PAGE, 2.6) as figure:
+        cells, curves = figure.subplots(1, 2, width_ratios=(1.7, 1))
+        _draw_cells(cells, data)
+        _draw_information(curves, data)
+    return figure
+
+
+def _draw_cells(ax: Axes, data: Batch) -> None:
+    kinds = data.lags.unique().tolist()
+    each = max(1, SEQUENCES // len(kinds))
+    rows = [data.tokens[data.lags == lag][:each, :TOKENS] for lag in kinds]
+    states = int(data.tokens.max()) + 1
+    colours = ListedColormap(style.LAG_COLOURS[:states]) if states <= len(style.LAG_COLOURS) else "viridis"
+    cells = torch.cat(rows).cpu()
+    extent = (0.5, cells.shape[1] + 0.5, len(cells) - 0.5, -0.5)  # positions from 1, as in the paper
+    look: dict[str, Any] = {
+        "cmap": colours,
+        "aspect": "auto",
+        "interpolation": "nearest",
+        "alpha": 0.8,
+        "extent": extent,
+    }
+    image = ax.imshow(cells.numpy(), vmin=-0.5, vmax=states - 0.5, **look)
+    edge = 0
+    for lag, shown in zip(kinds, rows, strict=True):
+        ax.text(0, edge + len(shown) / 2 - 0.5, f"lag {lag}", ha="right", va="center", fontsize=7)
+        edge += len(shown)
+        ax.axhline(edge - 0.5, color="white", lw=2)
+    ax.set(yticks=[], xlabel="position", title="the first sequences of each lag")
+    ax.spines[:].set_visible(False)
+    bar = ax.figure.colorbar(image, ax=ax, ticks=range(states) if states <= 8 else None, aspect=25, pad=0.01)
+    bar.ax.tick_params(length=0, labelsize=6)
+    bar.outline.set_visible(False)
+    bar.set_label("state", fontsize=7)
+
+
+def _draw_information(ax: Axes, data: Batch) -> None:
+    offsets = range(1, min(OFFSETS, data.tokens.shape[1] - 1) + 1)
+    for number, lag in enumerate(data.lags.unique().tolist()):
+        tokens = data.tokens[data.lags == lag]
+        found = [mutual_information(tokens[:, :-o], tokens[:, o:]) for o in offsets]
+        look = style.LAG_COLOURS[number % len(style.LAG_COLOURS)]
+        ax.plot(offsets, found, color=look, marker="o", ms=2.5, lw=1, label=f"lag {lag}")
+    ax.set(xlabel="positions apart", ylabel="mutual information (nats)", title="what a token says of another")
+    ax.set_ylim(bottom=0)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend()
+
+
+def mutual_information(x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> float:
+    r"""Estimate $\sum_{ab} \hat p_{ab} \log \frac{\hat p_{ab}}{\hat p_a \hat p_b}$ in nats from how often pairs occur.
+
+    >>> mutual_information(torch.tensor([[0, 1, 0, 1]]), torch.tensor([[1, 0, 1, 0]]))  # log 2
+    0.6931471805599453
+    """
+    states = int(max(x.max(), y.max())) + 1
+    counts = torch.bincount((x * states + y).flatten(), minlength=states**2).double().view(states, states)
+    joint: Float[Tensor, "state state"] = counts / counts.sum()
+    apart, together = [joint.sum(dim=0), joint.sum(dim=1)], [joint.flatten()]
+    entropy, whole = (float(torch.special.entr(torch.cat(laws)).sum()) for laws in (apart, together))
+    return entropy - whole
