@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
+DOCS := .venv-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run run-all test test-all test-tools torture lint bench setup clean
+.PHONY: run run-all test test-all test-tools docs torture lint bench setup clean
 
 run: setup
 	$(BIN)/sih reproduce --out out
@@ -23,6 +24,12 @@ test-all: setup
 # With TransformerLens, nnsight, pyvene and CircuitsVis, in a set-up of their own: they bring a hundred packages.
 test-tools: $(TOOLS)/.installed
 	$(TOOLS)/bin/pytest -W default tests/tools
+
+# The site, in site/. What makes pages has a set-up of its own, which sees the packages of .venv too: notebooks are executed.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m pytest -W default tests/docs
+	NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(DOCS)/bin/python -m mkdocs --quiet build --strict
+	$(DOCS)/bin/python -m website.built site
 
 torture: setup
 	cd tests && PYTHONPATH=. OMP_NUM_THREADS=1 ../$(BIN)/python -m torture $(TORTURE)
@@ -48,5 +55,12 @@ $(TOOLS)/.installed: pyproject.toml constraints.txt
 	$(TOOLS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[tools]'
 	touch $@
 
+$(DOCS)/.installed: $(STAMP) website/requirements.txt
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --constraint constraints.txt --requirement website/requirements.txt
+	packages() { $$1/bin/python -c 'import site; print(site.getsitepackages()[0])'; }; \
+	echo "import site; site.addsitedir('$$(packages $(VENV))')" > "$$(packages $(DOCS))/and_sih.pth"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(TOOLS) out
+	rm -rf $(VENV) $(TOOLS) $(DOCS) out site

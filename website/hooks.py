@@ -1,0 +1,54 @@
+"""What mkdocs calls while it builds the site: which pages there are, in which order, and what becomes of their text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from website import formulas, links, notebooks, reference, repository
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def on_config(config: Any) -> Any:
+    """Lay out the menu, and say where the reference has each name."""
+    rooms = reference.rooms()
+    config.extra["known"] = reference.known(rooms, reference.names_in(DOCS))
+    config.extra["outputs"] = {}
+    config.nav = repository.menu(DOCS, list(rooms))
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are made: home and project from the repository, reference, commands, examples, notebooks."""
+    made = repository.pages(ROOT) | reference.pages(DOCS)
+    copied = {"style.css": ROOT / "website" / "style.css", formulas.FONT.name: formulas.FONT}
+    for path, notebook in notebooks.executed(repository.tutorials(DOCS)).items():
+        page = notebooks.shown(notebook, path.stem)
+        made[f"tutorials/{path.stem}.md"] = page.markdown
+        config.extra["outputs"][path.stem] = page.outputs
+        for name, picture in page.pictures.items():
+            files.append(File.generated(config, f"tutorials/{name}", content=picture))
+    for place, text in made.items():
+        files.append(File.generated(config, place, content=text))
+    for place, path in copied.items():
+        files.append(File.generated(config, place, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Point links at pages of the site, and names in code font at the reference."""
+    place = page.file.src_uri
+    text = links.site_links(links.spaced(markdown), repository.source(place), place)
+    return links.linked_names(text, config.extra["known"])
+
+
+def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
+    """Draw the formulas, and put the outputs of notebooks in their places."""
+    html = formulas.drawn(html)
+    for place, output in config.extra["outputs"].get(Path(page.file.src_uri).stem, {}).items():
+        html = html.replace(place, output)
+    return html

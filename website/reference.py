@@ -1,0 +1,144 @@
+"""The pages of the reference: every public name, by room, what the functions return, and what the documents name."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import sih
+
+ORDER = (
+    *("task", "markov", "predictors", "evidence", "metrics", "tracker", "models"),
+    *("construction", "analysis", "theory", "training", "runs", "export"),
+)
+"""The rooms as a reader meets them; any other comes after these."""
+BESIDES = {
+    "models": ("sih.models.base.Model", "sih.models.sites.Trace"),
+    "construction": tuple(
+        f"sih.construction.{name}"
+        for name in (
+            "circuit.Circuit",
+            "specs.PaperCircuit",
+            "specs.TwoLagCircuit",
+            "specs.BayesCircuit",
+            "specs.LookingCircuit",
+        )
+    ),
+}
+"""What else belongs on a room's page."""
+NAMED = re.compile(r"\bsih(?:\.\w+)+")
+
+
+def rooms() -> dict[str, list[str]]:
+    """Give for each room its public names, as users write them, and then the records that its functions return."""
+    found: dict[str, list[str]] = {}
+    for name in sih.__all__:
+        found.setdefault(_room(getattr(sih, name)), []).append(f"sih.{name}")
+    order = [*(room for room in ORDER if room in found), *sorted(found.keys() - set(ORDER))]
+    public = {path for names in found.values() for path in map(canonical, names)}
+    pages = {}
+    for room in order:
+        more = [*BESIDES.get(room, ()), *(record for name in found[room] for record in _returned(name))]
+        pages[room] = sorted(found[room]) + [name for name in dict.fromkeys(more) if name not in public]
+        public.update(pages[room])
+    return pages
+
+
+def pages(docs: Path) -> dict[str, str]:
+    """Write every page of the reference, by its place in the site."""
+    found = rooms()
+    made = {f"reference/{room}.md": page(room, names) for room, names in found.items()}
+    listed = {name for names in found.values() for name in names}
+    made["reference/behind.md"] = behind([name for name in names_in(docs) if name not in listed])
+    return made | {"reference/index.md": contents(found)}
+
+
+def contents(found: dict[str, list[str]]) -> str:
+    """Write the page that lists all others."""
+    lines = ["# Reference", "", "Every public name, by room, from its docstring. `import sih` has them all.", ""]
+    for room, names in found.items():
+        lines.append(f"- [{room.capitalize()}]({room}.md): " + ", ".join(f"[`{name}`][{name}]" for name in names))
+    lines.append("- [Commands](commands.md): `sih` on the command line.")
+    lines.append("- [Behind the paper map](behind.md): what the documents name besides.")
+    return "\n".join(lines) + "\n"
+
+
+def page(room: str, names: list[str]) -> str:
+    """Write a room's page: what the room is for, and each name for mkdocstrings to fill in."""
+    about = inspect.getdoc(pkgutil.resolve_name(f"sih.{room}")) or ""
+    table = ["| name | |", "|---|---|", *(f"| [`{name}`][{name}] | {_first_sentence(name)} |" for name in names)]
+    return "\n\n".join([f"# {room.capitalize()}", about, "\n".join(table), *(f"::: {name}" for name in names)]) + "\n"
+
+
+def behind(named: list[str]) -> str:
+    """Write the page of what documents name beyond the public names: functions whole, modules by their words."""
+    about = "What the documents, the [paper map](../paper_map.md) above all, name beyond the public names."
+    parts = ["# Behind the paper map", f"{about} Not settled: these may move."]
+    for name in named:
+        alone = inspect.ismodule(pkgutil.resolve_name(name))
+        parts.append(f"::: {name}" + ("\n    options:\n      members: false" if alone else ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def known(found: dict[str, list[str]], named: list[str]) -> dict[str, str]:
+    """Say for the path at which a name is defined under which name the reference has it."""
+    public = {canonical(name): name for names in found.values() for name in names}
+    return {name: name for name in named} | public
+
+
+def names_in(folder: Path) -> list[str]:
+    """List the names like `sih.room.module.name`, between backticks in the documents, that are no public ones'."""
+    text = "\n".join(path.read_text() for path in sorted(folder.glob("*.md")))
+    quoted = re.findall(r"`([^`\n]+)`", text)
+    sources = re.findall(r"\.\./src/(sih/[\w/]+)\.py", text)
+    named = {name for words in quoted for name in NAMED.findall(words)}
+    named |= {name.replace("/", ".") for name in sources}
+    public = {canonical(f"sih.{name}") for name in sih.__all__}
+    found = {}
+    for name in sorted(named):
+        try:
+            found[name] = canonical(name)
+        except (AttributeError, ImportError):
+            continue  # a file's name, or what was there once
+    return sorted({path for path in found.values() if path not in public and path.count(".") > 1})
+
+
+def canonical(name: str) -> str:
+    """Give the path at which a name is defined.
+
+    >>> canonical("sih.Task")
+    'sih.task.lags.Task'
+    """
+    value = pkgutil.resolve_name(name)
+    if inspect.ismodule(value):
+        return value.__name__
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return name
+
+
+def _room(value: Any) -> str:
+    return str(value.__module__).split(".")[1]
+
+
+def _first_sentence(name: str) -> str:
+    text = " ".join((inspect.getdoc(pkgutil.resolve_name(name)) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s(?=[A-Z])", text)[0].replace("|", r"\|")
+
+
+def _returned(name: str) -> Iterator[str]:
+    value = pkgutil.resolve_name(name)
+    if inspect.isfunction(value):
+        yield from _classes(get_type_hints(inspect.unwrap(value)).get("return"))
+
+
+def _classes(hint: Any) -> Iterator[str]:
+    """List our classes in a type, however deep."""
+    if inspect.isclass(hint) and hint.__module__.startswith("sih."):
+        yield f"{hint.__module__}.{hint.__qualname__}"
+    for part in get_args(hint):
+        yield from _classes(part)
