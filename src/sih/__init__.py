@@ -41,14 +41,17 @@ from sih.predictors import bma as bma
 from sih.predictors import known_lag as known_lag
 from sih.predictors import maximum_likelihood as maximum_likelihood
 from sih.predictors import ngram as ngram
+from sih.predictors import plug_in as plug_in
 from sih.predictors import selective as selective
 from sih.predictors import selective_weights as selective_weights
 from sih.predictors import stationary_law as stationary_law
+from sih.predictors import truth as truth
 from sih.runs.run import Run as Run
 from sih.runs.run_store import load as load
 from sih.runs.run_store import open_run as open_run
 from sih.task import Batch as Batch
 from sih.task import FreshBatches as FreshBatches
+from sih.task import FreshTask as FreshTask
 from sih.task import ParentsTask as ParentsTask
 from sih.task import Task as Task
 from sih.task import random_parents as random_parents

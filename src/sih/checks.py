@@ -62,6 +62,13 @@ def check_number(name: str, value: float, least: float = -math.inf, *, wanted: s
         raise FieldError(name, f"{name} is {wanted}; got {described(value)}")
 
 
+def check_positive(name: str, value: float, wanted: str) -> None:
+    """Raise a FieldError unless the value is a positive, finite number."""
+    check_number(name, value, 0, wanted=wanted)
+    if not (value > 0 and math.isfinite(value)):
+        raise FieldError(name, f"{name} is {wanted}; got {value}")
+
+
 def check_path(path: object) -> None:
     """Raise a FieldError unless it may be the name of a file or folder."""
     wanted = "the name of a file or folder, e.g. 'out/model'"

@@ -1,60 +1,62 @@
 r"""What each token says for each hypothesis of a task, at every position of a whole batch.
 
-Under hypothesis h token i has probability $p_{i,h} = P_{s_j,\,s_i}$ with j its parent, or $\pi_{s_i}$ if it has none. A
-token counts unless it has no parent under any hypothesis: in a lag task, $p_{i,k} = P_{s_{i-k},\,s_i}$ past the first
-max_lag tokens. Arithmetic is float64, likelihoods are kept as logarithms.
+Under hypothesis h token i has probability $p_{i,h}$ given the tokens before it: where the matrix is known
+$P_{s_j,\,s_i}$ with j its parent, or $\pi_{s_i}$ if it has none. A token counts unless it has no parent under any
+hypothesis: in a lag task, $p_{i,k} = P_{s_{i-k},\,s_i}$ past the first max_lag tokens. Where the matrix is unknown it
+is the posterior predictive probability (`task/counting.py`). Arithmetic is float64, likelihoods are kept as logarithms.
 
 A probability of 0 is allowed. A hypothesis under which the sequence seen so far is impossible has likelihood 0 and
 weight 0. A sequence impossible under every hypothesis is an error.
 """
-
-from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, Tokens, as_tokens, described
-from sih.task import MatrixTask, as_slice, check_task, counted
+from sih.task import CausalTask, Laws, MatrixTask, RowLaws, check_task, counted
 
 
 def log_probabilities(
-    tokens: Tokens, task: MatrixTask, log_P: Float[Tensor, "state state"] | None = None
+    tokens: Tokens, task: CausalTask, log_P: Float[Tensor, "state state"] | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Look up $\log p_{i,h}$, and give 0 where a token does not count.
+    r"""Give $\log p_{i,h}$, and 0 where a token does not count.
 
     Another table than log P may be given, say with a number in place of log 0.
     """
     tokens = check_states(tokens, task)
-    rows = torch.cat([task.P.log() if log_P is None else log_P, task.stationary.log()[None]]).to(tokens.device)
-    parents = task.parents(tokens.shape[1])
-    out = torch.zeros((*tokens.shape, len(parents)), dtype=rows.dtype, device=tokens.device)
-    positions = as_slice(counted(parents).nonzero().flatten())
-    children = tokens[:, positions]
-    if children.numel():
-        for h, parent in enumerate(_parent_states(tokens, parents[:, positions], task)):
-            out[:, positions, h] = torch.take(rows, parent * rows.shape[1] + children)
-    return out
+    if log_P is None:
+        return task.laws(tokens).log_probabilities()
+    check_task(task, MatrixTask)
+    assert isinstance(task, MatrixTask)
+    return RowLaws(tokens, task.parents, task.P[None], task.initial).log_probabilities(log_P[None])
 
 
 def normalised_probabilities(
-    tokens: Tokens, task: MatrixTask, *, temper: float = 1.0, log_P: Tensor | None = None
+    tokens: Tokens, task: CausalTask, *, temper: float = 1.0, log_P: Tensor | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compare the hypotheses token by token: $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$.
 
     γ is `temper`, 1 in the paper (Sec. 5.1). It is 0 where a token does not count. `log_P` as in `log_probabilities`.
     """
-    tokens = check_states(tokens, task)
-    counts = counted(task.parents(tokens.shape[1])).to(tokens.device)
-    return torch.softmax(temper * log_probabilities(tokens, task, log_P), dim=-1) * counts[:, None]
+    return normalised_of(log_probabilities(tokens, task, log_P), task, temper)
 
 
-def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+def normalised_of(
+    log_p: Float[Tensor, "batch time hypothesis"], task: CausalTask, temper: float = 1.0
+) -> Float[Tensor, "batch time hypothesis"]:
+    """Give `normalised_probabilities` from the logarithms of the probabilities."""
+    counts = counted(task.parents(log_p.shape[1])).to(log_p.device)
+    return torch.softmax(temper * log_p, dim=-1) * counts[:, None]
+
+
+def lag_log_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
     r"""Add up each hypothesis's log-likelihood, $\ell_{i,h} = \sum_{n \le i} \log p_{n,h}$ over the tokens that count.
 
     Paper: Sec. 4, "Data", $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
     $\prod_{i \le \hat k} \pi(s_i)$ common to all lags is left out, so all lags compete on the same tokens, those after
-    the first max_lag.
+    the first max_lag. With an unknown matrix this is the marginal likelihood. Where hypotheses switch it is the
+    likelihood of all tokens so far if the next one follows h.
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -65,19 +67,14 @@ def lag_log_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
             [-0.5108, -1.6094],
             [-1.4271, -2.5257]], dtype=torch.float64)
     """
-    log_likelihood = log_probabilities(tokens, task).cumsum(dim=1)
-    if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
-        dead = torch.isneginf(log_likelihood).all(dim=-1)
-        row = int(dead[:, -1].nonzero()[0])
-        raise ValueError(
-            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on: "
-            "each lag has met a transition of probability 0"
-        )
-    return log_likelihood
+    tokens = check_states(tokens, task)
+    return log_likelihood_of(task.laws(tokens), task)
 
 
-def lag_posterior(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time hypothesis"]:
+def lag_posterior(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
     r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags.
+
+    Where hypotheses switch, h is that of the next token.
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -89,16 +86,35 @@ def lag_posterior(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time
             [0.7500, 0.2500]], dtype=torch.float64)
     """
     tokens = check_states(tokens, task)
-    return torch.softmax(lag_log_likelihood(tokens, task) + task.prior.log().to(tokens.device), dim=-1)
+    return posterior_of(task.laws(tokens), task)
+
+
+def log_likelihood_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
+    """Give `lag_log_likelihood` from laws of the tokens that are there already."""
+    log_likelihood = task.log_likelihood(laws.log_probabilities())
+    if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
+        dead = torch.isneginf(log_likelihood).all(dim=-1)
+        row = int(dead[:, -1].nonzero()[0])
+        raise ValueError(
+            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on: "
+            "each lag has met a transition of probability 0"
+        )
+    return log_likelihood
+
+
+def posterior_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
+    """Give `lag_posterior` from laws of the tokens that are there already."""
+    log_likelihood = log_likelihood_of(laws, task)
+    return torch.softmax(log_likelihood + task.prior.log().to(log_likelihood.device), dim=-1)
 
 
 def mixture(
-    weights: Float[Tensor, "batch time hypothesis"], tokens: Tokens, task: MatrixTask
+    weights: Float[Tensor, "batch time hypothesis"], tokens: Tokens, task: CausalTask
 ) -> Float[Tensor, "batch time state"]:
     r"""Average the laws that the hypotheses give to the next token, $\sum_h w_{i,h} P_{s_j,\,\cdot}$.
 
     j is the next token's parent under h. In a lag task that is $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$: the token that
-    each lag would copy, weighed. Where the next token does not count it is the stationary law, whatever the weights.
+    each lag would copy, weighed. Where the next token does not count it is the initial law, whatever the weights.
     Gradients pass to the weights.
 
     Args:
@@ -119,34 +135,14 @@ def mixture(
     shape = (*tokens.shape, len(task.hypotheses))
     if not isinstance(weights, Tensor) or weights.shape != shape:
         raise FieldError("weights", f"weights must be a tensor of shape {shape}; got {described(weights)}")
-    rows = torch.cat([task.P, task.stationary[None]]).to(tokens.device)
-    parents = task.parents(tokens.shape[1] + 1)[:, 1:]
-    law = rows[-1].repeat(*tokens.shape, 1)
-    positions = as_slice(counted(parents).nonzero().flatten())
-    if law[:, positions].numel():
-        mixed = torch.zeros_like(law[:, positions])
-        for h, parent in enumerate(_parent_states(tokens, parents[:, positions], task)):
-            mixed.addcmul_(weights[:, positions, h, None], rows[parent])
-        law[:, positions] = mixed
-    return law
+    return task.laws(tokens).mixture(weights)
 
 
-def _parent_states(
-    tokens: Int[Tensor, "batch time"], parents: Int[Tensor, "hypothesis n"], task: MatrixTask
-) -> Iterator[Int[Tensor, "batch n"]]:
-    """Give the state of each parent under one hypothesis after the other, num_states where there is none."""
-    for row in parents:
-        if (row >= 0).all():
-            yield tokens[:, as_slice(row)]
-        else:
-            yield torch.where(row.to(tokens.device) < 0, len(task.P), tokens[:, row.clamp_min(0)])
-
-
-def check_states(tokens: Tokens, task: MatrixTask) -> Int[Tensor, "batch time"]:
+def check_states(tokens: Tokens, task: CausalTask) -> Int[Tensor, "batch time"]:
     """Give the tokens as int64 if they all are states of the task, or raise a ValueError."""
-    check_task(task, MatrixTask)
+    check_task(task)
     tokens = as_tokens(tokens)
-    num_states = len(task.P)
+    num_states = task.num_states
     if tokens.numel() and not (int(tokens.min()) >= 0 and int(tokens.max()) < num_states):
         row, i = ((tokens < 0) | (tokens >= num_states)).nonzero()[0].tolist()
         found = f"sequence {row} has {int(tokens[row, i])} at position {i}"

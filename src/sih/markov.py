@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_memory, check_number, check_path, check_sizes, generator
+from sih.checks import FieldError, Seed, check_memory, check_number, check_path, check_positive, check_sizes, generator
 from sih.files import read_table
 
 ROW_SUM_TOLERANCE = 1e-6
@@ -129,7 +129,7 @@ def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float
     tensor([[0.9441, 0.0559],
             [0.6100, 0.3900]], dtype=torch.float64)
     """
-    _check_sizes(num_states, concentration)
+    check_dirichlet(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
         P = torch.softmax(_log_gamma_draws((num_states, num_states), concentration, draw), dim=-1)
@@ -143,6 +143,16 @@ def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float
     )
 
 
+def random_transition_matrices(
+    count: int, num_states: int, *, rng: Seed, concentration: float = 1.0
+) -> Float[Tensor, "matrix state state"]:
+    """Draw many such matrices at once, also ones that are not ergodic, which only a tiny concentration makes."""
+    check_sizes(count=count)
+    check_dirichlet(num_states, concentration)
+    check_memory(4 * 8 * count * num_states**2, f"{count:,} matrices of {num_states:,} states")
+    return torch.softmax(_log_gamma_draws((count, num_states, num_states), concentration, _numpy_rng(rng)), dim=-1)
+
+
 def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
     """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform.
 
@@ -154,7 +164,7 @@ def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float
     >>> stationary_distribution(random_doubly_stochastic(4, rng=0))
     tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64)
     """
-    _check_sizes(num_states, concentration)
+    check_dirichlet(num_states, concentration)
     log_P = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     for _ in range(20_000):
         log_P = log_P - log_P.logsumexp(dim=0, keepdim=True)
@@ -184,7 +194,7 @@ def random_sparse(
     >>> (random_sparse(4, rng=0, nonzero=2) > 0).sum(dim=1)
     tensor([2, 2, 2, 2])
     """
-    _check_sizes(num_states, concentration)
+    check_dirichlet(num_states, concentration)
     check_sizes(nonzero=nonzero)
     if not 1 <= nonzero <= num_states:
         raise FieldError("nonzero", f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
@@ -219,7 +229,7 @@ def random_near_periodic(
     >>> bool((P @ P).diagonal().min() > 0.1), bool(P.diagonal().max() < 0.01)  # back after two steps, not after one
     (True, True)
     """
-    _check_sizes(num_states, concentration)
+    check_dirichlet(num_states, concentration)
     check_sizes(period=period)
     check_number("noise", noise, 0, wanted="the probability of leaving the cycle, in (0, 1]")
     if not 2 <= period <= num_states:
@@ -297,11 +307,10 @@ def _states(which: Bool[Tensor, " state"]) -> str:
     return ("state " if len(indices) == 1 else "states ") + named
 
 
-def _check_sizes(num_states: int, concentration: float) -> None:
+def check_dirichlet(num_states: int, concentration: float) -> None:
+    """Raise a FieldError unless matrices of this many states can be drawn with Dirichlet rows."""
     check_sizes(num_states=num_states)
     check_memory(6 * 8 * num_states**2, f"a matrix of {num_states:,} states")
     if num_states < 2:
         raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
-    check_number("concentration", concentration, 0, wanted="a positive number, e.g. 1.0")
-    if not (concentration > 0 and math.isfinite(concentration)):
-        raise FieldError("concentration", f"concentration is a positive number, e.g. 1.0; got {concentration}")
+    check_positive("concentration", concentration, "a positive number, e.g. 1.0")

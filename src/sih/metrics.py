@@ -5,20 +5,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError, described, is_concrete
-from sih.predictors import known_lag
-from sih.task import Batch, CausalTask, MatrixTask, Task, check_batch, check_task
+from sih.predictors import truth
+from sih.task import Batch, CausalTask, check_batch, check_task, counted
 
 LAW_TOLERANCE = 1e-3
 """How far a law may be from summing to 1: far more than rounding in any format, far less than what is no law."""
 
 
 def kl_to_truth(
-    prediction: Float[Tensor, "batch time state"], batch: Batch, task: MatrixTask
+    prediction: Float[Tensor, "batch time state"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, "batch time"]:
     r"""Measure how far a prediction q is from the true law p of the next token, $D_{KL}(p \,\|\, q)$ in nats.
 
-    At every position. The truth knows the lag: $p = P_{s_{i-k+1},\,\cdot}$, or the stationary law while the next token
-    is one of the first max_lag. Paper: Eq. (1) and the vertical axis of its Fig. 4.
+    At every position. The truth (`sih.truth`) knows the lag, and the sequence's own matrix where that is drawn:
+    $p = P_{s_{i-k+1},\,\cdot}$, or the initial law while the next token is one of the first max_lag. Paper: Eq. (1) and
+    the vertical axis of its Fig. 4.
 
     Args:
         prediction: q, the law of the next token at every position, as predictors and `model.predict` give it.
@@ -32,9 +33,8 @@ def kl_to_truth(
     >>> [round(kl[:, i].mean().item(), 4) for i in (4, 16, 63)]  # it learns the lag as it reads
     [0.0195, 0.0136, 0.006]
     """
-    check_batch(batch)
-    truth = known_lag(batch.tokens, batch.lags, task)
-    return divergence(truth, check_law("prediction", prediction, tuple(truth.shape)))
+    true_law = truth(batch, task)
+    return divergence(true_law, check_law("prediction", prediction, tuple(true_law.shape)))
 
 
 def check_law(name: str, law: Float[Tensor, "*batch state"], shape: tuple[int, ...]) -> Float[Tensor, "*batch state"]:
@@ -56,8 +56,10 @@ def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"
     return (torch.xlogy(p, p) - torch.xlogy(p, q.to(p))).sum(dim=-1)
 
 
-def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batch"]:
-    """Average each sequence's KL past the first max_lag positions, where the context says something of the lag.
+def mean_kl(kl: Float[Tensor, "batch time"], task: CausalTask) -> Float[Tensor, " batch"]:
+    """Average each sequence's KL past the first tokens that follow none, where the context says something of the lag.
+
+    In a lag task those are the first max_lag.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
@@ -66,17 +68,21 @@ def mean_kl(kl: Float[Tensor, "batch time"], task: Task) -> Float[Tensor, " batc
     >>> sih.mean_kl(kl, task).shape
     torch.Size([100])
     """
-    check_task(task, Task)
-    if not isinstance(kl, Tensor) or kl.ndim != 2 or not kl.is_floating_point() or kl.shape[1] <= task.max_lag:
-        wanted = f"a tensor of shape (batch, time) with time above {task.max_lag}, e.g. of sih.kl_to_truth"
+    check_task(task)
+    counts = counted(task.parents(kl.shape[1])) if isinstance(kl, Tensor) and kl.ndim == 2 else torch.zeros(0).bool()
+    if not counts.any() or not kl.is_floating_point():
+        first = int(counted(task.parents(task.length)).int().argmax())
+        wanted = f"a tensor of shape (batch, time) with time above {first}, e.g. of sih.kl_to_truth"
         raise FieldError("kl", f"kl must be {wanted}; got {described(kl)}")
-    return kl[:, task.max_lag :].mean(dim=-1)
+    return kl[:, int(counts.int().argmax()) :].mean(dim=-1)
 
 
 def lag_accuracy(
     weights: Float[Tensor, "batch time hypothesis"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, " time"]:
     """Give the fraction of sequences whose own lag has the largest weight (ties go to the smallest lag).
+
+    Where lags switch it is the lag of the next token. After the last token, that is the one it most likely has.
 
     Args:
         weights: of each lag at every position, e.g. `sih.lag_posterior(batch.tokens, task)`.
@@ -92,9 +98,11 @@ def lag_accuracy(
     """
     check_batch(batch)
     check_task(task)
-    sizes = (len(batch), len(task.hypotheses))
-    if not isinstance(weights, Tensor) or weights.ndim != 3 or weights.shape[::2] != sizes:
-        wanted = f"a tensor of shape ({sizes[0]}, time, {sizes[1]}), a weight for each lag"
+    size, time, count = (*batch.tokens.shape, len(task.hypotheses))
+    fits = isinstance(weights, Tensor) and weights.ndim == 3 and weights.shape[::2] == (size, count)
+    if not fits or weights.shape[1] > time:
+        wanted = f"a tensor of shape ({size}, {time}, {count}), a weight for each lag"
         raise FieldError("weights", f"weights must be {wanted}; got {described(weights)}")
-    chosen = torch.tensor(task.hypotheses, device=weights.device)[weights.argmax(dim=-1)]
-    return (chosen == batch.lags[:, None]).to(torch.float64).mean(dim=0)
+    chosen = weights.argmax(dim=-1, keepdim=True)
+    true = task.true_weights(batch)[:, : weights.shape[1]].argmax(dim=-1, keepdim=True)
+    return (chosen == true.to(chosen.device)).to(torch.float64).mean(dim=0).squeeze(-1)

@@ -2,9 +2,9 @@
 
 Every predictor is `(tokens, task, ...) -> law`, of shape (batch, time, state): at position i the law of token i + 1
 given tokens 0 .. i. Where token i + 1 has no parent under any hypothesis (in a lag task, where it is still one of the
-first `max_lag`) that is the stationary law. All of them but `ngram` and `stationary_law` are a `mixture` over the
-hypotheses and differ in the weights. `PREDICTORS` lists them: a predictor added there is in `sih predict` and in the
-figure of predictors.
+first `max_lag`) that is the initial law: the stationary one, or the uniform one in a `FreshTask`. All of them but
+`ngram` and `stationary_law` are a `mixture` over the hypotheses and differ in the weights. The same call serves every
+task. `PREDICTORS` lists them: a predictor added there is in `sih predict` and in the figure of predictors.
 
 The selective estimator adds up probabilities instead of multiplying them, so there a transition of probability 0 is no
 evidence for its lag, not a veto.
@@ -20,14 +20,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Tokens, check_choice, check_number, described
-from sih.evidence import check_states, lag_log_likelihood, lag_posterior, mixture, normalised_probabilities
-from sih.task import MatrixTask, Task, check_task, counted
+from sih.checks import FieldError, Tokens, check_choice, check_number, check_positive, described
+from sih.evidence import check_states, lag_posterior, log_likelihood_of, mixture, normalised_of, posterior_of
+from sih.task import Batch, CausalTask, CountLaws, Lagged, MatrixTask, RowLaws, check_batch, check_task, counted
 
 Evidence = Literal["mean", "sum"]
 
 
-def bma(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def bma(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the Bayesian model average, $w_{i,h} \propto \mathbb{P}(h)\,\mathbb{P}(X_{\le i} \mid h)$. Optimal.
 
     Paper: Sec. 4, "Task", the closed-form solution of the minimisation. At position i it is the law of token i + 1.
@@ -41,10 +41,12 @@ def bma(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
             [0.4000, 0.6000],
             [0.7000, 0.3000]], dtype=torch.float64)
     """
-    return mixture(lag_posterior(tokens, task), tokens, task)
+    tokens = check_states(tokens, task)
+    laws = task.laws(tokens)
+    return laws.mixture(posterior_of(laws, task))
 
 
-def maximum_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def maximum_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by the likeliest hypothesis alone, $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$. Paper: Eq. (2).
 
     Ties go to the first, the smallest lag. They are common early on, when two lags have made the same transitions in
@@ -56,13 +58,15 @@ def maximum_likelihood(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch
     >>> sih.maximum_likelihood(tokens, task)[0, -1]  # by lag 1 alone: the row of state 0
     tensor([0.8000, 0.2000], dtype=torch.float64)
     """
-    best = _leaders(lag_log_likelihood(tokens, task)).int().argmax(dim=-1)  # the first of equals
-    return mixture(torch.nn.functional.one_hot(best, len(task.hypotheses)).to(torch.float64), tokens, task)
+    tokens = check_states(tokens, task)
+    laws = task.laws(tokens)
+    best = _leaders(log_likelihood_of(laws, task)).int().argmax(dim=-1)  # the first of equals
+    return laws.mixture(torch.nn.functional.one_hot(best, len(task.hypotheses)).to(torch.float64))
 
 
 def selective(
     tokens: Tokens,
-    task: MatrixTask,
+    task: CausalTask,
     *,
     beta: float = 100.0,
     evidence: Evidence = "mean",
@@ -88,7 +92,7 @@ def selective(
 
 def selective_weights(
     tokens: Tokens,
-    task: MatrixTask,
+    task: CausalTask,
     *,
     beta: float = 100.0,
     evidence: Evidence = "mean",
@@ -118,17 +122,17 @@ def selective_weights(
 
 
 def selective_evidence(
-    tokens: Tokens, task: MatrixTask, *, evidence: Evidence = "mean", temper: float = 1.0
+    tokens: Tokens, task: CausalTask, *, evidence: Evidence = "mean", temper: float = 1.0
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Add up or average the normalised probabilities seen so far: the $E_{i,k}$ of `selective_weights`."""
     tokens = check_states(tokens, task)
-    check_number("temper", temper, 0, wanted="a positive exponent, 1 in the paper")
-    if not (temper > 0 and math.isfinite(temper)):
-        raise FieldError("temper", f"temper is a positive exponent, 1 in the paper; got {temper}")
+    check_positive("temper", temper, "a positive exponent, 1 in the paper")
     check_choice("evidence", evidence, ("mean", "sum"))
-    if not (task.P > 0).all():
-        lag_log_likelihood(tokens, task)  # raises an error if no lag can have made the tokens
-    total = normalised_probabilities(tokens, task, temper=temper).cumsum(dim=1)
+    laws = task.laws(tokens)
+    log_p = laws.log_probabilities()
+    if torch.isneginf(log_p).any():
+        log_likelihood_of(laws, task)  # raises an error if no lag can have made the tokens
+    total = normalised_of(log_p, task, temper).cumsum(dim=1)
     if evidence == "sum":
         return total
     seen = counted(task.parents(tokens.shape[1])).cumsum(dim=0).to(tokens.device)
@@ -143,7 +147,7 @@ def weights_of(evidence: Float[Tensor, "batch time hypothesis"], beta: float) ->
     return torch.softmax(beta * evidence, dim=-1)
 
 
-def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def known_lag(tokens: Tokens, lags: Int[Tensor, "batch *time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
     r"""Predict by each sequence's own lag, $P_{s_{i-k+1},\,\cdot}$: the true law of the next token.
 
     Args:
@@ -156,20 +160,37 @@ def known_lag(tokens: Tokens, lags: Int[Tensor, " batch"], task: MatrixTask) -> 
     >>> sih.known_lag(torch.tensor([[0, 1, 1, 0]]), torch.tensor([2]), task)[0, -1]  # token 4 follows token 2, a 1
     tensor([0.4000, 0.6000], dtype=torch.float64)
     """
+    check_task(task, MatrixTask)
     tokens = check_states(tokens, task)
-    if not isinstance(lags, Tensor) or lags.shape != tokens.shape[:1]:
+    if not isinstance(lags, Tensor) or lags.shape[:1] != tokens.shape[:1]:
         raise FieldError("lags", f"lags must be a tensor with one lag a sequence, as batch.lags; got {described(lags)}")
-    is_lag = lags[:, None] == torch.tensor(task.hypotheses, device=lags.device)
-    if not is_lag.any(dim=-1).all():
-        wrong = int((~is_lag.any(dim=-1)).nonzero()[0])
-        raise FieldError(
-            "lags", f"the lag of sequence {wrong} is {int(lags[wrong])}, but the task's lags are {task.hypotheses}"
-        )
-    return mixture(is_lag.to(torch.float64)[:, None, :].expand(-1, tokens.shape[1], -1), tokens, task)
+    return truth(Batch(tokens, lags), task)
 
 
-def stationary_law(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch time state"]:
-    r"""Predict the stationary law $\pi$ everywhere: what is known before anything is seen.
+def truth(batch: Batch, task: CausalTask) -> Float[Tensor, "batch time state"]:
+    """Give the true law of the next token, to one who knows all that was drawn: the lag, or lags, and the matrix.
+
+    In a `SwitchingTask` the lag of token i + 1 is known at position i. After the last token it has not been drawn yet,
+    and the law is over what it may be.
+
+    Args:
+        batch: the sequences, with all that was drawn, as `sih.sample` gives them.
+        task: what they were drawn from.
+
+    >>> import sih
+    >>> task = sih.FreshTask(num_states=2, lags=(1, 2), length=8)
+    >>> batch = sih.sample(task, size=3, rng=0)
+    >>> bool((sih.truth(batch, task)[0, 7] == batch.P[0, batch.tokens[0, 8 - batch.lags[0]]]).all())
+    True
+    """
+    check_batch(batch)
+    tokens = check_states(batch.tokens, task)
+    rows = task.transitions(batch).to(tokens.device)
+    return RowLaws(tokens, task.parents, rows, task.initial).mixture(task.true_weights(batch))
+
+
+def stationary_law(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
+    r"""Predict the stationary law $\pi$ everywhere, in a `FreshTask` the uniform one: what is known before all tokens.
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -178,10 +199,50 @@ def stationary_law(tokens: Tokens, task: MatrixTask) -> Float[Tensor, "batch tim
             [0.6667, 0.3333]], dtype=torch.float64)
     """
     tokens = check_states(tokens, task)
-    return task.stationary.to(tokens.device).repeat(*tokens.shape, 1)
+    return task.initial.to(tokens.device).repeat(*tokens.shape, 1)
 
 
-def ngram(tokens: Tokens, task: Task, *, pseudo_count: float = 1.0) -> Float[Tensor, "batch time state"]:
+def plug_in(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Float[Tensor, "batch time state"]:
+    r"""Estimate P by counting under each lag, and predict by BMA as if the estimates were the truth.
+
+    $\hat P_{ab} = (n_{ab} + c) / (n_a + |\mathcal{S}|\,c)$ with c the `pseudo_count` and $n_{ab}$ the transitions that
+    the lag says were made so far. It takes the place of P in the likelihood, of the same tokens that it was counted
+    from, and in the law of the next token. Exact Bayes, where P is unknown, has the same estimate but weighs lags by
+    their marginal likelihood. P itself is not used.
+
+    Args:
+        tokens: the sequences.
+        task: whose lags and states they have.
+        pseudo_count: c, imagined observations of each transition, above 0.
+
+    >>> import sih
+    >>> task = sih.FreshTask(num_states=2, lags=(1, 2), length=8)
+    >>> sih.plug_in(torch.tensor([[0, 1, 0, 1, 0, 1]]), task)[0, -1]  # 0 always follows 1, and 1 follows 0
+    tensor([0.7500, 0.2500], dtype=torch.float64)
+    """
+    laws = _counted_laws(tokens, task, pseudo_count)
+    return laws.mixture(_plug_in_weights(laws, task))
+
+
+def plug_in_weights(
+    tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
+) -> Float[Tensor, "batch time hypothesis"]:
+    r"""Weigh the lags by $\mathbb{P}(k) \prod_{ab} \hat P_{ab}^{n_{ab}}$, as `plug_in` does."""
+    return _plug_in_weights(_counted_laws(tokens, task, pseudo_count), task)
+
+
+def _counted_laws(tokens: Tokens, task: CausalTask, pseudo_count: float) -> CountLaws:
+    check_task(task, Lagged)
+    assert isinstance(task, Lagged)
+    check_positive("pseudo_count", pseudo_count, "a positive number of imagined observations of each transition")
+    return CountLaws(check_states(tokens, task), task.lags, task.num_states, pseudo_count)
+
+
+def _plug_in_weights(laws: CountLaws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
+    return torch.softmax(laws.plug_in_gains().cumsum(dim=1) + task.prior.log().to(laws.tokens.device), dim=-1)
+
+
+def ngram(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Float[Tensor, "batch time state"]:
     r"""Count how often each state followed the last max_lag tokens, earlier in the sequence: a (max_lag + 1)-gram.
 
     $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$ with c the `pseudo_count`: the stationary law where the context
@@ -193,7 +254,8 @@ def ngram(tokens: Tokens, task: Task, *, pseudo_count: float = 1.0) -> Float[Ten
     >>> sih.ngram(torch.tensor([[0, 1, 0, 0, 1, 0, 0, 1]]), task)[0, -1]  # after 0 1 there came 0, twice
     tensor([0.8889, 0.1111], dtype=torch.float64)
     """
-    check_task(task, Task)
+    check_task(task, Lagged)
+    assert isinstance(task, Lagged)
     check_number("pseudo_count", pseudo_count, 0, wanted="a number of imagined observations, 0 or more")
     if not (pseudo_count >= 0 and math.isfinite(pseudo_count)):
         raise FieldError(
@@ -266,6 +328,7 @@ PREDICTORS: dict[str, Predictor] = {
         "selective, mean (β=100)", selective, selective_weights, options=("beta", "evidence", "temper")
     ),
     "ml": Predictor("ML", maximum_likelihood, yardstick=True),
+    "plug-in": Predictor("plug-in, P by counting", plug_in, plug_in_weights),
     "ngram": Predictor("n-gram in context", ngram),
     "stationary": Predictor("stationary law", stationary_law),
 }

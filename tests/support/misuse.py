@@ -19,6 +19,7 @@ import torch
 import sih
 
 TASK = sih.Task([[0.7, 0.3], [0.4, 0.6]], lags=(1, 2), length=8)
+FRESH = sih.FreshTask(num_states=2, lags=(1, 2), length=8)
 BATCH = sih.sample(TASK, 4, rng=0)
 LAW = sih.bma(BATCH.tokens, TASK)
 MODEL = sih.construct(TASK)
@@ -32,7 +33,7 @@ WRONG: list[Any] = [
     None, "text", "", b"x", 0, -1, 10**30, 2.5, -1.0, math.nan, True, [], [[]], ["a"], {}, {"a": 1}, (), (1, "2"),
     object(), int, len, torch.zeros(0), torch.zeros(2), torch.zeros(2, 3), torch.full((4, 8), 0.5), torch.tensor(1),
     torch.zeros(4, 8, 2), torch.ones(4, 8, 2), torch.full((4, 8), 9), torch.zeros(4, 99, dtype=torch.int64),
-    np.zeros(3), np.zeros((4, 8)), np.array([["a"]]), TASK, BATCH, MODEL, torch.Generator(), torch.float16,
+    np.zeros(3), np.zeros((4, 8)), np.array([["a"]]), TASK, FRESH, BATCH, MODEL, torch.Generator(), torch.float16,
     Path("no/such/path"),
 ]  # fmt: skip
 
@@ -41,7 +42,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "DisentangledTransformer": {"num_states": 2, "length": 8, "heads": (1,), "temperature": 1.0, "readout": "logit"}
     | {"dtype": torch.float32, "init": "uniform", "rng": 0},
     "FreshBatches": {"task": TASK, "size": 2, "seed": 0},
-    "LagTracker": {"task": TASK},
+    "FreshTask": {"num_states": 2, "lags": (1, 2), "length": 8, "concentration": 1.0, "lag_prior": [0.5, 0.5]},
+    "LagTracker": {"task": TASK, "forgetting": 1.0},
     "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},
     "Task": {"P": TASK.P, "lags": (1, 2), "length": 8, "lag_prior": [0.5, 0.5]},
     "Transformer": {"num_states": 2, "length": 8, "dim": 4, "qk_dim": 2, "heads": (1,), "mlp_dim": None}
@@ -93,6 +95,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "ngram": {**TOKENS, "task": TASK, "pseudo_count": 1.0},
     "open_run": {"name": "disentangled-1.2.3"},
     "patch": {"model": MODEL, "clean": BATCH, "corrupt": BATCH, "names": ["2.1/output"], "into": None},
+    "plug_in": {**TOKENS, "task": TASK, "pseudo_count": 1.0},
     "random_doubly_stochastic": {"num_states": 3, "rng": 0, "concentration": 1.0},
     "random_near_periodic": {"num_states": 3, "rng": 0, "period": 2, "noise": 0.1, "concentration": 1.0},
     "random_parents": {"hypotheses": 2, "length": 5, "rng": 0, "distinct": True, "reach": None},
@@ -105,6 +108,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "stationary_distribution": {"P": TASK.P},
     "stationary_law": {**TOKENS, "task": TASK},
     "to_standard": {"model": MODEL},
+    "truth": {"batch": BATCH, "task": TASK},
     "two_sided": {"lags": (1, 2), "length": 8, "heads": 2},
     "verify": {"model": MODEL, "task": TASK, "size": 4, "rng": 0},
 }

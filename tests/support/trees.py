@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import torch
 from torch import Tensor
 
-import sih
+from sih.task.parents import KnownMatrix, Steady
 
 
 @dataclass(frozen=True)
-class TreeTask:
+class TreeTask(KnownMatrix, Steady):
     """Two fixed trees or more over the positions: `table[h][i]` is the parent of token i in tree h, -1 for a root."""
 
     P: Tensor
     table: tuple[tuple[int, ...], ...]
     prior: Tensor
-    stationary: Tensor = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stationary", sih.stationary_distribution(self.P))
 
     @property
     def length(self) -> int:

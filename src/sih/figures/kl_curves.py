@@ -28,6 +28,7 @@ _PREDICTORS: dict[str, Look] = {
     "selective, sum (β=3)": (style.GREEN, (0, (4, 1)), 1.2),
     "selective, mean (β=100)": (style.BLUE, "-", 1.2),
     "ML": (style.RED, (0, (1, 1)), 1.2),
+    "plug-in, P by counting": (style.SKY, (0, (4, 1)), 1.2),
     "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
     "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
 }

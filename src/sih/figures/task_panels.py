@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from sih.figures import style
 from sih.figures.heat_maps import COLOURS
-from sih.task import MatrixTask
-from sih.task.parents import ShownTask, counted
+from sih.task import MatrixTask, counted
+from sih.task.parents import ShownTask
 
 NUMBERED, ROWS, TOKENS = 10, 6, 9
 """States whose probabilities are written out, hypotheses that are drawn, and tokens past the first with a parent."""

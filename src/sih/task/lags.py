@@ -4,11 +4,11 @@ The paper counts positions from 1, the code from 0: token i of the code is X_{i+
 tokens, 0 .. max_lag - 1, are drawn from the stationary law whatever the lag.
 """
 
+import dataclasses
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 import torch
@@ -16,15 +16,94 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, described
-from sih.markov import MatrixLike, as_transition_matrix, stationary_distribution
-from sih.task.parents import ShownTask
+from sih.markov import MatrixLike, as_transition_matrix
+from sih.task.parents import KnownMatrix, ShownTask, Steady
 
 ROUNDING = 1e-12
 """Probabilities of equal tasks are nearer than this: rows are divided by their sums each time a matrix is given."""
 
 
+L = TypeVar("L", bound="Lagged")
+
+
+class Lagged(ShownTask):
+    """Makes a task whose hypotheses are lags: each token past the first max_lag follows the one so many before it."""
+
+    lags: tuple[int, ...]
+    length: int
+    lag_prior: Float[Tensor, " lag"]
+
+    @property
+    def max_lag(self) -> int:
+        """Return the largest lag: so many tokens, the first, follow none."""
+        return self.lags[-1]
+
+    @property
+    def min_lag(self) -> int:
+        """Return the smallest lag."""
+        return self.lags[0]
+
+    @property
+    def hypotheses(self) -> tuple[int, ...]:
+        """Return the lags: what a sequence may be made by."""
+        return self.lags
+
+    @property
+    def prior(self) -> Float[Tensor, " lag"]:
+        """Return the probability of each lag, `lag_prior`."""
+        return self.lag_prior
+
+    def parents(self, time: int) -> Int[Tensor, "lag time"]:
+        """Give the position that each lag copies to each of the first `time` tokens, -1 to the first max_lag.
+
+        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 3), length=8).parents(6)
+        tensor([[-1, -1, -1,  2,  3,  4],
+                [-1, -1, -1,  0,  1,  2]])
+        """
+        position = torch.arange(time)
+        return torch.where(position >= self.max_lag, position - torch.tensor(self.lags)[:, None], -1)
+
+    def fields(self) -> dict[str, Any]:
+        """Give what the task was made from, by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def with_length(self: L, length: int) -> L:
+        """Give the same chains, seen for another length.
+
+        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).with_length(64)
+        Task(num_states=2, lags=(1, 2), length=64)
+        """
+        return type(self)(**{**self.fields(), "length": length})
+
+    def same_chains(self, other: "Lagged") -> bool:
+        """Tell whether the other task is the same but for its length. Probabilities may differ by rounding.
+
+        >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
+        >>> task.same_chains(task.with_length(64))
+        True
+        """
+        if type(other) is not type(self):
+            return False
+        pairs = [(value, other.fields()[name]) for name, value in self.fields().items() if name != "length"]
+        return all(_alike(a, b) if isinstance(a, Tensor) else a == b for a, b in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lagged) and self.same_chains(other) and self.length == other.length
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.lags, self.length))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain lists and numbers, from which the task's class makes the same task: `Task(**task.to_dict())`.
+
+        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).to_dict()
+        {'P': [[0.9, 0.1], [0.5, 0.5]], 'lags': [1, 2], 'length': 16, 'lag_prior': [0.5, 0.5]}
+        """
+        return {name: _plain(value) for name, value in self.fields().items()}
+
+
 @dataclass(frozen=True, eq=False)
-class Task(ShownTask):
+class Task(Lagged, KnownMatrix, Steady):
     r"""Holds the paper's task: each sequence has a lag k, and token i follows token i - k, $P_{s_{i-k},\,s_i}$.
 
     Equal tasks compare equal, also after one of them was written to a file and read again. `task.plot()` draws it.
@@ -58,80 +137,8 @@ class Task(ShownTask):
         assign = object.__setattr__  # the dataclass is frozen
         assign(self, "P", as_transition_matrix(P))
         assign(self, "lags", check_lags(lags))
-        assign(self, "length", _check_length(length, self.lags))
+        assign(self, "length", check_length(length, self.lags))
         assign(self, "lag_prior", check_prior(lag_prior, len(self.lags)))
-
-    @property
-    def num_states(self) -> int:
-        """Count the states."""
-        return self.P.shape[0]
-
-    @property
-    def max_lag(self) -> int:
-        """Return the largest lag: so many tokens, the first, are drawn from the stationary law."""
-        return self.lags[-1]
-
-    @property
-    def min_lag(self) -> int:
-        """Return the smallest lag."""
-        return self.lags[0]
-
-    @property
-    def hypotheses(self) -> tuple[int, ...]:
-        """Return the lags: what a sequence may be made by."""
-        return self.lags
-
-    @property
-    def prior(self) -> Float[Tensor, " lag"]:
-        """Return the probability of each lag, `lag_prior`."""
-        return self.lag_prior
-
-    def parents(self, time: int) -> Int[Tensor, "lag time"]:
-        """Give the position that each lag copies to each of the first `time` tokens, -1 to the first max_lag.
-
-        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 3), length=8).parents(6)
-        tensor([[-1, -1, -1,  2,  3,  4],
-                [-1, -1, -1,  0,  1,  2]])
-        """
-        position = torch.arange(time)
-        return torch.where(position >= self.max_lag, position - torch.tensor(self.lags)[:, None], -1)
-
-    @cached_property
-    def stationary(self) -> Float[Tensor, " state"]:
-        r"""Return the stationary law $\pi$ of P."""
-        return stationary_distribution(self.P)
-
-    def with_length(self, length: int) -> "Task":
-        """Give the same chains, seen for another length.
-
-        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).with_length(64)
-        Task(num_states=2, lags=(1, 2), length=64)
-        """
-        return Task(self.P, self.lags, length, self.lag_prior)
-
-    def same_chains(self, other: "Task") -> bool:
-        """Tell whether the other task is the same but for its length. Probabilities may differ by rounding.
-
-        >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
-        >>> task.same_chains(task.with_length(64))
-        True
-        """
-        pairs = ((self.P, other.P), (self.lag_prior, other.lag_prior))
-        return self.lags == other.lags and all(a.shape == b.shape and (a - b).abs().max() < ROUNDING for a, b in pairs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and self.same_chains(other) and self.length == other.length
-
-    def __hash__(self) -> int:
-        return hash((self.lags, self.length, self.num_states))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain lists and numbers, from which `Task(**task.to_dict())` makes the same task.
-
-        >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).to_dict()
-        {'P': [[0.9, 0.1], [0.5, 0.5]], 'lags': [1, 2], 'length': 16, 'lag_prior': [0.5, 0.5]}
-        """
-        return {"P": self.P.tolist(), "lags": list(self.lags), "length": self.length, "lag_prior": self.prior.tolist()}
 
 
 def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
@@ -147,7 +154,8 @@ def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
     return given
 
 
-def _check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
+def check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
+    """Give the length as an int above the largest lag, or raise a FieldError."""
     try:
         if operator.index(length) > lags[-1]:
             return operator.index(length)
@@ -173,3 +181,11 @@ def check_prior(
             f"(leave out one that never occurs); got {described(prior)}",
         )
     return law / law.sum()
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and bool((a - b).abs().max() < ROUNDING)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, Tensor) else list(value) if isinstance(value, tuple) else value

@@ -1,34 +1,45 @@
-r"""The seam between tasks and all that is computed from them: which token each token follows, its parent.
+r"""The seam between tasks and all that is computed from them.
 
-A task has several hypotheses about that, and one of them is drawn for each sequence from a prior. Under it token i has
-law $P_{s_j,\,\cdot}$ with j its parent, or the stationary law $\pi$ if it has none. The paper's hypotheses are the lags
-(`lags.py`). Sampling, evidence and predictors read nothing else of a task, so that another one is a class with the
-members of `MatrixTask`.
+A task has several hypotheses about which token each token follows, its parent. Under a hypothesis token i has law
+$P_{s_j,\,\cdot}$ with j its parent, or an initial law if it has none. Tasks differ in three ways, and take one of each:
+
+- who the parents are: lags (`lags.py`) or any table (`parents_task.py`);
+- where the matrix comes from: known (`KnownMatrix`, here) or drawn for each sequence (`fresh_task.py`);
+- how long a hypothesis holds: for a whole sequence (`Steady`, here) or until it switches (`switching.py`).
+
+Sampling, evidence, predictors, metrics and `LagTracker` read the members of `CausalTask` and nothing else.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import check_kind
+from sih.checks import FieldError, check_kind, described
+from sih.markov import stationary_distribution
 from sih.showing import Shown, coloured_cells, heat_map
+from sih.task.batch import Batch
+from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory
 
 
 @runtime_checkable
 class CausalTask(Protocol):
-    """Says which token each token follows, under each of several hypotheses.
+    """Says which token each token follows, under each of several hypotheses, and by which law.
 
-    `length` is the number of tokens of a sequence, `prior` the probability of each hypothesis. `hypotheses` are their
-    labels, as in `Batch.lags`: the lags, or 0, 1, ...
+    `length` is the number of tokens of a sequence, `prior` the probability of each hypothesis at the start.
+    `hypotheses` are their labels, as in `Batch.lags`: the lags, or 0, 1, ... `initial` is the law of a token without a
+    parent.
     """
 
     @property
     def length(self) -> int: ...
+
+    @property
+    def num_states(self) -> int: ...
 
     @property
     def hypotheses(self) -> tuple[int, ...]: ...
@@ -36,11 +47,53 @@ class CausalTask(Protocol):
     @property
     def prior(self) -> Float[Tensor, " hypothesis"]: ...
 
+    @property
+    def initial(self) -> Float[Tensor, " state"]: ...
+
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
         """Give the positions of the first `time` tokens' parents, each before its own, and -1 for a token without one.
 
         Predicting the token after a whole sequence needs `time` = `length` + 1.
         """
+        ...
+
+    # Where the matrix comes from.
+
+    def draw_transitions(self, size: int, rng: torch.Generator) -> Float[Tensor, "*batch state state"]:
+        """Draw the matrix of each sequence, or give the one that all of them have."""
+        ...
+
+    def transitions(self, batch: Batch) -> Float[Tensor, "#batch state state"]:
+        """Give the true matrix of each sequence, or the one that all of them have."""
+        ...
+
+    def laws(self, tokens: Int[Tensor, "batch time"]) -> Laws:
+        """Give the laws of the tokens, and of the next ones, under every hypothesis."""
+        ...
+
+    def memory(self) -> RowMemory:
+        """Give the same one token at a time."""
+        ...
+
+    # How long a hypothesis holds.
+
+    def draw_paths(self, first: Int[Tensor, " batch"], rng: torch.Generator) -> Int[Tensor, "batch *time"]:
+        """Draw the hypothesis (its index) of each token from that of the first, -1 where a token follows none.
+
+        Or give the first one alone, where it stays the same.
+        """
+        ...
+
+    def true_weights(self, batch: Batch) -> Float[Tensor, "batch time hypothesis"]:
+        """Give the chance that the next token follows each hypothesis, to one who knows those of the tokens so far."""
+        ...
+
+    def log_likelihood(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time hypothesis"]:
+        """Give the log-likelihood of the tokens so far if the next one follows each hypothesis, from `Laws`."""
+        ...
+
+    def moved(self, log_joint: list[float]) -> list[float]:
+        """Give the log-probability that the next token follows each hypothesis, from that of the last one."""
         ...
 
 
@@ -76,93 +129,72 @@ class ShownTask(Shown):
             yield coloured_cells(rows[:8], "parents of the first tokens", [f"hypothesis {h}" for h in task.hypotheses])
 
 
-class Sequence(NamedTuple):
-    """Holds one sequence of a batch. torch's DataLoader makes batches of them with the same names."""
+class KnownMatrix:
+    """Makes a task with one known matrix `P`. Tokens without a parent have its stationary law."""
 
-    tokens: Int[Tensor, " time"]
-    lags: Int[Tensor, ""]
+    P: Float[Tensor, "state state"]
+    parents: Callable[[int], Int[Tensor, "hypothesis time"]]
+
+    @property
+    def num_states(self) -> int:
+        """Count the states."""
+        return self.P.shape[0]
+
+    @cached_property
+    def stationary(self) -> Float[Tensor, " state"]:
+        r"""Return the stationary law $\pi$ of P."""
+        return stationary_distribution(self.P)
+
+    @property
+    def initial(self) -> Float[Tensor, " state"]:
+        """Return the law of a token without a parent, the stationary one."""
+        return self.stationary
+
+    def draw_transitions(self, size: int, rng: torch.Generator) -> Float[Tensor, "state state"]:
+        return self.P
+
+    def transitions(self, batch: Batch) -> Float[Tensor, "1 state state"]:
+        return self.P[None]
+
+    def laws(self, tokens: Int[Tensor, "batch time"]) -> RowLaws:
+        return RowLaws(tokens, self.parents, self.P[None], self.initial)
+
+    def memory(self) -> KnownRows:
+        return KnownRows(self.P)
 
 
-@dataclass(frozen=True, eq=False)
-class Batch(Shown):
-    """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index.
+class Steady:
+    """Makes a task in which one hypothesis, drawn from the prior, holds for a whole sequence."""
 
-    `batch[3]` and a loop give single sequences, `batch[:8]` (a slice, a mask, a list or tensor of indices) a batch.
-    `batch.plot()` draws them.
+    def draw_paths(self, first: Int[Tensor, " batch"], rng: torch.Generator) -> Int[Tensor, " batch"]:
+        return first
 
-    Args:
-        tokens: (batch, time), whole numbers.
-        lags: (batch,), the lag of each sequence.
+    def true_weights(self: CausalTask, batch: Batch) -> Float[Tensor, "batch time hypothesis"]:
+        if batch.lags.ndim != 1:
+            raise FieldError("lags", f"lags must be a tensor with one lag a sequence; got {described(batch.lags)}")
+        return one_hot(batch.lags, self.hypotheses)[:, None, :].expand(-1, batch.tokens.shape[1], -1)
 
-    >>> import sih
-    >>> batch = sih.sample(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16), size=8, rng=0)
-    >>> batch
-    Batch(size=8, length=16, lags={1: 3, 2: 5})
-    >>> batch[batch.lags == 1]
-    Batch(size=3, length=16, lags={1: 3})
-    """
+    def log_likelihood(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time hypothesis"]:
+        return log_p.cumsum(dim=1)
 
-    tokens: Int[Tensor, "batch time"]
-    lags: Int[Tensor, " batch"]
+    def moved(self, log_joint: list[float]) -> list[float]:
+        return log_joint
 
-    def __len__(self) -> int:
-        return len(self.tokens)
 
-    def __iter__(self) -> Iterator[Sequence]:
-        return map(Sequence, self.tokens, self.lags)
+def one_hot(lags: Int[Tensor, "*batch"], hypotheses: tuple[int, ...]) -> Float[Tensor, "*batch hypothesis"]:
+    """Give 1 for the hypothesis of each label and 0 for the others, or raise a FieldError if one has none."""
+    is_lag = lags[..., None] == torch.tensor(hypotheses, device=lags.device)
+    if not is_lag.any(dim=-1).all():
+        wrong = tuple((~is_lag.any(dim=-1)).nonzero()[0].tolist())
+        found = f"the lag of sequence {wrong[0]} is {int(lags[wrong])}"
+        raise FieldError("lags", f"{found}, but the task's lags are {hypotheses}")
+    return is_lag.to(torch.float64)
 
-    @overload
-    def __getitem__(self, index: int) -> Sequence: ...
-    @overload
-    def __getitem__(self, index: slice | Tensor | list[int] | list[bool]) -> "Batch": ...
-    def __getitem__(self, index: Any) -> "Sequence | Batch":
-        tokens, lags = self.tokens[index], self.lags[index]
-        return Batch(tokens, lags) if tokens.ndim > 1 else Sequence(tokens, lags)
 
-    def _facts(self) -> Mapping[str, Any]:
-        found, counts = self.lags.unique(return_counts=True)
-        lags = dict(zip(found.tolist(), counts.tolist(), strict=True))
-        return {"size": len(self), "length": self.tokens.shape[1], "lags": lags}
-
-    def _pictures(self) -> Iterator[str]:
-        tokens = self.tokens[:8, :32].tolist()
-        rows = [[(str(state), state) for state in row] for row in tokens]
-        labels = [f"lag {lag}" for lag in self.lags[:8].tolist()]
-        whole = self.tokens.shape == (len(rows), len(rows[0]) if rows else 0)
-        yield coloured_cells(rows, "" if whole else "the first sequences, as far as they fit", labels)
-
-    def to(self, device: torch.device | str) -> "Batch":
-        """Give the same batch on another device.
-
-        >>> import sih
-        >>> sih.Batch(torch.zeros(2, 4, dtype=torch.int64), torch.tensor([1, 2])).to("cpu")
-        Batch(size=2, length=4, lags={1: 1, 2: 1})
-        """
-        return Batch(self.tokens.to(device), self.lags.to(device))
+_KINDS = {"Task": "a sih.Task", "MatrixTask": "a task with a known matrix", "Lagged": "a task of lags"}
 
 
 def check_task(task: object, kind: type = CausalTask) -> None:
     """Raise a FieldError unless it is a task, of this kind."""
-    check_kind("task", task, kind, "a task, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
-
-
-def check_batch(batch: object) -> None:
-    """Raise a FieldError unless it is a batch."""
-    check_kind("batch", batch, Batch, "a Batch, e.g. sih.sample(task, size=8, rng=0)")
-
-
-def counted(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]:
-    """Tell which tokens say something of the hypotheses: those that have a parent under one of them at least."""
-    return (parents >= 0).any(dim=0)
-
-
-def as_slice(positions: Int[Tensor, " n"]) -> slice | Int[Tensor, " n"]:
-    """Give consecutive positions as a slice, which indexes without a copy: this makes lags fast.
-
-    >>> as_slice(torch.tensor([4, 5, 6])), as_slice(torch.tensor([4, 6]))
-    (slice(4, 7, None), tensor([4, 6]))
-    """
-    first = int(positions[0]) if len(positions) else 0
-    if torch.equal(positions, torch.arange(first, first + len(positions))):
-        return slice(first, first + len(positions))
-    return positions
+    wanted = _KINDS.get(kind.__name__, "a task")
+    check_kind("task", task, kind, f"{wanted}, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, Seed, check_kind, check_sizes, described, generator
-from sih.markov import MatrixLike, as_transition_matrix, stationary_distribution
+from sih.markov import MatrixLike, as_transition_matrix
 from sih.task.lags import check_prior
-from sih.task.parents import ShownTask
+from sih.task.parents import KnownMatrix, ShownTask, Steady
 
 TableLike = Tensor | np.ndarray | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class ParentsTask(ShownTask):
+class ParentsTask(KnownMatrix, Steady, ShownTask):
     """Holds a transition matrix and, for each hypothesis, the position of every token's parent.
 
     `table[h, i]` is the parent of token i under hypothesis h, a position before i, or -1 if it has none and is drawn
@@ -63,11 +62,6 @@ class ParentsTask(ShownTask):
         assign(self, "prior", check_prior(prior, len(table), "prior", "hypotheses"))
 
     @property
-    def num_states(self) -> int:
-        """Count the states."""
-        return self.P.shape[0]
-
-    @property
     def hypotheses(self) -> tuple[int, ...]:
         """Return 0, 1, ..., a number for each row of the table."""
         return tuple(range(len(self.table)))
@@ -77,11 +71,6 @@ class ParentsTask(ShownTask):
         if time > self.length + 1:
             raise FieldError("tokens", f"the task says the parents of {self.length} tokens; got {time - 1} tokens")
         return self.table[:, :time]
-
-    @cached_property
-    def stationary(self) -> Float[Tensor, " state"]:
-        r"""Return the stationary law $\pi$ of P."""
-        return stationary_distribution(self.P)
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain lists and numbers, from which `ParentsTask(**task.to_dict())` makes the same task.

@@ -14,8 +14,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sih.files import read_arrays, read_table, reading, write_arrays, write_rows
+from sih.task.batch import Batch
 from sih.task.lags import Task
-from sih.task.parents import Batch
 
 _MARK = "# sih sample "
 

@@ -7,7 +7,8 @@ parents are a slice.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,20 +16,24 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, Seed, check_memory, check_sizes, described, generator
-from sih.task.parents import Batch, MatrixTask, check_task, counted
+from sih.task.batch import Batch
+from sih.task.laws import counted, with_initial
+from sih.task.parents import CausalTask, check_task
 
 TABLE_LIMIT = 2**20
 """Entries of a look-up table that `sample` may build; beyond it, it searches the rows of P instead."""
 CHUNK = 2**22
 """Uniform numbers drawn at a time by `sample`."""
+Block = tuple[int, int, Any]
+"""Positions [first, last) and an index of the earlier tokens that they follow, None if they follow none."""
 
 
 def sample(
-    task: MatrixTask, size: int, *, rng: Seed, lag: int | None = None, device: torch.device | str | None = None
+    task: CausalTask, size: int, *, rng: Seed, lag: int | None = None, device: torch.device | str | None = None
 ) -> Batch:
     r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
 
-    Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the stationary law if it has none, as the first
+    Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the initial law if it has none, as the first
     max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. The same
     generator state gives the same tokens.
 
@@ -36,8 +41,9 @@ def sample(
         task: what is sampled.
         size: how many sequences.
         rng: a generator, or a seed.
-        lag: the lag of all sequences. Two batches from one seed that differ only in it are counterfactual pairs: their
-            first max_lag tokens are the same, and the same numbers draw the others.
+        lag: the lag of all sequences, in a `SwitchingTask` to begin with. Two batches from one seed that differ only in
+            it are counterfactual pairs: their first max_lag tokens are the same, in a `FreshTask` their matrices too,
+            and the same numbers draw the others.
         device: where, the generator's device unless given.
 
     >>> import sih
@@ -46,7 +52,7 @@ def sample(
     tensor([[0, 0, 0, 0, 0, 0, 1, 0],
             [0, 0, 0, 0, 0, 0, 0, 0]])
     """
-    check_task(task, MatrixTask)
+    check_task(task)
     check_sizes(size=size)
     rng = generator(rng)
     if lag is not None and (not isinstance(lag, int) or lag not in task.hypotheses):
@@ -56,50 +62,63 @@ def sample(
     device = torch.device(device) if device is not None else rng.device
     needed = 8 * task.length * (3 * size + 16 * len(task.hypotheses))
     check_memory(needed, f"{size:,} sequences of {task.length:,} tokens")
-    cdf = _distribution_functions(torch.cat([task.P, task.stationary[None]])).to(device)
-    draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
-
     if lag is None:
         prior_cdf = _distribution_functions(task.prior[None])[0].to(device)
-        chosen = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
+        first = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
     else:
-        chosen = torch.full((size,), task.hypotheses.index(lag), device=device)
+        first = torch.full((size,), task.hypotheses.index(lag), device=device)
+    P = task.draw_transitions(size, rng).to(device)
+    cdf = _distribution_functions(with_initial(P if P.ndim > 2 else P[None], task.initial.to(device)))
+    draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
+    own = torch.arange(size, device=device) * (P.shape[-1] + 1) if P.ndim > 2 else None  # where each one's rows begin
+
+    path = task.draw_paths(first, rng).to(device)
     parents = task.parents(task.length)
     start = int(counted(parents).to(torch.uint8).argmax())  # the first token with a parent
-    tokens = torch.empty((size, task.length), dtype=torch.int64, device=device)
-    for index in range(len(task.hypotheses)):
-        rows = (chosen == index).nonzero().flatten()
-        if len(rows):
-            tokens[rows] = _sample_hypothesis(parents[index], start, len(rows), draw, rng, device).T
-    return Batch(tokens, torch.tensor(task.hypotheses, device=device)[chosen])
+    if path.ndim > 1:
+        blocks = partial(_path_blocks, path, parents.to(device), start)
+        tokens = _sample_blocks(blocks, (task.length, size), start, draw, own, rng, device).T.contiguous()
+    else:
+        tokens = torch.empty((size, task.length), dtype=torch.int64, device=device)
+        for index in range(len(task.hypotheses)):
+            members = (path == index).nonzero().flatten()
+            if len(members):
+                theirs, blocks = None if own is None else own[members], partial(_blocks, parents[index].tolist())
+                shape = (task.length, len(members))
+                tokens[members] = _sample_blocks(blocks, shape, start, draw, theirs, rng, device).T
+    lags = torch.tensor([*task.hypotheses, 0], device=device)[path]
+    return Batch(tokens, lags, P if P.ndim > 2 else None)
 
 
-def _sample_hypothesis(
-    parents: Int[Tensor, " time"],
+def _sample_blocks(
+    blocks: Callable[[int, int], Iterator[Block]],
+    shape: tuple[int, int],
     start: int,
-    size: int,
     draw: _TableDraw | _SearchDraw,
+    own: Int[Tensor, " batch"] | None,
     rng: torch.Generator,
     device: torch.device,
 ) -> Int[Tensor, "time batch"]:
-    """Draw sequences of one hypothesis, time first, from uniform numbers made ahead for as many positions as fit."""
-    tokens = torch.empty((len(parents), size), dtype=torch.int64, device=device)
-    written = _numpy_if_cpu(tokens)
-    edges = sorted({0, *range(start, len(parents), max(1, CHUNK // size)), len(parents)})
+    """Draw sequences, time first, from uniform numbers made ahead for as many positions as fit."""
+    time, size = shape
+    tokens = torch.empty(shape, dtype=torch.int64, device=device)
+    written, offset = _numpy_if_cpu(tokens), None if own is None else _numpy_if_cpu(own)
+    edges = sorted({0, *range(start, time, max(1, CHUNK // size)), time})
     for begin, end in itertools.pairwise(edges):
         keys = draw.keys(_uniform((end - begin, size), rng, device))
-        for first, last, source in _blocks(parents[begin:end].tolist(), begin):
+        for first, last, source in blocks(begin, end):
             row = draw.root if source is None else written[source]
-            written[first:last] = draw(keys[first - begin : last - begin], row)
+            key = keys[first - begin : last - begin]
+            written[first:last] = draw(key, row if offset is None else row + offset)
     return tokens
 
 
-def _blocks(parents: list[int], begin: int) -> Iterator[tuple[int, int, slice | list[int] | None]]:
-    """Cut the positions from `begin` on into blocks [first, last), and give what the tokens of each follow.
+def _blocks(all_parents: list[int], begin: int, end: int) -> Iterator[Block]:
+    """Cut the positions [begin, end) into blocks [first, last), and give what the tokens of each follow.
 
     That is None if they have no parents. Otherwise all their parents come before the block: a slice or a list.
     """
-    end = begin + len(parents)
+    parents = all_parents[begin:end]
     if parents[0] >= 0 and parents == list(range(parents[0], parents[0] + len(parents))):  # one lag throughout
         lag = begin - parents[0]
         for first in range(begin, end, lag):
@@ -114,11 +133,27 @@ def _blocks(parents: list[int], begin: int) -> Iterator[tuple[int, int, slice | 
             first = position
 
 
+def _path_blocks(
+    path: Int[Tensor, "batch time"], parents: Int[Tensor, "hypothesis time"], start: int, begin: int, end: int
+) -> Iterator[Block]:
+    """Do the same where each token has a hypothesis of its own: blocks no longer than any step back."""
+    if begin < start:
+        yield begin, end, None
+        return
+    position = torch.arange(begin, end, device=path.device)
+    back = int((position - parents[:, begin:end]).min())
+    followed = parents[:, begin:end].T.gather(1, path[:, begin:end].T)
+    rows, columns = _numpy_if_cpu(followed), _numpy_if_cpu(torch.arange(len(path), device=path.device))
+    for first in range(begin, end, back):
+        last = min(first + back, end)
+        yield first, last, (rows[first - begin : last - begin], columns)
+
+
 class _TableDraw:
     """Turns uniform numbers into states by look-up, for few states.
 
     `keys` prepares many numbers at once, a call draws from the row of each one's parent (`root` if it has none: the
-    stationary law), with operators that NumPy and torch share, on whichever `_numpy_if_cpu` chose.
+    initial law), with operators that NumPy and torch share, on whichever `_numpy_if_cpu` chose.
 
     The jumps of all the rows' distribution functions together cut [0, 1) into cells. Given a number's cell and the row,
     the state is a look-up. The cell is a look-up too, but for the few numbers that share one of `BINS` equal bins with
@@ -128,7 +163,7 @@ class _TableDraw:
     BINS = 2**12  # a power of 2, so that scaling by it is exact
 
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
-        self.rows, self.root = cdf.shape[0], cdf.shape[0] - 1
+        self.rows, self.root = cdf.shape[0], cdf.shape[1]
         self.jumps = cdf.flatten().unique()
         left_ends = torch.cat([self.jumps.new_zeros(1), self.jumps]).expand(self.rows, -1).contiguous()
         states = torch.searchsorted(cdf, left_ends, right=True).clamp_max(cdf.shape[1] - 1)

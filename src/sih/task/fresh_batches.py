@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from torch.utils.data import IterableDataset, get_worker_info
 
 from sih.checks import check_sizes, generator
-from sih.task.parents import Batch, MatrixTask, check_task
+from sih.task.batch import Batch
+from sih.task.parents import CausalTask, check_task
 from sih.task.sampling import sample
 
 
@@ -26,8 +27,8 @@ class FreshBatches(IterableDataset[Batch]):
     Batch(size=4, length=8, lags={1: 1, 2: 3})
     """
 
-    def __init__(self, task: MatrixTask, size: int, *, seed: int = 0, lag: int | None = None) -> None:
-        check_task(task, MatrixTask)
+    def __init__(self, task: CausalTask, size: int, *, seed: int = 0, lag: int | None = None) -> None:
+        check_task(task)
         check_sizes(size=size)
         generator(seed)
         self.task, self.size, self.seed, self.lag = task, size, seed, lag

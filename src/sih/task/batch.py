@@ -1,0 +1,98 @@
+"""Batches of sequences, with what was drawn and is hidden from those who predict."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.checks import check_kind
+from sih.showing import Shown, coloured_cells
+
+
+class Sequence(NamedTuple):
+    """Holds one sequence of a batch. torch's DataLoader makes batches of them with the same names."""
+
+    tokens: Int[Tensor, " time"]
+    lags: Int[Tensor, "*time"]
+
+
+class SequenceWithMatrix(NamedTuple):
+    """Holds one sequence of a batch in which each has its own matrix."""
+
+    tokens: Int[Tensor, " time"]
+    lags: Int[Tensor, "*time"]
+    P: Float[Tensor, "state state"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(Shown):
+    """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index.
+
+    Where the lag switches within a sequence, `lags` has that of each token, 0 for the first ones, which follow none.
+    Where the matrix is drawn anew for each sequence, `P` has it, else it is None.
+
+    `batch[3]` and a loop give single sequences (a `Sequence`, or a `SequenceWithMatrix`), `batch[:8]` (a slice, a mask,
+    a list or tensor of indices) a batch. `batch.plot()` draws them.
+
+    Args:
+        tokens: (batch, time), whole numbers.
+        lags: (batch,), the lag of each sequence, or (batch, time), that of each token.
+        P: (batch, state, state), the matrix of each sequence, or None.
+
+    >>> import sih
+    >>> batch = sih.sample(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16), size=8, rng=0)
+    >>> batch
+    Batch(size=8, length=16, lags={1: 3, 2: 5})
+    >>> batch[batch.lags == 1]
+    Batch(size=3, length=16, lags={1: 3})
+    """
+
+    tokens: Int[Tensor, "batch time"]
+    lags: Int[Tensor, "batch *time"]
+    P: Float[Tensor, "batch state state"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice | Tensor | list[int] | list[bool]) -> "Batch": ...
+    def __getitem__(self, index: Any) -> Any:
+        tokens, lags, P = self.tokens[index], self.lags[index], None if self.P is None else self.P[index]
+        if tokens.ndim > 1:
+            return Batch(tokens, lags, P)
+        return Sequence(tokens, lags) if P is None else SequenceWithMatrix(tokens, lags, P)
+
+    def _facts(self) -> Mapping[str, Any]:
+        found, counts = self.lags.unique(return_counts=True)
+        lags = dict(zip(found.tolist(), counts.tolist(), strict=True))
+        return {"size": len(self), "length": self.tokens.shape[1], "lags": lags}
+
+    def _pictures(self) -> Iterator[str]:
+        tokens = self.tokens[:8, :32].tolist()
+        rows = [[(str(state), state) for state in row] for row in tokens]
+        labels = [f"lag {lag}" if self.lags.ndim == 1 else "lags switch" for lag in self.lags[:8].tolist()]
+        whole = self.tokens.shape == (len(rows), len(rows[0]) if rows else 0)
+        yield coloured_cells(rows, "" if whole else "the first sequences, as far as they fit", labels)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """Give the same batch on another device.
+
+        >>> import sih
+        >>> sih.Batch(torch.zeros(2, 4, dtype=torch.int64), torch.tensor([1, 2])).to("cpu")
+        Batch(size=2, length=4, lags={1: 1, 2: 1})
+        """
+        P = None if self.P is None else self.P.to(device)
+        return Batch(self.tokens.to(device), self.lags.to(device), P)
+
+
+def check_batch(batch: object) -> None:
+    """Raise a FieldError unless it is a batch."""
+    check_kind("batch", batch, Batch, "a Batch, e.g. sih.sample(task, size=8, rng=0)")

@@ -1,0 +1,129 @@
+r"""The law that each hypothesis of a task gives to each next token, where the matrix is known.
+
+Under hypothesis h token i has law $P_{s_j,\,\cdot}$ with j its parent, or the initial law if it has none. A task makes
+its `Laws` for given tokens, so that what they share is computed once: how probable each token was under each
+hypothesis, and the laws of the next token, weighed. `counting.py` has those of a matrix that is to be learnt.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@runtime_checkable
+class Laws(Protocol):
+    """Gives the law of every token under every hypothesis, given the tokens before it."""
+
+    def log_probabilities(self) -> Float[Tensor, "batch time hypothesis"]:
+        """Give the logarithm of each token's probability, 0 where a token has no parent under any hypothesis."""
+        ...
+
+    def mixture(self, weights: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time state"]:
+        """Average the laws of the next token, by weights at every position."""
+        ...
+
+
+@runtime_checkable
+class RowMemory(Protocol):
+    """Gives the same one token at a time: rows of the matrix, as far as they are known by now."""
+
+    def probability(self, hypothesis: int, parent: int, token: int) -> float:
+        """Say how probable the token is after this parent."""
+        ...
+
+    def learn(self, hypothesis: int, parent: int, token: int) -> None:
+        """Take note of a transition that was made if the hypothesis (an index) is right."""
+        ...
+
+    def law(self, hypothesis: int, parent: int) -> list[float]:
+        """Give the law of a token with this parent."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RowLaws:
+    """Looks laws up in a known matrix: one for all sequences, or one for each."""
+
+    tokens: Int[Tensor, "batch time"]
+    parents: Callable[[int], Int[Tensor, "hypothesis time"]]
+    P: Float[Tensor, "#batch state state"]
+    initial: Float[Tensor, " state"]
+
+    def log_probabilities(self, log_P: Float[Tensor, "#batch state state"] | None = None) -> Tensor:
+        """Look up the logarithms, or those of another table, say with a number in place of log 0."""
+        logs = with_initial(self.P.log() if log_P is None else log_P, self.initial.log()).to(self.tokens.device)
+        parents = self.parents(self.tokens.shape[1])
+        out = torch.zeros((*self.tokens.shape, len(parents)), dtype=logs.dtype, device=self.tokens.device)
+        positions = as_slice(counted(parents).nonzero().flatten())
+        children = self.tokens[:, positions]
+        if children.numel():
+            for h, row in enumerate(self._parent_rows(parents[:, positions])):
+                out[:, positions, h] = torch.take(logs, row * logs.shape[1] + children)
+        return out
+
+    def mixture(self, weights: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time state"]:
+        rows = with_initial(self.P, self.initial).to(self.tokens.device)
+        parents = self.parents(self.tokens.shape[1] + 1)[:, 1:]
+        law = self.initial.to(self.tokens.device).repeat(*self.tokens.shape, 1)
+        positions = as_slice(counted(parents).nonzero().flatten())
+        if law[:, positions].numel():
+            mixed = torch.zeros_like(law[:, positions])
+            for h, row in enumerate(self._parent_rows(parents[:, positions])):
+                mixed.addcmul_(weights[:, positions, h, None], torch.nn.functional.embedding(row, rows))
+            law[:, positions] = mixed
+        return law
+
+    def _parent_rows(self, parents: Int[Tensor, "hypothesis n"]) -> Iterator[Int[Tensor, "batch n"]]:
+        """Give the row that each token follows (its number in `with_initial`), one hypothesis after the other."""
+        states = self.P.shape[-1]
+        first = torch.arange(len(self.P), device=self.tokens.device)[:, None] * (states + 1)
+        for each in parents:
+            if (each >= 0).all():
+                row = self.tokens[:, as_slice(each)]
+            else:
+                row = torch.where(each.to(self.tokens.device) < 0, states, self.tokens[:, each.clamp_min(0)])
+            yield row + first if len(self.P) > 1 else row
+
+
+class KnownRows:
+    """Remembers a matrix that is known: nothing is to be learnt."""
+
+    def __init__(self, P: Float[Tensor, "state state"]) -> None:
+        self.rows: list[list[float]] = P.tolist()
+
+    def probability(self, hypothesis: int, parent: int, token: int) -> float:
+        return self.rows[parent][token]
+
+    def learn(self, hypothesis: int, parent: int, token: int) -> None:
+        pass
+
+    def law(self, hypothesis: int, parent: int) -> list[float]:
+        return self.rows[parent]
+
+
+def with_initial(
+    tables: Float[Tensor, "matrix state state"], initial: Float[Tensor, " state"]
+) -> Float[Tensor, "row state"]:
+    """List the rows of every matrix, each matrix followed by the law of tokens without a parent."""
+    return torch.cat([tables, initial.expand(len(tables), 1, -1)], dim=1).flatten(0, 1)
+
+
+def counted(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]:
+    """Tell which tokens say something of the hypotheses: those that have a parent under one of them at least."""
+    return (parents >= 0).any(dim=0)
+
+
+def as_slice(positions: Int[Tensor, " n"]) -> slice | Int[Tensor, " n"]:
+    """Give consecutive positions as a slice, which indexes without a copy: this makes lags fast.
+
+    >>> as_slice(torch.tensor([4, 5, 6])), as_slice(torch.tensor([4, 6]))
+    (slice(4, 7, None), tensor([4, 6]))
+    """
+    first = int(positions[0]) if len(positions) else 0
+    if torch.equal(positions, torch.arange(first, first + len(positions))):
+        return slice(first, first + len(positions))
+    return positions
