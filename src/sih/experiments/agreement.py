@@ -18,16 +18,19 @@ from sih.task import Task, sample
 
 CAPTION = (
     "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
-    "together (dotted), against the position, for the models standard-LAGS and disentangled-LAGS and for the "
-    "construction; black, the posterior of the true lag given the sequence so far. Means over fresh sequences of each "
-    "model's task, bands one standard error over sequences. Lag 1 copies the query's own token, which the residual "
-    "stream holds anyway: there a low share need not mean a wrong choice."
+    "together (dotted), against the position, for models trained as the paper trains (at length 32 but for {1,2,3}) or "
+    "with our recipe, and for the construction; black, the posterior of the true lag given the sequence so far. Means "
+    "over fresh sequences of each model's task, bands one standard error over sequences. Lag 1 copies the query's own "
+    "token, which the residual stream holds anyway: there a low share need not mean a wrong choice."
 )
 
 
 @dataclass(frozen=True)
 class AgreementConfig:
     models: tuple[str, ...] = (
+        *("paper-1.2.3", "paper-1.2.3-length32", "paper-1.3.4-length32", "paper-3.5.7-length32", "paper-1.2-length32"),
+        *("paper-1.2.3.4.5-length32", "paper-1.3-length32", "paper-1.2.3-length64-seed1"),
+        *("paper-disentangled-1.2.3-length32", "paper-disentangled-3.5.7-length32"),
         *("standard-1.2.3", "standard-1.2.3-seed1", "standard-1.2.3-seed2", "standard-1.3.4", "standard-1.2.3.4.5"),
         *("standard-1.3", "standard-3.5.7", "standard-1.2", "standard-1.2.3-dim128"),
         *("disentangled-1.2.3", "disentangled-1.3.4", "disentangled-1.2.3.4.5", "disentangled-1.3"),
@@ -58,9 +61,9 @@ class Agreements:
     seeds: dict[str, dict[str, Measured]]
     missing: list[str]
 
-    def with_usual_heads(self) -> dict[str, Agreement]:
-        """Select the models of the usual width with as many heads as the circuit needs."""
-        each = [(name, of, self.models[name]) for name, of in self.compared.items()]
+    def with_usual_heads(self, plain: bool) -> dict[str, Agreement]:
+        """Select the models of the usual width and heads, trained as the paper trains (`plain`) or with our recipe."""
+        each = [(name, of, self.models[name]) for name, of in self.compared.items() if of.plain == plain]
         return {name: m for name, of, m in each if of.dim is None and of.heads == usual_heads(m.lags)}
 
 

@@ -18,7 +18,8 @@ from sih.task import Task
 
 CAPTION = (
     "Attention of every head on one sequence of the task, its first positions (query down, key across; darker is more, "
-    "relative to the query's largest). Rows: trained standard and disentangled transformers, by the name of the model, "
+    "relative to the query's largest). Rows: trained standard and disentangled transformers, by the name of the model "
+    "(paper-...: trained as the paper trains, at the length in its name; the others with our recipe, at length 128), "
     "and the construction with as many second-layer heads. Heads of a layer come in the order of the construction's "
     "that they match best. TV is the total variation to the construction's map, the mean over the queries of the whole "
     "sequence (0 equal, 1 disjoint); 'lag k' the share of the third layer's attention on the token that the true lag "
@@ -32,7 +33,10 @@ Layers = list[Float[Tensor, "1 _ query key"]]
 
 @dataclass(frozen=True)
 class MapsConfig:
-    models: tuple[str, ...] = ("standard-3.5.7", "disentangled-3.5.7")
+    models: tuple[str, ...] = (
+        *("paper-3.5.7-length32", "paper-disentangled-3.5.7-length32"),
+        *("standard-3.5.7", "disentangled-3.5.7"),
+    )
     true_lag: int = 3
     shown: int = 48
     """Positions shown; the models see the whole sequence."""
@@ -138,10 +142,14 @@ def _experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
 
     yield experiment("3.5.7_lag3", MapsConfig())
     for n in (1, 2, 3):
-        yield experiment(f"1.2.3.4.5_heads{n}", MapsConfig((f"standard-1.2.3.4.5-1.{n}.1",), true_lag=3, shown=64))
+        models = f"paper-1.2.3.4.5-1.{n}.1-length32", f"standard-1.2.3.4.5-1.{n}.1"
+        yield experiment(f"1.2.3.4.5_heads{n}", MapsConfig(models, true_lag=3, shown=64))
     for lags, true_lags in {"1.2": (2,), "1.2.3": (1, 2, 3), "1.3.4": (1, 3, 4)}.items():
         for k in true_lags:
-            yield experiment(f"{lags}_lag{k}", MapsConfig((f"standard-{lags}", f"disentangled-{lags}"), true_lag=k))
+            plain = f"paper-{lags}-length32", f"paper-disentangled-{lags}-length32"
+            yield experiment(
+                f"{lags}_lag{k}", MapsConfig((*plain, f"standard-{lags}", f"disentangled-{lags}"), true_lag=k)
+            )
 
 
 EXPERIMENTS = tuple(_experiments())

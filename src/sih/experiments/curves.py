@@ -30,6 +30,10 @@ class Compared:
     models: tuple[str, ...] = ()
     """The names of the trained models, one for each seed."""
     seeds: tuple[int, ...] = ()
+    plain: bool = False
+    """Whether they were trained as the paper trains."""
+    unsettled: str = ""
+    """Says of models whose KL still falls at how many steps they were stopped."""
 
     @property
     def trained(self) -> bool:

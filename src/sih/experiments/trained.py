@@ -28,7 +28,8 @@ from sih.training.config import TrainConfig
 
 CAPTION = (
     "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written by "
-    "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states, T = 128. "
+    "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states. Models are "
+    "trained as the paper trains, at length 32 but for {1,2,3}, or with our recipe, at length 128. "
     "Means over fresh sequences of the matrix the models were trained on, the same for all curves of a panel; bands "
     "are one standard error over sequences, or the range over seeds where there are several. The last position is left "
     "out: it has no next token, so that no model was trained there."
@@ -44,6 +45,8 @@ class TrainedConfig:
 
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
     models: tuple[str, ...] = (
+        *("paper-1.2.3", "paper-1.2.3-length32", "paper-1.2.3-1.1.1-length32", "paper-disentangled-1.2.3-length32"),
+        *("paper-1.3.4-length32", "paper-1.2.3.4.5-length32", "paper-1.2.3.4.5-1.1.1-length32", "paper-1.3-length32"),
         *("standard-1.2.3", "standard-1.2.3-1.1.1", "disentangled-1.2.3"),
         *("standard-1.3.4", "disentangled-1.3.4"),
         *("standard-1.2.3.4.5", "standard-1.2.3.4.5-1.1.1", "disentangled-1.2.3.4.5"),
@@ -63,6 +66,7 @@ class TrainedPanel(Panel):
     `nearer_bma` is the total variation of a prediction from BMA's minus that from ML's: negative if it is nearer BMA.
     """
 
+    length: int
     seeds: dict[str, Curve]
     nearer_bma: dict[str, Curve]
 
@@ -93,11 +97,11 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
 
 
 def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
-    """Name a curve of trained models, by their heads too where they are not those that the circuit needs."""
+    """Name a curve of trained models: by their heads where they are not those that the circuit needs, and a recipe."""
     label = f"trained {compared.kind}"
-    if compared.heads == usual_heads(lags):
-        return label
-    return f"{label}, 1 head" if compared.heads == (1, 1, 1) else f"{label}, {heads_label(compared.heads)}"
+    if compared.heads != usual_heads(lags):
+        label += ", 1 head" if compared.heads == (1, 1, 1) else f", {heads_label(compared.heads)}"
+    return label if compared.plain else f"{label}, our recipe"
 
 
 def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
@@ -124,7 +128,7 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
         nearer[label] = torch.stack(differences).mean(dim=0)
     shared = panel(task.lags, compared, kl, ("BMA", "ML", "construction", "construction, 1 head"), DIGITS)
     nearer_curves = {label: curve(rows[:, :-1], task.max_lag, DIGITS) for label, rows in nearer.items()}
-    return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, seeds, nearer_curves)
+    return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, task.length, seeds, nearer_curves)
 
 
 def nearer_bma(law: Law, bma: Law, ml: Law) -> Float[Tensor, "batch time"]:

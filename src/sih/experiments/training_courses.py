@@ -7,7 +7,6 @@ from sih.experiments.curves import Compared
 from sih.experiments.experiment import Experiment, Rows
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.training.config import TrainConfig
 
 CAPTION = (
     "Mean KL to the true next-token law past the first max_lag positions, as a multiple of maximum likelihood's (ML) "
@@ -33,8 +32,6 @@ class Course:
     name: str
     lags: tuple[int, ...]
     compared: Compared
-    papers_own: bool
-    """Whether it was trained with the paper's own recipe and optimiser, for any number of steps."""
     steps: list[int]
     kl: list[float]
     ml: float
@@ -44,13 +41,6 @@ class Course:
     def kl_over_ml(self) -> float:
         """Divide the KL at the end by ML's."""
         return self.kl[-1] / self.ml
-
-    @property
-    def falling(self) -> bool:
-        """Whether the last tenth of the measurements is lower than the tenth before, on average, by over 2 %."""
-        tenth = max(1, len(self.kl) // 10)
-        last, before = self.kl[-tenth:], self.kl[-2 * tenth : -tenth]
-        return bool(before) and sum(last) / len(last) < 0.98 * sum(before) / len(before)
 
 
 @dataclass(frozen=True)
@@ -76,9 +66,7 @@ def _course(run: Run) -> Course:
     (compared,) = by_seeds([run])
     found = run.evaluations
     steps, kl = [line["step"] for line in found], [line["kl"] for line in found]
-    usual = TrainConfig(steps=run.config.optimiser.steps)  # the defaults are the paper's
-    papers_own = (run.config.recipe, run.config.optimiser) == (usual.recipe, usual.optimiser)
-    return Course(run.name, run.task.lags, compared, papers_own, steps, kl, found[0]["ml"], found[0]["bma"])
+    return Course(run.name, run.task.lags, compared, steps, kl, found[0]["ml"], found[0]["bma"])
 
 
 def table(data: TrainingCourses) -> Rows:

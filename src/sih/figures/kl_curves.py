@@ -43,7 +43,13 @@ _CONSTRUCTIONS: dict[str, Look] = {
 _ORDER = ("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head")
 _BESIDE_TRAINED = {name: _CONSTRUCTIONS[name] for name in _ORDER}
 _BESIDE_TRAINED["two lags, 1 head"] = (style.BLUE, (0, (3, 1, 1, 1)), 1.2)
-_KINDS = {"standard": style.GREEN, "disentangled": style.PURPLE}
+_TRAINED = {
+    ("standard", True): style.GREEN,
+    ("disentangled", True): style.PURPLE,
+    ("standard", False): style.YELLOW,
+    ("disentangled", False): style.SKY,
+}
+"""Colours of trained models, by their kind and whether they were trained as the paper trains."""
 _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)), (0, (6, 1)))
 
 
@@ -61,7 +67,7 @@ def draw_trained(data: TrainedCurves) -> Figure:
     """Draw trained models beside the circuits. A band over several seeds is their range."""
     return draw_panels(
         data.panels,
-        [_title(panel) for panel in data.panels],
+        [f"{_title(panel)}; length {panel.length}" for panel in data.panels],
         _BESIDE_TRAINED | _trained_looks(data.panels),
         [_seed_ranges(panel) for panel in data.panels],
         floor=0.2 / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
@@ -75,12 +81,12 @@ def _title(panel: Panel) -> str:
 
 
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, Look]:
-    """Give each kind of model a colour, solid with as many heads as are needed, dashed with one, or with others."""
+    """Colour models by kind and way of training, solid with as many heads as are needed, dashed with one or others."""
     found = {label: (of, panel.lags) for panel in panels for label, of in panel.compared.items() if of.trained}
     looks: dict[str, Look] = {}
-    for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
-        colour = _KINDS.get(kind, style.YELLOW)
-        own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
+    for way in dict.fromkeys((*_TRAINED, *((of.kind, of.plain) for of, _ in found.values()))):
+        colour = _TRAINED.get(way, style.ORANGE)
+        own = {label: (of.heads, lags) for label, (of, lags) in found.items() if (of.kind, of.plain) == way}
         usual = [label for label, (heads, lags) in own.items() if heads == usual_heads(lags)]
         single = [label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)]
         others = [label for label in own if label not in (*usual, *single)]

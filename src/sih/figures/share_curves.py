@@ -12,21 +12,26 @@ from sih.experiments.cells import braces
 from sih.figures import style
 from sih.figures.panels import Look, doubling_positions, legend, not_shipped
 
+_COLOURS = {
+    "standard, plainly trained": style.RED,
+    "disentangled, plainly trained": style.PURPLE,
+    "standard, our recipe": style.BLUE,
+    "disentangled, our recipe": style.GREEN,
+}
 _LOOKS: dict[str, Look] = {
-    "standard, true lag": (style.BLUE, "-", 0.9),
-    "standard, all lags": (style.BLUE, (0, (1, 1)), 0.9),
-    "disentangled, true lag": (style.GREEN, "-", 0.9),
-    "disentangled, all lags": (style.GREEN, (0, (1, 1)), 0.9),
-    "construction, true lag": (style.ORANGE, (0, (4, 1)), 0.9),
+    **{f"{which}: true lag": (colour, "-", 0.9) for which, colour in _COLOURS.items()},
+    **{f"{which}: all lags": (colour, (0, (1, 1)), 0.9) for which, colour in _COLOURS.items()},
+    "construction: true lag": (style.ORANGE, (0, (4, 1)), 0.9),
     "posterior of the true lag": (style.BLACK, "-", 0.9),
 }
 
 
 def draw_agreement(data: Agreements) -> Figure:
-    """Draw a panel for each lag set: the first model of each kind with as many heads as the circuit needs."""
+    """Draw a panel for each lag set: the first model of each kind and way of training, with the circuit's heads."""
     panels: dict[tuple[int, ...], dict[str, Agreement]] = {}
-    for name, entry in data.with_usual_heads().items():
-        panels.setdefault(entry.lags, {}).setdefault(data.compared[name].kind, entry)
+    for plain, way in ((True, "plainly trained"), (False, "our recipe")):
+        for name, entry in data.with_usual_heads(plain).items():
+            panels.setdefault(entry.lags, {}).setdefault(f"{data.compared[name].kind}, {way}", entry)
     columns = max(1, min(3, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
     with style.paper_figure(style.PAGE, 0.6 + 1.75 * rows) as figure:
@@ -34,11 +39,11 @@ def draw_agreement(data: Agreements) -> Figure:
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         for ax, (lags, entries) in zip(axes.flat, panels.items(), strict=False):
-            for kind, entry in entries.items():
-                _curve(ax, entry, "selected", f"{kind}, true lag")
-                _curve(ax, entry, "candidates", f"{kind}, all lags")
+            for which, entry in entries.items():
+                _curve(ax, entry, "selected", f"{which}: true lag")
+                _curve(ax, entry, "candidates", f"{which}: all lags")
             longest = max(entries.values(), key=lambda entry: len(entry.by_position["posterior"]))
-            _curve(ax, longest, "constructed", "construction, true lag")
+            _curve(ax, longest, "constructed", "construction: true lag")
             _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
             doubling_positions(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))

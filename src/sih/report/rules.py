@@ -150,7 +150,8 @@ def median_and_range(found: Iterable[Measured]) -> Measured:
     """Give the median of several, with their range as its interval: a rule then asks it of every one of them."""
     each = sorted(found, key=lambda one: one.value)
     values = [one.value for one in each]
-    return Measured(statistics.median(values), (values[0], values[-1]), parts=tuple(each), models=_models(each))
+    open_ended = next((one.unsettled for one in each if one.unsettled), "")
+    return Measured(statistics.median(values), (values[0], values[-1]), "", tuple(each), _models(each), open_ended)
 
 
 def ratio(reference: float, difference: tuple[float, float], label: str, models: tuple[str, ...] = ()) -> Measured:

@@ -43,7 +43,10 @@ PAPER: tuple[Statement[Any], ...] = (
     claim.CUMULATIVE,
     claim.CUMULATIVE_25,
 )
-OURS: tuple[Statement[Any], ...] = (circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS)
+OURS: tuple[Statement[Any], ...] = (
+    *(circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS),
+    *(training.STANDARD_RECIPE, training.DISENTANGLED_RECIPE, *attention.RECIPE),
+)
 MORE: tuple[Statement[Any], ...] = (
     *(channel.PLAIN_CARRIES, channel.RECIPE_CARRIES),
     *(circuit.MIXED_EXACT, circuit.MIXED_ONE_HEAD),

@@ -11,10 +11,10 @@ from sih.training.config import TrainConfig
 from sih.training.config_file import digest
 from sih.training.presets import preset
 
-PAPER = "paper"
-"""The kind of a run that is trained as in the paper: a standard model, by the preset of this name."""
+PAPER = {"paper": "standard", "paper-disentangled": "disentangled"}
+"""What names of runs that are trained as in the paper begin with, and the kind of model that they stand for."""
 _NAME = re.compile(
-    r"(?P<kind>[a-z]+)-(?P<lags>\d+(?:\.\d+)*)(?:-(?P<heads>\d+(?:\.\d+)*))?"
+    r"(?P<kind>[a-z]+(?:-[a-z]+)?)-(?P<lags>\d+(?:\.\d+)*)(?:-(?P<heads>\d+(?:\.\d+)*))?"
     r"(?:-dim(?P<dim>\d+))?(?:-length(?P<length>\d+))?(?:-seed(?P<seed>\d+))?"
 )
 
@@ -22,8 +22,8 @@ _NAME = re.compile(
 def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
-    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN]. The kind `paper` stands for the paper's own setting. Heads are
-    those of each layer, the circuit's unless given.
+    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN]. `paper` and `paper-disentangled` in place of a kind stand for
+    the paper's own setting. Heads are those of each layer, the circuit's unless given.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.task.lags, config.heads
@@ -35,14 +35,14 @@ def named(name: str) -> TrainConfig:
     if name and (shipped / CONFIG).is_file():
         return Run(shipped).config
     found = _NAME.fullmatch(name)
-    if found is None or found["kind"] not in (PAPER, *KINDS):
+    if found is None or found["kind"] not in (*PAPER, *KINDS):
         raise ValueError(f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}")
     kind, lags = found["kind"], _numbers(found["lags"])
     heads = _numbers(found["heads"]) if found["heads"] else (1, heads_needed(lags), 1)
     changes: dict[str, Any] = {"lags": lags, "heads": heads}
     changes |= {name: int(found[name]) for name in ("dim", "length", "seed") if found[name]}
-    if kind == PAPER:
-        return preset(PAPER, **changes)
+    if kind in PAPER:
+        return preset("paper", **changes, model=PAPER[kind])
     return preset("harmonic", **changes, model=kind, evaluate_every=100)
 
 

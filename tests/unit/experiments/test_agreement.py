@@ -27,10 +27,14 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     check_drawn_from_file(draw_agreement, data)
     rows = agreement.table(data)
     assert [len(row) for row in rows] == [len(rows[0])] * 7
-    assert list(data.with_usual_heads()) == ["one-head"]
+    assert list(data.with_usual_heads(plain=False)) == ["one-head"]
+    assert data.with_usual_heads(plain=True) == {}
     (ax,) = draw_agreement(data).axes
     assert ax.get_title() == "lags {1,2}"
-    assert [str(line.get_label()) for line in ax.lines][:2] == ["standard, true lag", "standard, all lags"]
+    assert [str(line.get_label()) for line in ax.lines][:2] == [
+        "standard, our recipe: true lag",
+        "standard, our recipe: all lags",
+    ]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
         agreement.compute(agreement.AgreementConfig(("nothing",)), RunStore())
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import assume, given, settings
 from support.small_runs import make
@@ -16,8 +17,11 @@ from sih.experiments.compared import (
     circuits_for,
     kl_but_last,
     trained_law,
+    trained_plainly,
+    unsettled,
     with_seeds,
 )
+from sih.runs.run import Run
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter
 from sih.training.config import HELD_OUT_SEED, TrainConfig
@@ -91,6 +95,22 @@ def test_runs_that_differ_by_seed_are_one(tmp_path: Path) -> None:
         ("a", "b"): ("standard", (1, 1, 1), 8, (0, 3)),
         ("wide",): ("standard", (1, 1, 1), 16, (0,)),
     }
+
+
+def test_plainly_trained_is_the_papers_setting_alone() -> None:
+    assert trained_plainly(TrainConfig(lags=(1, 3), heads=(1, 1, 1), length=32, steps=30000, seed=4))
+    assert trained_plainly(TrainConfig(model="disentangled", length=32))
+    assert not trained_plainly(TrainConfig(batch=64))
+    assert not trained_plainly(TrainConfig(init="normal"))
+
+
+@pytest.mark.parametrize(("kl", "falls"), [([3.0, 2.0, 1.0], True), ([3.0, 1.0, 0.99], False), ([3.0], False)])
+def test_a_run_whose_kl_still_falls_is_unsettled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kl: list[float], falls: bool
+) -> None:
+    run = open_run(run_in(tmp_path / "run"))
+    monkeypatch.setattr(Run, "evaluations", [{"step": 500 * n, "kl": value} for n, value in enumerate(kl)])
+    assert unsettled(run) == ("at 1,000 steps, where its KL still falls" if falls else "")
 
 
 def test_fresh_sequences_are_others_than_those_of_training(tmp_path: Path) -> None:

@@ -58,19 +58,22 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     assert [panel.lags for panel in data.panels] == [(1, 2, 3), (1, 3), (2, 3)]
     ours = [{label: of.models for label, of in panel.compared.items() if of.trained} for panel in data.panels]
     several = {
-        "trained standard": ("a", "b"),
-        "trained standard, 1 head": ("lone",),
-        "trained standard, [1,2,1]": ("two",),
-        "trained disentangled": ("apart",),
+        "trained standard, our recipe": ("a", "b"),
+        "trained standard, 1 head, our recipe": ("lone",),
+        "trained standard, [1,2,1], our recipe": ("two",),
+        "trained disentangled, our recipe": ("apart",),
     }
-    assert ours == [several, {"trained standard": ("pair",)}, {}]  # for two lags one head is enough
+    assert ours == [several, {"trained standard, our recipe": ("pair",)}, {}]  # for two lags one head is enough
     assert data.missing == ["none such"]
     compared = data.panels[0].compared
-    assert compared["trained standard"].heads == compared["construction"].heads == (1, 3, 1)
-    assert (compared["trained standard"].kind, compared["trained standard"].seeds) == ("standard", (0, 1))
+    assert compared["trained standard, our recipe"].heads == compared["construction"].heads == (1, 3, 1)
+    assert (compared["trained standard, our recipe"].kind, compared["trained standard, our recipe"].seeds) == (
+        "standard",
+        (0, 1),
+    )
     assert data.panels[1].compared["two lags, 1 head"].heads == (1, 1, 1)
     assert "two lags, 1 head" not in data.panels[0].kl
-    assert data.panels[0].kl["trained disentangled"].count == 9
+    assert data.panels[0].kl["trained disentangled, our recipe"].count == 9
 
 
 def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> None:
@@ -93,11 +96,11 @@ def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> Non
                 nearer += (apart[0] - apart[1]) / 2 / 40 / 16
     panel = data.panels[0]
     assert len(panel.kl["ML"].by_position) == 19
-    assert panel.kl["trained standard"].mean == pytest.approx(total, rel=1e-6)
-    assert panel.minus["ML"]["trained standard"].mean == pytest.approx(minus_ml, rel=1e-6)
-    assert panel.nearer_bma["trained standard"].mean == pytest.approx(nearer, rel=1e-5)
+    assert panel.kl["trained standard, our recipe"].mean == pytest.approx(total, rel=1e-6)
+    assert panel.minus["ML"]["trained standard, our recipe"].mean == pytest.approx(minus_ml, rel=1e-6)
+    assert panel.nearer_bma["trained standard, our recipe"].mean == pytest.approx(nearer, rel=1e-5)
     seeds = panel.seeds
-    assert panel.kl["trained standard"].mean == pytest.approx((seeds["a"].mean + seeds["b"].mean) / 2)
+    assert panel.kl["trained standard, our recipe"].mean == pytest.approx((seeds["a"].mean + seeds["b"].mean) / 2)
     assert seeds["a"].mean != seeds["b"].mean
 
 
@@ -124,7 +127,7 @@ def test_nearer_bma_in_the_data(data: trained.TrainedCurves) -> None:
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=8), RunStore())
-    assert [panel.compared["trained standard"].models for panel in data.panels] == [("a",), ("elsewhere",)]
+    assert [panel.compared["trained standard, our recipe"].models for panel in data.panels] == [("a",), ("elsewhere",)]
     assert data.panels[0].kl["ML"] != data.panels[1].kl["ML"]
 
 
@@ -133,7 +136,11 @@ def test_other_heads_and_widths_have_curves_of_their_own(folder: Path) -> None:
     names = tuple(str(folder / name) for name in ("a", "wide", "two"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=4), RunStore())
     labels = [label for label, of in data.panels[0].compared.items() if of.trained]
-    assert labels == ["trained standard", "trained standard, d=16", "trained standard, [1,2,1]"]
+    assert labels == [
+        "trained standard, our recipe",
+        "trained standard, our recipe, d=16",
+        "trained standard, [1,2,1], our recipe",
+    ]
     colours = {str(curve.get_label()): curve.get_color() for curve in draw_trained(data).axes[0].lines}
     assert len({colours[label] for label in labels}) == 1
 
@@ -143,23 +150,26 @@ def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
     assert again == data
     figure = draw_trained(again)
     titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
-    assert titles == ["lags {1,2,3}, least heads: 3", "lags {1,3}, least heads: 2", "lags {2,3}, least heads: 2"]
+    assert titles == [
+        f"lags {lags}; length {t}"
+        for lags, t in (("{1,2,3}, least heads: 3", 20), ("{1,3}, least heads: 2", 20), ("{2,3}, least heads: 2", 128))
+    ]
     (legend,) = figure.legends
-    assert "trained disentangled" in [text.get_text() for text in legend.get_texts()]
+    assert "trained disentangled, our recipe" in [text.get_text() for text in legend.get_texts()]
     assert legend.get_title().get_text() == "not shipped: none such"
     first = {str(curve.get_label()): curve for curve in figure.axes[0].lines}
-    assert np.asarray(first["trained standard"].get_ydata()).tolist() == pytest.approx(
-        data.panels[0].kl["trained standard"].by_position[2:]
+    assert np.asarray(first["trained standard, our recipe"].get_ydata()).tolist() == pytest.approx(
+        data.panels[0].kl["trained standard, our recipe"].by_position[2:]
     )
-    assert np.asarray(first["trained standard"].get_xdata()).tolist()[:2] == [3, 4]
+    assert np.asarray(first["trained standard, our recipe"].get_xdata()).tolist()[:2] == [3, 4]
     rows = trained.table(data)
     assert rows[0] == ["", "{1,2,3}", "{1,3}", "{2,3}"]
-    assert {row[0]: row[2] for row in rows}["trained standard, 1 head"] == ""
+    assert {row[0]: row[2] for row in rows}["trained standard, 1 head, our recipe"] == ""
 
 
 def test_the_band_of_several_seeds_is_their_range(data: trained.TrainedCurves) -> None:
     figure = draw_trained(data)
-    place = list(data.panels[0].kl).index("trained standard")
+    place = list(data.panels[0].kl).index("trained standard, our recipe")
     band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
     each = torch.tensor([data.panels[0].seeds[name].by_position[2:] for name in ("a", "b")])
     assert band[:, 1].max() == pytest.approx(each.max().item(), rel=1e-5)

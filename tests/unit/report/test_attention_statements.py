@@ -16,6 +16,7 @@ from sih.report.attention_statements import (
     LAYER_2_DIAGONALS,
     LAYER_3_MAPS,
     LAYER_3_SELECTS,
+    RECIPE,
 )
 
 
@@ -49,6 +50,17 @@ def test_attention() -> None:
         assert [one.judge(others).verdict for one in statements] == ["holds"] * 5
 
 
+def test_models_of_our_recipe_are_judged_apart() -> None:
+    good = _data(standard=_agreement())
+    assert [one.judge(good).verdict for one in RECIPE] == ["not measured"] * 5
+    ours = dataclasses.replace(good, compared={"standard": Compared("standard", (1, 3, 1))})
+    assert [one.judge(ours).verdict for one in RECIPE] == ["holds"] * 5
+    assert LAYER_1_MAPS.judge(ours).verdict == "not measured"
+    worse = _data(standard=_agreement(variation=0.5))
+    falls = Compared("standard", (1, 3, 1), plain=True, unsettled="at 9 steps")
+    assert LAYER_1_MAPS.judge(dataclasses.replace(worse, compared={"standard": falls})).verdict == "unsettled"
+
+
 def _data(**models: Agreement) -> agreement.Agreements:
-    compared = {name: Compared(name, (1, 3, 1)) for name in models}
+    compared = {name: Compared(name, (1, 3, 1), plain=True) for name in models}
     return agreement.Agreements(agreement.AgreementConfig(), compared, models, {}, [])

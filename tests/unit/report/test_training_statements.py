@@ -29,25 +29,41 @@ def _panel(lags: tuple[int, ...], models: dict[str, Compared], kl: dict[str, flo
     return Panel(lags, {name: of[name] for name in kl}, {name: _curve(value) for name, value in kl.items()}, minus)
 
 
-def _trained(kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3)) -> trained.TrainedCurves:
+def _trained(
+    kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3), plain: bool = True, unsettled: str = ""
+) -> trained.TrainedCurves:
     heads = (1, 1 if len(lags) == 2 else 3, 1)
-    found = [Compared(kind, heads, models=(f"a {kind} model",)) for kind in ("standard", "disentangled")]
-    models = {f"trained {one.kind}": one for one in found}
-    models |= {f"trained {one.kind}, 1 head": dataclasses.replace(one, heads=(1, 1, 1)) for one in found}
+    models = {}
+    for kind in ("standard", "disentangled"):
+        one = Compared(kind, heads, models=(f"a {kind} model",), plain=plain, unsettled=unsettled)
+        models |= {f"trained {kind}": one, f"trained {kind}, 1 head": dataclasses.replace(one, heads=(1, 1, 1))}
     panel = _panel(lags, models, kl)
-    whole = trained.TrainedPanel(panel.lags, panel.compared, panel.kl, panel.minus, {}, {})
+    whole = trained.TrainedPanel(panel.lags, panel.compared, panel.kl, panel.minus, 32, {}, {})
     return trained.TrainedCurves(trained.TrainedConfig(), [whole], [])
 
 
 @pytest.mark.parametrize(("kl", "verdict"), [(0.02, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")])
 def test_trained_against_the_construction(kl: float, verdict: str) -> None:
-    data = _trained({"construction": 0.02, "trained standard": kl, "trained disentangled": kl})
-    for judge in (training.STANDARD_TRAINED, training.DISENTANGLED_TRAINED):
-        found = judge.judge(data)
-        assert number_of(found).value == pytest.approx(kl / 0.02)
-        assert found.verdict == verdict
-        assert len(number_of(found).models) == 1
+    mean_kl = {"construction": 0.02, "trained standard": kl, "trained disentangled": kl}
+    plainly = training.STANDARD_TRAINED, training.DISENTANGLED_TRAINED
+    recipe = training.STANDARD_RECIPE, training.DISENTANGLED_RECIPE
+    for judges, others, plain in ((plainly, recipe, True), (recipe, plainly, False)):
+        data = _trained(mean_kl, plain=plain)
+        for judge in judges:
+            found = judge.judge(data)
+            assert number_of(found).value == pytest.approx(kl / 0.02)
+            assert found.verdict == verdict
+            assert len(number_of(found).models) == 1
+        assert [judge.judge(data).verdict for judge in others] == ["not measured"] * 2
     assert training.STANDARD_TRAINED.judge(_trained({"construction": 0.02})).verdict == "not measured"
+
+
+def test_a_model_that_still_gets_better_refutes_nothing() -> None:
+    data = _trained({"construction": 0.02, "trained standard": 0.03}, unsettled="at 20 steps, where its KL still falls")
+    found = training.STANDARD_TRAINED.judge(data)
+    assert (found.verdict, "Unsettled at 20 steps" in found.remark) == ("unsettled", True)
+    good = _trained({"construction": 0.02, "trained standard": 0.02}, unsettled="at 20 steps")
+    assert training.STANDARD_TRAINED.judge(good).verdict == "holds"
 
 
 @pytest.mark.parametrize(("kl", "verdict"), [(0.03, "holds"), (0.05, "does not hold")])
@@ -108,17 +124,18 @@ def test_heads_of_the_second_layer() -> None:
 
 def test_the_papers_own_training_is_read_from_runs_in_its_setting() -> None:
     steps, flat = [0, 10, 20], [0.5, 0.03, 0.03]
-    course = training_courses.Course("paper", (1, 2, 3), Compared("standard"), True, steps, flat, 0.02, 0.01)
+    plain = Compared("standard", models=("paper",), plain=True)
+    course = training_courses.Course("paper", (1, 2, 3), plain, steps, flat, 0.02, 0.01)
     found = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([course], []))
     assert number_of(found).value == pytest.approx(1.5)
     assert found.verdict == "does not hold"
-    fell = dataclasses.replace(course, kl=[0.5, 0.031, 0.03])
+    fell = dataclasses.replace(course, compared=dataclasses.replace(plain, unsettled="at 20 steps"))
     open_end = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([fell], []))
     assert (open_end.verdict, "Unsettled at 20 steps" in open_end.remark) == ("unsettled", True)
     good = dataclasses.replace(course, kl=[0.5, 0.031, 0.02])
     assert training.PAPER_TRAINING.judge(training_courses.TrainingCourses([good], [])).verdict == "holds"
     none = training.PAPER_TRAINING.judge(
-        training_courses.TrainingCourses([dataclasses.replace(course, papers_own=False)], [])
+        training_courses.TrainingCourses([dataclasses.replace(course, compared=Compared("standard"))], [])
     )
     assert none.verdict == "not measured"
     assert "sih train" in none.remark

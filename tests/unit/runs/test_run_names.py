@@ -40,4 +40,6 @@ def test_a_name_may_ask_for_a_length() -> None:
     )
     config = named("disentangled-1.3-1.1.1-length40-seed2")
     assert (config.task.length, config.seed, config.recipe.length_schedule) == (40, 2, ((1200, 32),))
+    config = named("paper-disentangled-1.3.4-length32")
+    assert (config.model.kind, config.task.lags, config.recipe.name) == ("disentangled", (1, 3, 4), "uniform")
     assert named("standard-1.2.3-dim32-length64").flat()["dim"] == 32
