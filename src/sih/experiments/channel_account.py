@@ -16,7 +16,14 @@ from sih.analysis.layer_swaps import swap_costs
 from sih.analysis.phases import Phases, has_phases, read_phases
 from sih.construction import construct
 from sih.experiments.cells import braces, with_error
-from sih.experiments.compared import FRESH_SEED, circuit_law, heads_label, kl_but_last, yardsticks
+from sih.experiments.compared import (
+    FRESH_SEED,
+    circuit_law,
+    heads_label,
+    kl_but_last,
+    trained_plainly,
+    yardsticks,
+)
 from sih.experiments.experiment import Experiment, Rows
 from sih.metrics import mean_kl
 from sih.models.base import Model
@@ -24,7 +31,6 @@ from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
-from sih.training.config import TrainConfig
 
 CAPTION = (
     "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
@@ -91,7 +97,7 @@ def compute(config: AccountConfig, store: RunStore) -> Accounts:
     if not runs:
         raise ValueError("no trained model of three layers or more is there")
     models, circuits = {}, {}
-    for run in sorted(runs.values(), key=lambda run: (not is_plain(run), run.task.lags, run.name)):
+    for run in sorted(runs.values(), key=lambda run: (not trained_plainly(run.config), run.task.lags, run.name)):
         models[run.name] = account(run.model, run, config)
         if braces(run.task.lags) not in circuits and run.task.length == max(one.task.length for one in runs.values()):
             circuits[braces(run.task.lags)] = by_hand(run.task, config)
@@ -112,7 +118,7 @@ def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
     if phases and possible and isinstance(model, DisentangledTransformer):
         some = Batch(batch.tokens[:SWAPPED], batch.lags[:SWAPPED])
         swaps = swap_costs(model, task, some, reference)
-    return ModelAccount(kind, task.lags, heads, is_plain(run), steps, channels, phases, layer_1, swaps)
+    return ModelAccount(kind, task.lags, heads, trained_plainly(run.config), steps, channels, phases, layer_1, swaps)
 
 
 def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dict[str, Measured]:
@@ -120,13 +126,6 @@ def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dic
     past = (position[:, None] >= task.max_lag) & torch.isin(position[:, None] - position, torch.tensor(task.lags))
     correlation = score_correlation(trace["1.1/scores"], pair_log_probabilities(tokens, task.P), past)
     return {"log P": measured(correlation), "p": (probability_correlation(trace["1.1/attention"], tokens, task), 0.0)}
-
-
-def is_plain(run: Run) -> bool:
-    """Tell whether a run keeps to the paper's own recipe and optimiser, whatever its length, batch and steps."""
-    optimiser = run.config.optimiser
-    usual = TrainConfig(steps=optimiser.steps, batch=optimiser.batch)  # the defaults are the paper's
-    return (run.config.recipe, run.config.optimiser) == (usual.recipe, usual.optimiser)
 
 
 def draw(task: Task, config: AccountConfig, part: str) -> Batch:

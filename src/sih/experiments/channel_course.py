@@ -1,7 +1,7 @@
 """Which channel forms first: the account of `channel_account.py` along training, from weights kept on the way.
 
-They are those of finished runs (`NAME/kept`) and, in a clone, of runs on their way in the folder `unfinished`
-(`NAME/kept` or `NAME-kept`). An unfinished run is unsettled at its last step.
+They are in a finished run's folder (`NAME/kept`) or, in a clone, in `unfinished/NAME-kept`, beside the runs that are on
+their way. An unfinished run is unsettled at its last step.
 """
 
 import re
@@ -14,8 +14,8 @@ from sih.analysis.channels import Channels
 from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
 from sih.experiments.cells import with_error
-from sih.experiments.channel_account import AccountConfig, account, draw, is_plain
-from sih.experiments.compared import kl_but_last, yardsticks
+from sih.experiments.channel_account import AccountConfig, account, draw
+from sih.experiments.compared import kl_but_last, trained_plainly, yardsticks
 from sih.experiments.experiment import Experiment, Rows
 from sih.metrics import mean_kl
 from sih.models.base import Model
@@ -80,7 +80,7 @@ def kept_weights(store: RunStore) -> dict[str, tuple[Run, dict[int, Path]]]:
     folders += [path.parent for path in sorted(UNFINISHED.glob("*/config.json"))]
     runs = {}
     for folder in folders:
-        places = (folder / "kept", folder.with_name(f"{folder.name}-kept"))
+        places = (folder / "kept", UNFINISHED / f"{folder.name}-kept")
         files = [path for place in places for path in sorted(place.glob("step-*.safetensors"))]
         if files:
             steps = {int(re.findall(r"\d+", path.stem)[-1]): path for path in files}
@@ -100,7 +100,9 @@ def compute(config: CourseConfig, store: RunStore) -> ChannelCourses:
         ml = mean_kl(kl_but_last(yardsticks(batch.tokens, run.task)["ML"], batch, run.task), run.task).mean().item()
         points = [_point(_model_at(run, path), step, run, settings) for step, path in wanted.items()]
         task, heads = run.task, run.config.heads
-        courses.append(ChannelCourse(name, task.lags, heads, task.length, is_plain(run), run.finished, ml, points))
+        courses.append(
+            ChannelCourse(name, task.lags, heads, task.length, trained_plainly(run.config), run.finished, ml, points)
+        )
     return ChannelCourses(config, courses)
 
 

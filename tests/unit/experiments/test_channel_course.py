@@ -19,7 +19,7 @@ def test_a_course_from_the_weights_that_a_run_kept(tmp_path: Path, monkeypatch: 
     settings = course.CourseConfig(sequences=10, reference=12)
     data = course.compute(settings, store)
     (found,) = data.courses
-    assert (found.name, found.settled, found.plain) == ("mine", True, True)
+    assert (found.name, found.settled, found.plain) == ("mine", True, False)
     assert [point.step for point in found.points] == [2, 4]
     assert found.points[0] != found.points[1]
     rows = course.table(data)
