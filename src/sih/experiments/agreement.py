@@ -28,7 +28,7 @@ CAPTION = (
 @dataclass(frozen=True)
 class AgreementConfig:
     models: tuple[str, ...] = (
-        *("paper-1.2.3", "paper-1.2.3-length32", "paper-1.3.4-length32", "paper-3.5.7-length32", "paper-1.2-length32"),
+        *("paper-1.2.3-length32", "paper-1.2.3", "paper-1.3.4-length32", "paper-3.5.7-length32", "paper-1.2-length32"),
         *("paper-1.2.3.4.5-length32", "paper-1.3-length32", "paper-1.2.3-length64-seed1"),
         *("paper-disentangled-1.2.3-length32", "paper-disentangled-3.5.7-length32"),
         *("standard-1.2.3", "standard-1.2.3-seed1", "standard-1.2.3-seed2", "standard-1.3.4", "standard-1.2.3.4.5"),

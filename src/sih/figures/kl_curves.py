@@ -43,13 +43,9 @@ _CONSTRUCTIONS: dict[str, Look] = {
 _ORDER = ("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head")
 _BESIDE_TRAINED = {name: _CONSTRUCTIONS[name] for name in _ORDER}
 _BESIDE_TRAINED["two lags, 1 head"] = (style.BLUE, (0, (3, 1, 1, 1)), 1.2)
-_TRAINED = {
-    ("standard", True): style.GREEN,
-    ("disentangled", True): style.PURPLE,
-    ("standard", False): style.YELLOW,
-    ("disentangled", False): style.SKY,
-}
-"""Colours of trained models, by their kind and whether they were trained as the paper trains."""
+_KINDS = {"standard": style.GREEN, "disentangled": style.PURPLE}
+_PLAIN = 2.0
+"""How much wider the lines of models are that were trained as the paper trains."""
 _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)), (0, (6, 1)))
 
 
@@ -81,17 +77,18 @@ def _title(panel: Panel) -> str:
 
 
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, Look]:
-    """Colour models by kind and way of training, solid with as many heads as are needed, dashed with one or others."""
+    """Give each kind of model a colour, solid with as many heads as are needed, dashed with one, or with others."""
     found = {label: (of, panel.lags) for panel in panels for label, of in panel.compared.items() if of.trained}
     looks: dict[str, Look] = {}
-    for way in dict.fromkeys((*_TRAINED, *((of.kind, of.plain) for of, _ in found.values()))):
-        colour = _TRAINED.get(way, style.ORANGE)
-        own = {label: (of.heads, lags) for label, (of, lags) in found.items() if (of.kind, of.plain) == way}
+    for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
+        own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
         usual = [label for label, (heads, lags) in own.items() if heads == usual_heads(lags)]
         single = [label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)]
         others = [label for label in own if label not in (*usual, *single)]
-        looks |= dict.fromkeys(usual, (colour, "-", 1.2)) | dict.fromkeys(single, (colour, (0, (4, 1)), 0.9))
-        looks |= {label: (colour, dashes, 0.9) for label, dashes in zip(others, itertools.cycle(_OTHER_DASHES))}
+        lines = dict.fromkeys(usual, ("-", 1.2)) | dict.fromkeys(single, ((0, (4, 1)), 0.9))
+        lines |= {label: (dashes, 0.9) for label, dashes in zip(others, itertools.cycle(_OTHER_DASHES))}
+        for label, (dashes, width) in lines.items():
+            looks[label] = _KINDS.get(kind, style.YELLOW), dashes, width * (_PLAIN if found[label][0].plain else 1)
     return looks
 
 
