@@ -20,5 +20,5 @@ from sih.figures.course_panels import place
     ],
 )
 def test_every_kind_of_run_has_its_place(lags: tuple[int, ...], compared: Compared, group: str, label: str) -> None:
-    (_, title), found = place(Course("run", lags, compared, False, [0], [1.0], 1.0, 0.5))
+    (_, title), found = place(Course("run", lags, compared, [0], [1.0], 1.0, 0.5))
     assert (title, found) == (group, label)

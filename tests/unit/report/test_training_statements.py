@@ -33,7 +33,7 @@ def _trained(
     kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3), plain: bool = True, unsettled: str = ""
 ) -> trained.TrainedCurves:
     heads = (1, 1 if len(lags) == 2 else 3, 1)
-    models = {}
+    models: dict[str, Compared] = {}
     for kind in ("standard", "disentangled"):
         one = Compared(kind, heads, models=(f"a {kind} model",), plain=plain, unsettled=unsettled)
         models |= {f"trained {kind}": one, f"trained {kind}, 1 head": dataclasses.replace(one, heads=(1, 1, 1))}
