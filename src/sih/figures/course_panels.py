@@ -16,7 +16,7 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, styl
 
 
 def draw_courses(data: TrainingCourses) -> Figure:
-    """Draw a panel for each group: the flagship's seeds, other lags, other models by their lags, other kinds."""
+    """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, other models by their lags, other kinds."""
     places = [place(course) for course in data.courses]
     groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
     columns = min(3, max(1, len(groups)))
@@ -48,6 +48,8 @@ def place(course: Course) -> tuple[tuple[int, str], str]:
     of, lags = course.compared, braces(course.lags)
     heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
     suffix = f", seed {seed}" if seed else ""
+    if of.plain:
+        return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
     if of.kind != FLAGSHIP.model.kind:
         return (3, of.kind), f"{lags} {heads}{suffix}"
     if of.heads != usual_heads(course.lags) or of.dim:

@@ -16,6 +16,7 @@ from sih.figures.course_panels import place
         ((1, 2, 3), Compared("standard", (1, 1), seeds=(0,)), "lags {1,2,3}, other models", "[1,1]"),
         ((1, 2, 3), Compared("standard", (1, 3, 1), 128, seeds=(0,)), "lags {1,2,3}, other models", "[1,3,1], d=128"),
         ((1, 2, 3, 4, 5), Compared("standard", (1, 2, 1), seeds=(0,)), "lags {1,2,3,4,5}, other models", "[1,2,1]"),
+        ((1, 2, 3), Compared("standard", (1, 3, 1), seeds=(0,), plain=True), "trained as the paper trains", "run"),
         ((1, 2, 3), Compared("disentangled", (1, 3, 1), seeds=(0,)), "disentangled", "{1,2,3} [1,3,1]"),
     ],
 )
