@@ -16,7 +16,7 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, styl
 
 
 def draw_courses(data: TrainingCourses) -> Figure:
-    """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, other models by their lags, other kinds."""
+    """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, models and kinds."""
     places = [place(course) for course in data.courses]
     groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
     columns = min(3, max(1, len(groups)))
