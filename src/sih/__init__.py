@@ -53,6 +53,7 @@ from sih.task import Batch as Batch
 from sih.task import FreshBatches as FreshBatches
 from sih.task import FreshTask as FreshTask
 from sih.task import ParentsTask as ParentsTask
+from sih.task import SwitchingTask as SwitchingTask
 from sih.task import Task as Task
 from sih.task import random_parents as random_parents
 from sih.task import sample as sample

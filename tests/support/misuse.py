@@ -20,6 +20,7 @@ import sih
 
 TASK = sih.Task([[0.7, 0.3], [0.4, 0.6]], lags=(1, 2), length=8)
 FRESH = sih.FreshTask(num_states=2, lags=(1, 2), length=8)
+SWITCHING = sih.SwitchingTask(TASK.P, lags=(1, 2), length=8, rate=0.1)
 BATCH = sih.sample(TASK, 4, rng=0)
 LAW = sih.bma(BATCH.tokens, TASK)
 MODEL = sih.construct(TASK)
@@ -33,8 +34,8 @@ WRONG: list[Any] = [
     None, "text", "", b"x", 0, -1, 10**30, 2.5, -1.0, math.nan, True, [], [[]], ["a"], {}, {"a": 1}, (), (1, "2"),
     object(), int, len, torch.zeros(0), torch.zeros(2), torch.zeros(2, 3), torch.full((4, 8), 0.5), torch.tensor(1),
     torch.zeros(4, 8, 2), torch.ones(4, 8, 2), torch.full((4, 8), 9), torch.zeros(4, 99, dtype=torch.int64),
-    np.zeros(3), np.zeros((4, 8)), np.array([["a"]]), TASK, FRESH, BATCH, MODEL, torch.Generator(), torch.float16,
-    Path("no/such/path"),
+    np.zeros(3), np.zeros((4, 8)), np.array([["a"]]), TASK, BATCH, MODEL, torch.Generator(), torch.float16,
+    Path("no/such/path"), FRESH, SWITCHING, sih.sample(FRESH, 4, rng=0), sih.sample(SWITCHING, 4, rng=0),
 ]  # fmt: skip
 
 TOKENS = {"tokens": BATCH.tokens}
@@ -45,6 +46,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "FreshTask": {"num_states": 2, "lags": (1, 2), "length": 8, "concentration": 1.0, "lag_prior": [0.5, 0.5]},
     "LagTracker": {"task": TASK, "forgetting": 1.0},
     "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},
+    "SwitchingTask": {"P": TASK.P, "lags": (1, 2), "length": 8, "rate": 0.1},
     "Task": {"P": TASK.P, "lags": (1, 2), "length": 8, "lag_prior": [0.5, 0.5]},
     "Transformer": {"num_states": 2, "length": 8, "dim": 4, "qk_dim": 2, "heads": (1,), "mlp_dim": None}
     | {

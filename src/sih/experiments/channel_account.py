@@ -88,7 +88,9 @@ class Accounts:
 
 def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
     """Name the models of the configuration, or all of three layers or more that the store has."""
-    return config.models or tuple(name for name in store.names() if len(store.run(name).config.heads) > 2)
+    return config.models or tuple(
+        name for name in store.names(papers_task=True) if len(store.run(name).config.heads) > 2
+    )
 
 
 def compute(config: AccountConfig, store: RunStore) -> Accounts:

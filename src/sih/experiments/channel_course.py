@@ -76,7 +76,7 @@ class ChannelCourses:
 
 def kept_weights(store: RunStore) -> dict[str, tuple[Run, dict[int, Path]]]:
     """Find runs with weights kept along the way, by name, and the file of each step."""
-    folders = [found for name in store.names() if (found := store.find(name))]
+    folders = [found for name in store.names(papers_task=True) if (found := store.find(name))]
     folders += [path.parent for path in sorted(UNFINISHED.glob("*/config.json"))]
     runs = {}
     for folder in folders:

@@ -78,7 +78,7 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
 
 def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]) -> Panel:
     """Average the models, those that differ by seed only together, and circuits with so many second-layer heads."""
-    task = runs[0].task if runs else TrainConfig(lags=lags).task.build()
+    task = runs[0].task if runs else TrainConfig(lags=lags).task.steady()
     for run in runs:
         if run.task.lags != lags or run.task != task:
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")

@@ -91,7 +91,7 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
     panels = []
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.task.lags == lags]
-        tasks = dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.build()])
+        tasks = dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.steady()])
         panels += [_panel(config, task, [run for run in trained if run.task == task]) for task in tasks]
     return TrainedCurves(config, panels, missing)
 

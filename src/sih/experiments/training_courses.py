@@ -52,8 +52,8 @@ class TrainingCourses:
 
 
 def reads(config: CoursesConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all that the store has."""
-    return config.models or tuple(store.names())
+    """Name the models of the configuration, or all that the store has on the paper's task."""
+    return config.models or tuple(store.names(papers_task=True))
 
 
 def compute(config: CoursesConfig, store: RunStore) -> TrainingCourses:

@@ -16,8 +16,8 @@ Runs = Mapping[str, Run]
 
 
 def all_runs(store: RunStore) -> Runs:
-    """Return every finished run of the store by its name."""
-    return store.finished(store.names())[0]
+    """Return every finished run of the store on a task like the paper's by its name."""
+    return store.finished(store.names(papers_task=True))[0]
 
 
 def described(runs: Runs) -> list[dict[str, Any]]:

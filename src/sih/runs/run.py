@@ -33,7 +33,6 @@ from sih.files.tensor_file import digest_of_tensors
 from sih.models import Model
 from sih.models.storage import load_weights
 from sih.stats import quotient
-from sih.task import Task
 from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
 
@@ -76,7 +75,8 @@ class Run:
             return False
 
     @cached_property
-    def task(self) -> Task:
+    def task(self) -> Any:
+        """The task that it is trained on: a `Task`, unless it was to have fresh matrices or switching lags."""
         return self.config.task.build()
 
     @cached_property

@@ -18,3 +18,5 @@ from sih.task.parents import check_task as check_task
 from sih.task.parents_task import ParentsTask as ParentsTask
 from sih.task.parents_task import random_parents as random_parents
 from sih.task.sampling import sample as sample
+from sih.task.switching import SwitchingTask as SwitchingTask
+from sih.task.switching import check_rate as check_rate

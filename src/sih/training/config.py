@@ -14,10 +14,10 @@ import torch
 
 from sih.checks import FieldError, check_choice, check_sizes
 from sih.models import KINDS, ModelShape
-from sih.task import Batch, Task, sample
+from sih.task import Batch, sample
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.recipes import Recipe, recipe_named
-from sih.training.task_config import TaskConfig, check_seed
+from sih.training.task_config import LagTask, TaskConfig, check_seed
 
 STORED = ("float32", "float16")
 WORDS = {"model": "standard", "init": "uniform", "optimiser": "adam"}
@@ -105,7 +105,7 @@ class TrainConfig:
         lost = {name for name in flat if part_of.get(name) in whole or name not in (*part_of, *WORDS, *TOP)}
         return TrainConfig(**{**{name: value for name, value in flat.items() if name not in lost}, **changes})
 
-    def held_out_batch(self, task: Task) -> Batch:
+    def held_out_batch(self, task: LagTask) -> Batch:
         """Draw the sequences that the model is measured on, the same for all runs on one task."""
         seed = HELD_OUT_SEED + self.task.matrix_seed
         return sample(task, self.evaluation.held_out, rng=torch.Generator().manual_seed(seed))

@@ -4,19 +4,22 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.checks import FieldError, check_sizes
+from sih.checks import FieldError, check_kind, check_sizes
 from sih.markov import as_transition_matrix, random_transition_matrix
-from sih.task import Task, check_lags
+from sih.task import FreshTask, SwitchingTask, Task, check_lags, check_rate
 
 LARGE = 256
 Matrix = tuple[tuple[float, ...], ...]
+LagTask = Task | FreshTask | SwitchingTask
+"""The tasks that can be trained on."""
 
 
 @dataclass(frozen=True)
 class TaskConfig:
     """Says which task is learned. The defaults are the paper's.
 
-    The matrix is drawn with Dirichlet(`concentration`) rows from `matrix_seed`, or given.
+    The matrix is drawn with Dirichlet(`concentration`) rows from `matrix_seed`, or given, or with `fresh` drawn anew
+    for each sequence. With a `switch_rate` the lag does not stay for a whole sequence.
     """
 
     lags: tuple[int, ...] = (1, 2, 3)
@@ -33,11 +36,22 @@ class TaskConfig:
     """of a random matrix."""
     concentration: float = 1.0
     """of the Dirichlet rows of a random matrix."""
+    fresh: bool = False
+    """draw a matrix for each sequence, with those Dirichlet rows, instead of one for all."""
+    switch_rate: float = 0.0
+    """the chance that the lag switches from one token to the next."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lags", check_lags(self.lags))
         check_sizes(states=self.states, length=self.length)
         check_seed("matrix_seed", self.matrix_seed)
+        check_kind("fresh", self.fresh, bool, "True or False")
+        check_rate(self.switch_rate, len(self.lags), "switch_rate")
+        if self.fresh and (self.matrix is not None or self.switch_rate):
+            other = "switch_rate" if self.matrix is None else "matrix"
+            raise FieldError("fresh", f"fresh draws a matrix for each sequence of one lag; leave out {other}")
+        if self.switch_rate and self.lag_prior is not None:
+            raise FieldError("lag_prior", "lag_prior is of lags that stay; with switch_rate all are as likely at first")
         if self.matrix is not None:
             P = as_transition_matrix(self.matrix)
             object.__setattr__(self, "matrix", tuple(tuple(row) for row in P.tolist()))
@@ -46,12 +60,24 @@ class TaskConfig:
                 raise FieldError("states", message)
         self.build() if self.states <= LARGE else self.outline()  # a large matrix is checked when it is made
 
+    @property
+    def usual(self) -> bool:
+        """Tell whether it is the paper's task: one known matrix, one lag for a sequence."""
+        return not (self.fresh or self.switch_rate)
+
     def outline(self) -> Task:
         """Make a task of these lags, length and prior with a matrix of 2 states, whatever it would take to draw P."""
         return Task([[0.5, 0.5], [0.5, 0.5]], self.lags, self.length, self.lag_prior)
 
-    def build(self) -> Task:
+    def build(self) -> LagTask:
         """Make the task."""
+        if self.fresh:
+            return FreshTask(self.states, self.lags, self.length, self.concentration, self.lag_prior)
+        steady = self.steady()
+        return SwitchingTask(steady.P, self.lags, self.length, self.switch_rate) if self.switch_rate else steady
+
+    def steady(self) -> Task:
+        """Make the task with one known matrix and lags that stay, whatever else is asked for."""
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)
         rng = torch.Generator().manual_seed(self.matrix_seed)

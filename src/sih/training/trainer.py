@@ -20,8 +20,9 @@ from sih.models import Model
 from sih.models.loss import next_token_loss
 from sih.predictors import bma, maximum_likelihood
 from sih.stats import quotient
-from sih.task import Batch, Task, sample
+from sih.task import Batch, sample
 from sih.training.config import TrainConfig
+from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ class Trainer:
         return Evaluation(kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.task.max_lag)
 
     @cached_property
-    def _tasks(self) -> dict[int, Task]:
+    def _tasks(self) -> dict[int, LagTask]:
         """The task by the length of its sequences."""
         lengths = [length for _, length in self.config.recipe.length_schedule or ()]
         return {**{length: self.task.with_length(length) for length in lengths}, self.task.length: self.task}

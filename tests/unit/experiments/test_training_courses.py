@@ -14,7 +14,7 @@ from sih.training.config import TrainConfig
 
 def test_all_that_is_shipped_is_shown() -> None:
     data = training_courses.compute(training_courses.EXPERIMENT.config, RunStore())
-    assert [course.name for course in data.courses] == RunStore().names()
+    assert [course.name for course in data.courses] == RunStore().names(papers_task=True)
     assert data.missing == []
     assert [course.name for course in data.courses if course.compared.plain] == [
         name for name in RunStore().names() if name.startswith("paper-")
@@ -25,8 +25,8 @@ def test_all_that_is_shipped_is_shown() -> None:
         assert course.bma < course.ml
     figure = draw_courses(through_file(data))
     shown = sum(len(ax.lines) - 1 for ax in figure.axes if ax.get_visible())  # a line of ML in each
-    assert shown == len(RunStore().names())
-    assert len(training_courses.table(data)) == 1 + len(RunStore().names())
+    assert shown == len(RunStore().names(papers_task=True))
+    assert len(training_courses.table(data)) == 1 + len(RunStore().names(papers_task=True))
 
 
 def test_a_run_of_ones_own(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_finished_run_holds_what_was_trained(tmp_path: Path) -> None:
         assert torch.equal(run.model.state_dict()[name], weight)
         assert torch.equal(sih.load(tmp_path / "run").state_dict()[name], weight)
     assert run.config == SHORT
-    assert torch.equal(run.task.P, SHORT.task.build().P)
+    assert torch.equal(run.task.P, SHORT.task.steady().P)
     assert [line["step"] for line in run.metrics] == [0, 8, 10, 16, 20, 24]
     losses = [step.loss for step in steps[1:]]
     between = [losses[a:b] for a, b in ((0, 8), (8, 10), (10, 16), (16, 20), (20, 24))]

@@ -30,8 +30,8 @@ from torch import Tensor
 from sih.checks import FieldError
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
-from sih.task import Task
 from sih.training.recipes.recipe import Fields, Recipe, StagedRecipe, Start
+from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class HarmonicPositions(StagedRecipe):
     settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3600, "learning_rate": 5e-3}
     most_frozen = 400
 
-    def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
+    def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
         assert isinstance(shape, TransformerShape)
         parts(shape.dim, self.max_period)
         return fitted
 
-    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
+    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
         assert isinstance(model, Transformer)
         set_parts(model, self.max_period)

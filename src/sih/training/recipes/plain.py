@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from sih.models import ModelShape
-from sih.task import Task
 from sih.training.recipes.recipe import Recipe, Start
+from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Plain(Recipe):
 
     name = "uniform"
 
-    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
+    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
         return Start(shape.build(task.num_states, task.length, init=self.name, rng=rng).to(device))
 
 

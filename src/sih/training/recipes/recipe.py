@@ -11,7 +11,7 @@ from torch import nn
 
 from sih.checks import FieldError, check_sizes
 from sih.models import Model, ModelShape
-from sih.task import Task
+from sih.training.task_config import LagTask
 
 Fields = dict[str, Any]
 
@@ -53,10 +53,10 @@ class Recipe(ABC):
     """pairs of a step and a length: shorter sequences until that step (None: 32, then 64 tokens)."""
 
     @abstractmethod
-    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> Start:
+    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
         """Make the model before its first step, drawn from `rng`."""
 
-    def fit(self, shape: ModelShape, task: Task, steps: int) -> "Recipe":
+    def fit(self, shape: ModelShape, task: LagTask, steps: int) -> "Recipe":
         """Return the recipe with nothing left None, or raise a FieldError where it does not fit the rest."""
         if self.kinds and shape.kind not in self.kinds:
             raise FieldError("init", f"the recipe {self.name} is for {', '.join(self.kinds)}; got {shape.kind}")
@@ -101,7 +101,7 @@ class StagedRecipe(Recipe):
     def __post_init__(self) -> None:
         check_sizes(max_period=self.max_period)
 
-    def fit(self, shape: ModelShape, task: Task, steps: int) -> Recipe:
+    def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
         assert isinstance(fitted, StagedRecipe)
         frozen = min(self.most_frozen, steps // 4) if self.frozen_steps is None else self.frozen_steps

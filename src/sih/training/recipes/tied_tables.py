@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.task import Task
 from sih.training.recipes.recipe import Fields, StagedRecipe, Start
+from sih.training.task_config import LagTask
 
 SCALE = 0.05
 """The standard deviation of the tables' first entries."""
@@ -41,7 +41,7 @@ class TiedTables(StagedRecipe):
     stages = ((2, 5, 32), (11, 15, 64))
     most_frozen = 200
 
-    def start(self, shape: ModelShape, task: Task, rng: torch.Generator, device: torch.device) -> "TiedStart":
+    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> "TiedStart":
         model = shape.build(task.num_states, task.length).to(device)
         assert isinstance(model, DisentangledTransformer)
         start = TiedStart(model, self.max_period, self.frozen_steps or 0)
