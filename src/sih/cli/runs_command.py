@@ -86,7 +86,7 @@ def show(
     from sih.analysis.correlation import probability_correlation
     from sih.analysis.lag_mass import masses_by_offset
     from sih.figures import style
-    from sih.figures.training_curves import draw_training
+    from sih.figures.course_panels import draw_training
 
     if period is not None and period < 1:
         raise ValueError(f"--period is a whole number, at least 1; got {period}")

@@ -8,10 +8,9 @@ from torch import Tensor
 
 from sih.analysis.distances import KEYS, Agreement, Measured, compare, measured, summary
 from sih.analysis.reference_circuit import Reference, run_reference
-from sih.experiments.cells import with_error
 from sih.experiments.compared import FRESH_SEED, by_seeds, usual_heads
 from sih.experiments.curves import Compared
-from sih.experiments.experiment import Experiment, Rows, named_models
+from sih.experiments.experiment import Experiment, Rows, named_models, with_error
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from sih.construction import construct, verify
-from sih.experiments.cells import braces
 from sih.experiments.compared import MatricesConfig
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, braces
 from sih.markov import random_transition_matrix
 from sih.runs.run_store import RunStore
 from sih.task import Task

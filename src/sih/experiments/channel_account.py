@@ -15,7 +15,6 @@ from sih.analysis.distances import Measured, measured
 from sih.analysis.layer_swaps import swap_costs
 from sih.analysis.phases import Phases, has_phases, read_phases
 from sih.construction import construct
-from sih.experiments.cells import braces, with_error
 from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,
@@ -24,7 +23,7 @@ from sih.experiments.compared import (
     trained_plainly,
     yardsticks,
 )
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, braces, with_error
 from sih.metrics import mean_kl
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer

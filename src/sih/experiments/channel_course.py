@@ -13,10 +13,9 @@ import torch
 from sih.analysis.channels import Channels
 from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
-from sih.experiments.cells import with_error
 from sih.experiments.channel_account import AccountConfig, account, draw
 from sih.experiments.compared import kl_but_last, trained_plainly, yardsticks
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, with_error
 from sih.metrics import mean_kl
 from sih.models.base import Model
 from sih.models.offsets import attention_at

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.experiments.cells import braces, with_error
-from sih.experiments.experiment import Rows
+from sih.experiments.experiment import Rows, braces, with_error
 from sih.stats import estimate
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"

@@ -1,7 +1,11 @@
-"""What an experiment is: a name, a configuration, and a pure function from it to data. What draws it is elsewhere."""
+"""What an experiment is: a name, a configuration, and a pure function from it to data. What draws it is elsewhere.
+
+Besides, how lag sets and numbers with errors are written in tables and titles.
+"""
 
 import dataclasses
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -52,3 +56,13 @@ class Experiment(Generic[C, D]):
         config = cast(Any, self.config)
         seeded = any(field.name == "seed" for field in dataclasses.fields(config))
         return dataclasses.replace(self, config=dataclasses.replace(config, seed=seed)) if seeded else self
+
+
+def braces(lags: Sequence[int]) -> str:
+    """Write a lag set as mathematics has it: {1,2,3}."""
+    return "{" + ",".join(map(str, lags)) + "}"
+
+
+def with_error(value: float, error: float) -> str:
+    """Write a number and its error to 4 decimals, without a zero before the point: .0128±.0003."""
+    return re.sub(r"(?<!\d)0\.", ".", f"{value:.4f}±{error:.4f}")

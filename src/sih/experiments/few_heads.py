@@ -7,9 +7,8 @@ import torch
 
 from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
 from sih.evidence import mixture
-from sih.experiments.cells import braces
 from sih.experiments.compared import circuit_law, kl_but_last, trained_law
-from sih.experiments.experiment import Experiment, Rows, named_models
+from sih.experiments.experiment import Experiment, Rows, braces, named_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run_store import RunStore

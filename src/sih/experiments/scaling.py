@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 
 from sih.construction import construct, least_heads
-from sih.experiments.cells import braces
 from sih.experiments.compared import (
     FRESH_SEED,
     by_seeds,
@@ -17,7 +16,7 @@ from sih.experiments.compared import (
     yardsticks,
 )
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Panel, panel
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, braces
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import sample

@@ -5,8 +5,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments.cells import braces
 from sih.experiments.channel_course import ChannelCourse, ChannelCourses
+from sih.experiments.experiment import braces
 from sih.figures import style
 from sih.figures.channel_bars import COSTS, SHARES
 

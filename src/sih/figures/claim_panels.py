@@ -1,4 +1,4 @@
-"""Claim 1 in panels: the gap over many matrices, and for each true lag the expectations and running averages."""
+"""Claim 1 in panels, the gap, the expectations and running averages, and what follows: KL against beta, wrong lags."""
 
 import math
 from collections.abc import Sequence
@@ -7,10 +7,19 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sih.experiments.beta import EVIDENCES, BetaCurves
 from sih.experiments.claim_cumulative import CumulativePaths
 from sih.experiments.claim_expectations import ExpectationBars
 from sih.experiments.claim_histogram import ClaimMargins
+from sih.experiments.wrong_lag import WrongLagRates
 from sih.figures import style
+from sih.theory.rates import SCORES
+
+_LOOKS = {
+    "ML": (style.RED, "o", "ML"),
+    "estimator": (style.BLUE, "s", r"estimator, $\sum \tilde p$"),
+    "single head": (style.GREEN, "^", r"one head, every $K$-th $\tilde p$"),
+}
 
 
 def draw_claim_histogram(data: ClaimMargins) -> Figure:
@@ -60,6 +69,55 @@ def draw_claim_cumulative(data: CumulativePaths) -> Figure:
             ax.axhline(max(data.limit[j][i] for i in others), color=style.BLUE, lw=0.6, ls=(0, (3, 2)))
             ax.set_xscale("log")
         panels[0].set_ylim(0, 2.2 * max(max(limit) for limit in data.limit))
+    return figure
+
+
+def draw_beta(data: BetaCurves) -> Figure:
+    """Draw a curve for each length, with BMA and ML as horizontal lines in its colour."""
+    colours = style.LAG_COLOURS
+    with style.paper_figure(style.PAGE, 2.9) as figure:
+        panels = figure.subplots(1, 2, sharex=True, sharey=True)
+        for ax, kind in zip(panels, EVIDENCES, strict=True):
+            for j, length in enumerate(data.config.lengths):
+                colour = colours[j % len(colours)]
+                kl = torch.tensor(data.selective[kind][j])
+                spread = torch.tensor(data.selective_error[kind][j])
+                ax.plot(data.config.betas, kl, color=colour, marker=".", ms=3, label=f"$T={length}$")
+                ax.fill_between(data.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0)
+                ax.axhline(data.bma[j], color=colour, lw=0.8, ls="-", alpha=0.6)
+                ax.axhline(data.ml[j], color=colour, lw=0.8, ls=(0, (1, 1.5)))
+            title = f"evidence: {kind} of $\\tilde p$" + (" (the paper's)" if kind == "mean" else "")
+            ax.set(title=title, xscale="log", yscale="log", xlabel=r"$\beta$")
+            ax.grid(True, which="major", lw=0.3, alpha=0.5)
+        # Late errors are rare events worth some tenths of a nat each: far below that nothing is resolved.
+        panels[0].set_ylim(0.2 / (data.config.sequences * data.config.matrices), 0.5)
+        panels[0].set_ylabel("KL to the true law (nats)")
+        handles, labels = panels[0].get_legend_handles_labels()
+        line = panels[0].plot([], [], color=style.BLACK, lw=0.8, alpha=0.6)
+        dots = panels[0].plot([], [], color=style.BLACK, lw=0.8, ls=(0, (1, 1.5)))
+        figure.legend([*handles, *line, *dots], [*labels, "BMA", "ML"], loc="outside lower center", ncols=7)
+    return figure
+
+
+def draw_wrong_lag(data: WrongLagRates) -> Figure:
+    """Draw each rule's rate as points with error bars, and as predicted."""
+    with style.paper_figure(0.75 * style.PAGE, 3.0) as figure:
+        ax = figure.subplots()
+        floor = 1 / (data.config.blocks * data.config.sequences)
+        for score in SCORES:
+            colour, marker, name = _LOOKS[score]
+            points = zip(data.transitions, data.measured[score], data.measured_error[score], strict=True)
+            n, mean, error = zip(*(point for point in points if point[1] > 0), strict=True)
+            label = f"{name}: $I={data.exponent[score]:.4f}$"
+            low = [min(e, 0.9 * m) for m, e in zip(mean, error, strict=True)]
+            ax.errorbar(n, mean, yerr=[low, error], color=colour, label=label, fmt=marker, ms=3, lw=0.7, capsize=1.5)
+            ax.plot(data.transitions, data.predicted[score], color=colour, lw=0.9)
+        ax.set(yscale="log", ylim=(0.5 * floor, 1.2), xlim=(0, data.transitions[-1] + 2))
+        ax.set(xlabel=r"transitions seen, $T - \hat{k}$", ylabel="probability of the wrong lag")
+        lags = ", ".join(map(str, data.config.lags))
+        ax.set_title(f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point")
+        ax.grid(True, which="major", lw=0.3, alpha=0.5)
+        ax.legend(loc="lower left")
     return figure
 
 

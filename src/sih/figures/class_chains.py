@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
-from sih.experiments.cells import braces
 from sih.experiments.claim_theorem import LagClasses, TheoremCover, proven
+from sih.experiments.experiment import braces
 from sih.figures import style
 from sih.theory.coverage import OPEN
 

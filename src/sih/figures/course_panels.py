@@ -1,13 +1,13 @@
-"""KL during training relative to maximum likelihood, a panel for each group of runs."""
+"""Training runs: KL relative to maximum likelihood, a panel for each group of runs, and one run with its loss."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments.cells import braces
 from sih.experiments.compared import heads_label, usual_heads
+from sih.experiments.experiment import braces
 from sih.experiments.training_courses import Course, TrainingCourses
 from sih.figures import style
-from sih.figures.panels import not_shipped
+from sih.runs.run import Run
 from sih.training.config import TrainConfig
 
 FLAGSHIP = TrainConfig()
@@ -39,7 +39,7 @@ def draw_courses(data: TrainingCourses) -> Figure:
             for word, height in (("ML", 1.0), ("BMA", first.bma / first.ml)):
                 grid[0, 0].annotate(word, (0, height), xytext=(0, 3), textcoords="offset points", fontsize=6)
         if data.missing:
-            figure.supxlabel(not_shipped(data.missing), fontsize=6)
+            figure.supxlabel(style.not_shipped(data.missing), fontsize=6)
     return figure
 
 
@@ -76,3 +76,24 @@ def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
         loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.25, columnspacing=0.8,
         ncols=1 if len(courses) < 6 else 2,
     )  # fmt: skip
+
+
+def draw_training(run: Run) -> Figure:
+    """Draw loss and mean KL against steps, and the last KL by position, from the run's metrics."""
+    losses, found = [line for line in run.metrics if "loss" in line], run.evaluations
+    first, last, max_lag = found[0], found[-1], run.task.max_lag
+    with style.paper_figure(style.PAGE, 2.2) as figure:
+        loss, kl, by_position = figure.subplots(1, 3)
+        loss.plot([line["step"] for line in losses], [line["loss"] for line in losses], color=style.BLUE)
+        loss.set(xlabel="step", ylabel="cross-entropy (nats)", title="Training loss")
+        kl.plot([line["step"] for line in found], [line["kl"] for line in found], color=style.BLUE, label="trained")
+        kl.axhline(first["ml"], color=style.RED, linestyle=(0, (1, 1)), label="ML")
+        kl.axhline(first["bma"], color=style.BLACK, linewidth=0.8, label="BMA")
+        kl.set(xlabel="step", ylabel="mean KL (nats)", yscale="log", title="KL past the first max_lag")
+        kl.legend()
+        looks = {"kl": (last, style.BLUE, "-"), "ml": (first, style.RED, (0, (1, 1))), "bma": (first, style.BLACK, "-")}
+        for name, (line, colour, dashes) in looks.items():
+            values = [max(value, 1e-6) for value in line[f"{name}_along"][max_lag:]]
+            by_position.plot(range(max_lag, max_lag + len(values)), values, color=colour, linestyle=dashes)
+        by_position.set(xlabel="position", ylabel="KL (nats)", yscale="log", title="KL along the sequence, last")
+    return figure

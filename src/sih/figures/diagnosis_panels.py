@@ -4,10 +4,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.analysis.diagnosis import Diagnosis
-from sih.experiments.cells import braces
+from sih.experiments.experiment import braces
 from sih.figures import style
 from sih.figures.heat_maps import COLOURS
-from sih.figures.panels import doubling_positions
 
 _LOOKS = {
     "model": (style.BLUE, "-"),
@@ -55,7 +54,7 @@ def _draw_law(ax: Axes, data: Diagnosis) -> None:
             ax.plot(*zip(*shown, strict=True), color=colour, linestyle=line, label=_LABELS[name])
     ax.set_yscale("log")
     ax.set_ylim(bottom=max(FLOOR, ax.get_ylim()[0]))
-    doubling_positions(ax, first + 1, len(next(iter(data.law.by_position.values()))))
+    style.doubling_positions(ax, first + 1, len(next(iter(data.law.by_position.values()))))
     ax.set(xlabel="tokens seen", ylabel=f"KL to {data.reference}")
     if ax.lines:
         ax.legend()

@@ -4,6 +4,7 @@ OUT/figures/NAME.pdf .svg .png
 OUT/data/NAME.drawn.json        what they were drawn from, and their digests
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,11 @@ import matplotlib
 
 from sih.artifacts import source_digest
 from sih.artifacts.keep import Kept, digest_of, find, keep
-from sih.artifacts.kept_files import record_files, recorded_files
 from sih.artifacts.processes import on_all_cores
 from sih.experiments.experiment import Experiment
 from sih.figures import style
 from sih.figures.gallery import FIGURES
+from sih.files import read_json, write_json
 from sih.runs.run_store import RunStore
 
 
@@ -45,7 +46,7 @@ def make(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> Drawn:
     if files is not None:
         return Drawn(kept, files)
     files = tuple(style.save(FIGURES[experiment.name](kept.data), out / "figures" / experiment.name))
-    record_files(_record(experiment, out), drawing_key(kept), files)
+    write_json(_record_file(kept, out), _record(kept, out, files))
     return Drawn(kept, files, new=True)
 
 
@@ -80,8 +81,19 @@ def drawing_key(kept: Kept[Any]) -> str:
 
 
 def _found(kept: Kept[Any], out: Path) -> tuple[Path, ...] | None:
-    return recorded_files(_record(kept.experiment, out), drawing_key(kept))
+    """Find the figure's files, or return None if they show something else or have been touched since."""
+    try:
+        record = read_json(_record_file(kept, out))
+        files = tuple(out / name for name in record["files"])
+        return files if record == _record(kept, out, files) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
-def _record(experiment: Experiment[Any, Any], out: Path) -> Path:
-    return out / "data" / f"{experiment.name}.drawn.json"
+def _record(kept: Kept[Any], out: Path, files: tuple[Path, ...]) -> dict[str, Any]:
+    digests = {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {"key": drawing_key(kept), "files": digests}
+
+
+def _record_file(kept: Kept[Any], out: Path) -> Path:
+    return out / "data" / f"{kept.experiment.name}.drawn.json"

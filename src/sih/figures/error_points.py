@@ -2,8 +2,8 @@
 
 from matplotlib.figure import Figure
 
-from sih.experiments.cells import braces
 from sih.experiments.certificates import BAYES, MASKS, POSITIONS, POSTERIOR, TWO_LAGS, CertificateErrors
+from sih.experiments.experiment import braces
 from sih.figures import style
 
 _LOOKS = {

@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sih.experiments.cells import braces
+from sih.experiments.experiment import braces
 from sih.experiments.few_heads import BOTH, EXACT, ML, PAPER, TRAINED, UNMIXED, FewHeads
 from sih.figures import style
 

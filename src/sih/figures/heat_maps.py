@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.experiments.attention_maps import AttentionMaps, Map, MapRow
-from sih.experiments.cells import braces
+from sih.experiments.experiment import braces
 from sih.figures import style
 
 COLOURS = "Blues"

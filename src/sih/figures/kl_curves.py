@@ -9,21 +9,20 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments.cells import braces
 from sih.experiments.compared import usual_heads
 from sih.experiments.constructions import ConstructionCurves
 from sih.experiments.curves import Curve, Panel
+from sih.experiments.experiment import braces
 from sih.experiments.reference_predictors import PredictorCurves
 from sih.experiments.trained import TrainedCurves, TrainedPanel
 from sih.figures import style
-from sih.figures.panels import Look, doubling_positions, legend, not_shipped
 
 Band = tuple[Sequence[float], Sequence[float]]
 """Its lower and its upper edge, along the positions."""
 LOWEST = 1e-9
 """Stands for 0 on the logarithmic axis, far below what is shown."""
 
-_PREDICTORS: dict[str, Look] = {
+_PREDICTORS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 1.2),
     "selective, sum (β=3)": (style.GREEN, (0, (4, 1)), 1.2),
     "selective, mean (β=100)": (style.BLUE, "-", 1.2),
@@ -32,7 +31,7 @@ _PREDICTORS: dict[str, Look] = {
     "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
     "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
 }
-_CONSTRUCTIONS: dict[str, Look] = {
+_CONSTRUCTIONS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 2.4),
     "ML": (style.RED, (0, (1, 1)), 1.2),
     "construction": (style.BLUE, "-", 1.2),
@@ -68,7 +67,7 @@ def draw_trained(data: TrainedCurves) -> Figure:
         [_seed_ranges(panel) for panel in data.panels],
         floor=0.2 / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
         log_positions=True,
-        note=not_shipped(data.missing),
+        note=style.not_shipped(data.missing),
     )
 
 
@@ -76,10 +75,10 @@ def _title(panel: Panel) -> str:
     return f"lags {braces(panel.lags)}, least heads: {panel.compared['construction'].heads[1]}"
 
 
-def _trained_looks(panels: Sequence[Panel]) -> dict[str, Look]:
+def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
     """Give each kind of model a colour, solid with as many heads as are needed, dashed with one, or with others."""
     found = {label: (of, panel.lags) for panel in panels for label, of in panel.compared.items() if of.trained}
-    looks: dict[str, Look] = {}
+    looks: dict[str, style.Look] = {}
     for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
         own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
         usual = [label for label, (heads, lags) in own.items() if heads == usual_heads(lags)]
@@ -102,7 +101,7 @@ def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
 def draw_panels(
     panels: Sequence[Panel],
     titles: Sequence[str],
-    looks: Mapping[str, Look],
+    looks: Mapping[str, style.Look],
     bands: Sequence[Mapping[str, Band]] | None = None,
     floor: float = 2e-6,
     log_positions: bool = False,
@@ -125,7 +124,7 @@ def draw_panels(
             ax.set(ylim=(floor, 2), title=titles[number])
             last = len(next(iter(panel.kl.values())).by_position)
             if log_positions:
-                doubling_positions(ax, min(one.lags[-1] for one in panels), last)
+                style.doubling_positions(ax, min(one.lags[-1] for one in panels), last)
             else:
                 ax.set_xlim(0, last)
             if number >= len(panels) - 2:
@@ -133,12 +132,12 @@ def draw_panels(
                 ax.set_xlabel("position $i$ in the sequence")
         for ax in grid[:, 0]:
             ax.set_ylabel("KL to the true law (nats)")
-        legend(figure, looks, columns=3, note=note)
+        style.legend(figure, looks, columns=3, note=note)
     return figure
 
 
 def draw_curves(
-    ax: Axes, max_lag: int, kl: Mapping[str, Curve], looks: Mapping[str, Look], bands: Mapping[str, Band]
+    ax: Axes, max_lag: int, kl: Mapping[str, Curve], looks: Mapping[str, style.Look], bands: Mapping[str, Band]
 ) -> None:
     """Draw one panel's curves. One with a band in `bands` has that instead of its standard error."""
     first = max_lag - 1

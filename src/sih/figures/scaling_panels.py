@@ -8,14 +8,13 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from sih.experiments.cells import braces
 from sih.experiments.curves import CIRCUIT, Compared, Panel
+from sih.experiments.experiment import braces
 from sih.experiments.scaling import ScalingCurves
 from sih.figures import style
 from sih.figures.kl_curves import draw_curves
-from sih.figures.panels import Look, doubling_positions, not_shipped
 
-_REFERENCES: dict[str, Look] = {"BMA": (style.BLACK, "-", 1.2), "ML": (style.RED, (0, (1, 1)), 1.2)}
+_REFERENCES: dict[str, style.Look] = {"BMA": (style.BLACK, "-", 1.2), "ML": (style.RED, (0, (1, 1)), 1.2)}
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1)), (0, (3, 1, 1, 1)), (0, (1, 0.6)))
 _DEPTHS = {1: style.YELLOW, 2: style.ORANGE, 3: style.GREEN, 4: style.BLUE, 5: style.PURPLE}
 _HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, style.BLUE)
@@ -32,11 +31,11 @@ def draw_scaling(data: ScalingCurves) -> Figure:
         _draw_by_depth(by_depth, data.layers, depths)
         _draw_by_heads(by_heads, data.heads, heads)
         if data.missing:
-            figure.supxlabel(not_shipped(data.missing), fontsize=6)
+            figure.supxlabel(style.not_shipped(data.missing), fontsize=6)
     return figure
 
 
-def _depth_looks(panel: Panel) -> dict[str, Look]:
+def _depth_looks(panel: Panel) -> dict[str, style.Look]:
     """Give each depth a colour, and the models of one depth different dashes."""
     looks, depths = dict(_REFERENCES), [len(of.heads) for of in _models(panel).values()]
     for i, label in enumerate(_models(panel)):
@@ -45,7 +44,7 @@ def _depth_looks(panel: Panel) -> dict[str, Look]:
     return looks
 
 
-def _head_looks(panel: Panel) -> dict[str, Look]:
+def _head_looks(panel: Panel) -> dict[str, style.Look]:
     """Give each number of second-layer heads a colour."""
     return _REFERENCES | {label: (_HEADS[of.heads[1] % len(_HEADS)], "-", 1.2) for label, of in _models(panel).items()}
 
@@ -54,14 +53,14 @@ def _models(panel: Panel) -> dict[str, Compared]:
     return {label: of for label, of in panel.compared.items() if of.trained}
 
 
-def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, Look], floor: float) -> None:
+def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, style.Look], floor: float) -> None:
     draw_curves(ax, panel.lags[-1], {label: panel.kl[label] for label in looks}, looks, {})
-    doubling_positions(ax, panel.lags[-1], len(panel.kl["ML"].by_position))
+    style.doubling_positions(ax, panel.lags[-1], len(panel.kl["ML"].by_position))
     ax.set(title=f"lags {braces(panel.lags)}", xlabel="position $i$ in the sequence")
     ax.set(ylim=(floor, 1), ylabel="KL to the true law (nats)")
 
 
-def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
+def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
     names = list(_models(panel))
     floor = 0.8 * panel.kl["BMA"].mean
     for row, name in enumerate(names):
@@ -79,7 +78,7 @@ def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
     ax.legend(loc="lower right")
 
 
-def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
+def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
     """Draw points in the colours of the curves beside them, in the order of the number of heads."""
     trained = sorted((of.heads[1], label) for label, of in _models(panel).items())
     written = sorted((of.heads[1], label) for label, of in panel.compared.items() if of.kind == CIRCUIT)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from sih.experiments.cells import braces
+from sih.experiments.experiment import braces
 from sih.experiments.teaser import Teaser
 from sih.figures import style
 from sih.figures.heat_maps import draw_map, draw_scale

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 from sih.analysis.distances import Agreement
 from sih.experiments.agreement import Agreements
-from sih.experiments.cells import braces
+from sih.experiments.experiment import braces
 from sih.figures import style
-from sih.figures.panels import Look, doubling_positions, legend, not_shipped
 
 _COLOURS = {
     "standard, plainly trained": style.RED,
@@ -18,7 +17,7 @@ _COLOURS = {
     "standard, our recipe": style.BLUE,
     "disentangled, our recipe": style.GREEN,
 }
-_LOOKS: dict[str, Look] = {
+_LOOKS: dict[str, style.Look] = {
     **{f"{which}: true lag": (colour, "-", 0.9) for which, colour in _COLOURS.items()},
     **{f"{which}: all lags": (colour, (0, (1, 1)), 0.9) for which, colour in _COLOURS.items()},
     "construction: true lag": (style.ORANGE, (0, (4, 1)), 0.9),
@@ -46,14 +45,14 @@ def draw_agreement(data: Agreements) -> Figure:
             _curve(ax, longest, "constructed", "construction: true lag")
             _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
-            doubling_positions(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))
+            style.doubling_positions(ax, lags[-1], lags[-1] + len(longest.by_position["posterior"]))
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         axes[0, 0].set_ylim(0, 1.03)
         for ax in axes[:, 0]:
             ax.set_ylabel("share of layer 3")
         for ax in axes[-1]:
             ax.set_xlabel("position $i$")
-        legend(figure, _LOOKS, 3, not_shipped(data.missing))
+        style.legend(figure, _LOOKS, 3, style.not_shipped(data.missing))
     return figure
 
 

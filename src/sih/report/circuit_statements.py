@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from sih.experiments import certificates, constructions, few_heads, head_counts
-from sih.experiments.cells import braces
 from sih.experiments.certificates import CertificateErrors
 from sih.experiments.constructions import ConstructionCurves
+from sih.experiments.experiment import braces
 from sih.experiments.few_heads import FewHeads
 from sih.experiments.head_counts import HeadCounts
 from sih.report.rules import BEYOND, MATCH, Measured, Rule, Statement, ratio

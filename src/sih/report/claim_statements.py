@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, wrong_lag
-from sih.experiments.cells import braces
 from sih.experiments.claim_cumulative import CumulativePaths
+from sih.experiments.experiment import braces
 from sih.experiments.wrong_lag import WrongLagRates
 from sih.report.rules import MATCH, Measured, Rule, Statement, ratio
 from sih.theory.coverage import OPEN, claim_status

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sih.experiments import scaling, trained, training_courses
-from sih.experiments.cells import braces
 from sih.experiments.compared import usual_heads
 from sih.experiments.curves import Compared, Panel
+from sih.experiments.experiment import braces
 from sih.experiments.scaling import ScalingCurves
 from sih.experiments.trained import TrainedCurves
 from sih.experiments.training_courses import TrainingCourses

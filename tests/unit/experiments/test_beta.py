@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sih.experiments import beta
-from sih.figures.beta_panels import draw_beta
+from sih.figures.claim_panels import draw_beta
 from sih.runs.run_store import RunStore
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sih.experiments.experiment import no_models, no_table
+from sih.experiments.experiment import braces, no_models, no_table, with_error
 from sih.experiments.table import EXPERIMENTS
 from sih.runs.run_store import RunStore
 
@@ -16,3 +16,12 @@ def test_without_more_words_it_reads_no_models_and_has_no_table() -> None:
     assert (heads.reads, heads.table) == (no_models, no_table)
     assert no_models(heads.config, RunStore()) == ()
     assert no_table(None) == []
+
+
+def test_numbers_of_tables() -> None:
+    assert with_error(0.01281, 0.0003) == ".0128±.0003"
+    assert with_error(-0.5, 10.25) == "-.5000±10.2500"
+
+
+def test_lag_sets() -> None:
+    assert braces((1, 3, 4)) == "{1,3,4}"

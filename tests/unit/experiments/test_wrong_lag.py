@@ -7,7 +7,7 @@ import torch
 
 import sih
 from sih.experiments import wrong_lag
-from sih.figures.rate_points import draw_wrong_lag
+from sih.figures.claim_panels import draw_wrong_lag
 from sih.runs.run_store import RunStore
 from sih.theory.rates import SCORES
 

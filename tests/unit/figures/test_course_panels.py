@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sih.experiments.curves import Compared
 from sih.experiments.training_courses import Course
-from sih.figures.course_panels import place
+from sih.figures.course_panels import draw_training, place
+from sih.runs.run_store import open_run
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,13 @@ from sih.figures.course_panels import place
 def test_every_kind_of_run_has_its_place(lags: tuple[int, ...], compared: Compared, group: str, label: str) -> None:
     (_, title), found = place(Course("run", lags, compared, [0], [1.0], 1.0, 0.5))
     assert (title, found) == (group, label)
+
+
+def test_a_runs_own_metrics_are_drawn() -> None:
+    run = open_run("standard-1.3")
+    loss, kl, by_position = draw_training(run).axes
+    assert len(np.asarray(loss.lines[0].get_xdata())) == sum("loss" in line for line in run.metrics)
+    assert np.asarray(kl.lines[0].get_ydata())[-1] == run.evaluations[-1]["kl"]
+    for line, wanted in zip(by_position.lines, ("kl", "ml", "bma"), strict=True):
+        values = run.evaluations[-1 if wanted == "kl" else 0][f"{wanted}_along"][3:]
+        assert np.asarray(line.get_ydata()).tolist() == [max(value, 1e-6) for value in values]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_a_touched_figure_is_drawn_again_from_the_data(tmp_path: Path) -> None:
     assert (second.kept.computed, second.new) == (False, True)
     assert {path: path.read_bytes() for path in second.figures} == bytes_before
     assert len(calls) == 1
+
+
+def test_a_folder_may_move_and_a_damaged_record_says_nothing(tmp_path: Path) -> None:
+    make(HISTOGRAM, tmp_path / "out", STORE)
+    record = json.loads((tmp_path / "out" / "data" / "claim_histogram.drawn.json").read_text())
+    assert list(record["files"]) == [f"figures/claim_histogram.{end}" for end in ("pdf", "svg", "png")]
+    moved = (tmp_path / "out").rename(tmp_path / "elsewhere")
+    assert is_made(HISTOGRAM, moved, STORE)
+    for content in ("", "[]", '{"key": "key"}', json.dumps({**record, "files": 3}), json.dumps({**record, "key": "k"})):
+        (moved / "data" / "claim_histogram.drawn.json").write_text(content)
+        assert not is_made(HISTOGRAM, moved, STORE)
 
 
 def test_a_moved_legend_draws_again_and_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
