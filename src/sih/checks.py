@@ -1,7 +1,5 @@
 """Checks that several rooms need, and the error they raise: it knows which field is at fault."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import os
@@ -30,7 +28,7 @@ class FieldError(ValueError):
         super().__init__(" ".join(message.split()))  # a value shown in it may have lines
         self.field = field
 
-    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type["FieldError"], tuple[str, str]]:
         return type(self), (self.field, str(self))  # so that it passes from a worker process to its parent
 
 

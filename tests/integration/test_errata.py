@@ -6,11 +6,12 @@ import itertools
 
 import pytest
 import torch
+from support.printed_matrices import A2_134
 from torch import Tensor
 
 import sih
 from sih.construction import circuit_weights
-from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, printed, task
+from sih.experiments.errata import A3_13, BETA, LAM, printed, task
 
 
 def index(length: int) -> tuple[Tensor, Tensor]:

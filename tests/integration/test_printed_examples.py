@@ -7,24 +7,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.printed_matrices import A1_123, A2_13, A2_123, A2_134, A3_123, A3_134, B_13, B_123, B_134, B_TWO
 
 import sih
-from sih.experiments.paper_matrices import (
-    A1_123,
-    A2_13,
-    A2_123,
-    A2_134,
-    A3_13,
-    A3_123,
-    A3_134,
-    B_13,
-    B_123,
-    B_134,
-    B_TWO,
-    BETA,
-    LAM,
-    task,
-)
+from sih.experiments.errata import A3_13, BETA, LAM, printed, task
 
 
 def test_contiguous_lags_mask_form() -> None:
@@ -98,3 +84,20 @@ def test_the_worked_product_of_the_third_layer(query: int, key: int, lag: int) -
         p = [P[row[n - k]][row[n]] for k in (1, 2, 3)]
         total += p[lag - 1] / sum(p)
     assert found.item() == pytest.approx(BETA / 3 * total, abs=1e-9)
+
+
+def test_signs_stand_for_the_strengths() -> None:
+    assert printed("+- 01 m0").tolist() == [[LAM, -LAM], [0, BETA], [-BETA, 0]]
+
+
+def test_the_examples_of_section_5_by_their_formulas() -> None:
+    """A^(1): +lambda at i - j in {1, 2, 3}. A^(2,h): at (i - j) mod 3 = h - 1 for i >= j > 3. Both count from 1."""
+    i, j = torch.arange(1, 11)[:, None], torch.arange(1, 11)[None, :]
+    assert torch.equal(A1_123 > 0, (i - j >= 1) & (i - j <= 3))
+    for head, matrix in enumerate(A2_123):
+        assert torch.equal(matrix > 0, ((i - j) % 3 == head) & (i >= j) & (j > 3))
+
+
+def test_the_task_to_try_them_on_is_the_same_every_time() -> None:
+    assert torch.equal(task((1, 3), 12).P, task((1, 2), 40).P)
+    assert (task((1, 3), 12).lags, task((1, 3), 12).length) == ((1, 3), 12)

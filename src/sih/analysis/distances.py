@@ -30,8 +30,6 @@ from sih.stats import estimate
 
 Measured = tuple[float, float]
 """A mean and its standard error."""
-LAYERS = ("1", "2", "3")
-"""Of the construction."""
 KEYS = ("lags", "causal", "tokens")
 """Of the first layer's correlation: keys at the lags; all causal keys; the same, apart from positions."""
 MATCHED = 16

@@ -5,8 +5,6 @@ A command is a function `command(...) -> int | None` in a module of its own, loa
 signature is the flags (tyro), its docstring the help. Bad input is a ValueError, wherever it is found.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -7,8 +7,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from sih.cli.printing import plain_console
-from sih.cli.progress import track
+from sih.cli.printing import plain_console, table_of, track
 from sih.files import write_json
 from sih.markov import load_transition_matrix
 from sih.models.kernels.threads import limited_threads
@@ -64,7 +63,7 @@ def claim(
         raise ValueError("--rational enumerates the matrix of a file; give it with --matrix")
     if monte_carlo != "no" and matrix is not None:
         raise ValueError("--monte-carlo samples an ensemble of random matrices; leave out --matrix")
-    console = wide_console()
+    console = plain_console(120)
     if matrix is None:
         P = random_matrices(states, matrices, seed=seed, concentration=concentration)
     else:
@@ -92,21 +91,14 @@ def claim(
     return 0 if table.holds else 1
 
 
-def wide_console() -> Console:
-    """Make a console as wide as the terminal, or wide enough for the tables where there is none."""
-    return plain_console(120)
-
-
 def _margin_table(table: ClaimTable) -> Table:
-    shown = Table(title=f"Claim 1 over {len(table.margins)} matrices, each expectation to {table.error:.0e}")
-    for column in ("true lag", "mean E_k", "mean of the largest rival", "mean gap", "smallest gap"):
-        shown.add_column(column, justify="right")
+    rows = [["true lag", "mean E_k", "mean of the largest rival", "mean gap", "smallest gap"]]
     own = table.expectations.diagonal(dim1=-2, dim2=-1)
     for j, lag in enumerate(table.lags):
         margins = table.margins[:, j]
         cells = (own[:, j].mean(), (own[:, j] - margins).mean(), margins.mean(), margins.min())
-        shown.add_row(str(lag), *(f"{x.item():.6f}" for x in cells))
-    return shown
+        rows.append([str(lag), *(f"{x.item():.6f}" for x in cells)])
+    return table_of(rows, f"Claim 1 over {len(table.margins)} matrices, each expectation to {table.error:.0e}", left=0)
 
 
 def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
@@ -127,10 +119,10 @@ def _pair_table(pairs: list[dict[str, Any]]) -> Table:
         if status == OPEN:
             status = f"open, gap at least {pair['gap_at_least']:.6f} by computation"
         rows.setdefault((pair["true_lag"], status), []).append(str(pair["rival"]))
-    shown = Table("true lag", "rivals", "Claim 1", title="For which rivals Claim 1 is a theorem")
-    for (k, status), rivals in sorted(rows.items(), key=lambda row: row[0][0]):
-        shown.add_row(str(k), " ".join(rivals), status)
-    return shown
+    found = [
+        (str(k), " ".join(rivals), status) for (k, status), rivals in sorted(rows.items(), key=lambda row: row[0][0])
+    ]
+    return table_of([("true lag", "rivals", "Claim 1"), *found], "For which rivals Claim 1 is a theorem", left=3)
 
 
 def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:

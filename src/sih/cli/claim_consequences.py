@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.table import Table
-
 from sih.artifacts.record_json import plain
-from sih.cli.printing import plain_console
+from sih.cli.printing import plain_console, table_of
 from sih.experiments.beta import EXPERIMENT as BETA
 from sih.experiments.beta import BetaConfig
 from sih.experiments.experiment import Experiment
@@ -81,11 +79,7 @@ def beta(
 def _show(experiment: Experiment[C, Any], config: C, out: Path, title: str) -> None:
     console, stem = plain_console(), out / experiment.name
     data = experiment.compute(config, RunStore())
-    header, *rows = experiment.table(data)
-    shown = Table(*header, title=title)
-    for row in rows:
-        shown.add_row(*row)
-    console.print(shown)
+    console.print(table_of(experiment.table(data), title))
     write_json(stem.with_suffix(".json"), plain(data), indent=1)
     for path in (stem.with_suffix(".json"), *style.save(FIGURES[experiment.name](data), stem)):
         console.print(f"wrote {path}")

@@ -5,8 +5,7 @@ from typing import Literal
 
 from rich.table import Table
 
-from sih.cli.claim_command import wide_console
-from sih.cli.progress import track
+from sih.cli.printing import plain_console, table_of, track
 from sih.models.kernels.threads import limited_threads
 from sih.theory.search import STATE, SearchConfig, SearchState, rounds
 
@@ -50,7 +49,7 @@ def search(
         family: search among all matrices, reversible or symmetric ones.
         begin: where descents begin, in turn: random matrices, slow rotations, walks on trees, blocks in a cycle.
     """
-    console = wide_console()
+    console = plain_console(120)
     config = SearchConfig(states, sizes, max_lag, lags, starts, steps, seed, statement, open_only, family, begin)
     state = SearchState.load(out) if (out / STATE).exists() else SearchState(config)
     if state.config != config:
@@ -75,11 +74,10 @@ def search(
 
 
 def _search_table(state: SearchState) -> Table:
-    shown = Table(title=f"Smallest normalised gap in {sum(state.descents.values())} descents")
-    for column in ("states", "K", "descents", "smallest", "1/K", "below 1/K", "gap there", "lags", "true", "rival"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    rows = [["states", "K", "descents", "smallest", "1/K", "below 1/K", "gap there", "lags", "true", "rival"]]
     for cell, worst in state.worst.items():
         numbers = (f"{worst.ratio:.6f}", f"{1 / worst.num_lags:.6f}", str(state.below[cell]), f"{worst.gap:.2e}")
         where = (" ".join(map(str, worst.lags)), str(worst.true_lag), str(worst.rival))
-        shown.add_row(str(worst.num_states), str(worst.num_lags), str(state.descents[cell]), *numbers, *where)
-    return shown
+        rows.append([str(worst.num_states), str(worst.num_lags), str(state.descents[cell]), *numbers, *where])
+    title = f"Smallest normalised gap in {sum(state.descents.values())} descents"
+    return table_of(rows, title, left=0, no_wrap=True)

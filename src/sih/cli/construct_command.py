@@ -1,7 +1,5 @@
 """`sih construct`: write a circuit's weights, with their certificate. `sih verify`: check saved ones again."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path
@@ -9,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from sih.checks import DTYPES
-from sih.cli.printing import plain_console
+from sih.cli.printing import plain_console, table_of
 from sih.cli.sample_command import Kind, choose_matrix, seeded
 from sih.construction import CIRCUITS, Circuit, Verification, error_table
 from sih.construction import construct as build
@@ -170,25 +167,20 @@ def _describe(console: Console, circuit: Circuit) -> None:
 
 
 def _show_table(console: Console, task: Task, options: dict[str, Any]) -> None:
-    shown = Table(title="Largest error against the closed form", title_justify="left")
-    for column in ("dtype", "beta", "lam", "error", "within tolerance"):
-        shown.add_column(column, justify="right")
+    rows = [["dtype", "beta", "lam", "error", "within tolerance"]]
     for row in error_table(task, **options):
         error = "refused: lam too small" if row["max_error"] is None else f"{row['max_error']:.1e}"
         within = "" if row["max_error"] is None else f"{row['ok']} ({row['tolerance']:.1e})"
-        shown.add_row(row["dtype"], "" if row["beta"] is None else f"{row['beta']:g}", f"{row['lam']:g}", error, within)
-    console.print(shown)
+        rows.append([row["dtype"], "" if row["beta"] is None else f"{row['beta']:g}", f"{row['lam']:g}", error, within])
+    console.print(table_of(rows, "Largest error against the closed form", left=0))
 
 
 def _report(console: Console, found: Verification) -> None:
-    table = Table(title=f"Largest error against the closed form ({found.dtype})", title_justify="left")
-    for column in ("what", "error", "where"):
-        table.add_column(column)
+    rows = [["what", "error", "where"]]
     for each in found.comparisons:
-        table.add_row(
-            each.site, f"{each.error:.1e}", f"sequence {each.sequence} ({each.kind}), position {each.position}"
-        )
-    console.print(table)
+        where = f"sequence {each.sequence} ({each.kind}), position {each.position}"
+        rows.append([each.site, f"{each.error:.1e}", where])
+    console.print(table_of(rows, f"Largest error against the closed form ({found.dtype})", left=3))
     what = ", ".join(f"{count} {kind}" for kind, count in found.sequences.items())
     console.print(f"on sequences: {what}; exact from position {found.first_exact_position} on (counted from 0)")
     if found.posterior_error is not None:

@@ -5,10 +5,8 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.table import Table
 
-from sih.cli.printing import plain_console
-from sih.experiments.experiment import Rows
+from sih.cli.printing import plain_console, table_of
 from sih.experiments.table import EXPERIMENTS, experiment_named
 from sih.figures.drawn import Drawn, make
 from sih.report.page import number, span
@@ -61,16 +59,6 @@ def show(drawn: Drawn, console: Console) -> None:
     say(resting_on(kept), console)
     for path in (*drawn.figures, *kept.files):
         console.print(f"wrote {path}" if drawn.new else f"kept {path}")
-
-
-def table_of(rows: Rows) -> Table:
-    """Lay out a header and rows, numbers to the right."""
-    table = Table()
-    for index, column in enumerate(rows[0]):
-        table.add_column(column, justify="left" if index == 0 else "right")
-    for row in rows[1:]:
-        table.add_row(*row)
-    return table
 
 
 def say(findings: list[Finding], console: Console) -> None:

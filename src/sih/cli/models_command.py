@@ -2,7 +2,7 @@
 
 import torch
 
-from sih.cli.runs_command import table_of, wide_console
+from sih.cli.runs_command import show_runs
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.kernels.choice import fastest
 from sih.runs.run_store import RunStore
@@ -27,8 +27,7 @@ def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
         print("\n".join(store.names()))
     else:
         found = [store.run(name) for name in store.names()]
-        title = "Shipped models, each trained by `sih train`; `sih runs show NAME` says how"
-        wide_console().print(table_of(found, title))
+        show_runs(found, "Shipped models, each trained by `sih train`; `sih runs show NAME` says how")
 
 
 def _machine() -> list[str]:

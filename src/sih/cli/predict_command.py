@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import torch
 import tyro
 from jaxtyping import Float
-from rich.table import Table
 from torch import Tensor
 
 from sih.checks import check_memory
-from sih.cli.printing import plain_console
+from sih.cli.printing import plain_console, table_of
 from sih.files import write_arrays, write_rows
 from sih.markov import Law, TokenTensor, load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
@@ -94,18 +93,16 @@ def _rows(tokens: TokenTensor, law: Law, inferred: TokenTensor) -> Iterator[list
 
 
 def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: TokenTensor, out: Path) -> None:
-    table = Table(title="After the last token", title_justify="left")
-    for column in ("sequence", "true lag", "inferred", "weight", "settled at", "next token"):
-        table.add_column(column, justify="right")
+    rows = [["sequence", "true lag", "inferred", "weight", "settled at", "next token"]]
     for b in range(min(SHOWN, len(inferred))):
         true, last = "?" if sample.lags is None else str(int(sample.lags[b])), int(inferred[b, -1])
         wavering = (inferred[b] != last).nonzero()
         settled = int(wavering[-1]) + 1 if len(wavering) else 0
         next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
         next_token += " ..." if task.num_states > 8 else ""
-        table.add_row(str(b), true, str(last), f"{weights[b, -1].max().item():.4f}", str(settled), next_token)
+        rows.append([str(b), true, str(last), f"{weights[b, -1].max().item():.4f}", str(settled), next_token])
     console = plain_console()
-    console.print(table)
+    console.print(table_of(rows, "After the last token", left=0))
     if len(inferred) > SHOWN:
         console.print(f"... and {len(inferred) - SHOWN} more sequences")
     if sample.lags is not None:

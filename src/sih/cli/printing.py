@@ -1,13 +1,58 @@
-"""How commands print: every console is made here, and takes no path, name or message for markup."""
+"""How commands print: consoles and tables, which take no path, name or message for markup, and progress.
 
-from __future__ import annotations
+Progress is on standard error: a bar on a terminal, a plain line now and then elsewhere.
+"""
 
 import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
+from rich.table import Table
+
+Item = TypeVar("Item")
+SECONDS_A_LINE = 10.0
 
 
 def plain_console(width: int | None = None, wrap: bool = True) -> Console:
     """Make a console that prints what it is given, `width` columns wide where the output is no terminal."""
     width = None if sys.stdout.isatty() else width
     return Console(soft_wrap=wrap, highlight=False, markup=False, emoji=False, width=width)
+
+
+def table_of(rows: Sequence[Sequence[str]], title: str | None = None, left: int = 1, **column: Any) -> Table:
+    """Lay out a header and rows, the first `left` columns to the left and the others, numbers mostly, to the right."""
+    table = Table(title=title, title_justify="left")
+    for index, name in enumerate(rows[0]):
+        table.add_column(name, justify="left" if index < left else "right", **column)
+    for row in rows[1:]:
+        table.add_row(*row)
+    return table
+
+
+def track(items: Iterable[Item], total: int, what: str, done: int = 0) -> Iterator[Item]:
+    """Pass the items on, and count them from `done` up to `total`."""
+    return (_bar if sys.stderr.isatty() else _lines)(items, total, what, done)
+
+
+def _bar(items: Iterable[Item], total: int, what: str, done: int) -> Iterator[Item]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, markup=False, emoji=False)) as progress:
+        task = progress.add_task(what, total=total, completed=done)
+        for item in items:
+            yield item
+            progress.advance(task)
+
+
+def _lines(items: Iterable[Item], total: int, what: str, done: int) -> Iterator[Item]:
+    said, began = time.monotonic(), time.monotonic()
+    for passed, item in enumerate(items, start=1):
+        yield item
+        now = time.monotonic()
+        if now - said >= SECONDS_A_LINE or done + passed == total:
+            left = (now - began) / passed * (total - done - passed)
+            print(f"{what}: {done + passed} of {total}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            said = now

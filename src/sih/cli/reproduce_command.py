@@ -5,8 +5,7 @@ from pathlib import Path
 
 from sih.cli.figure_command import say
 from sih.cli.missing import missing_models, train_missing
-from sih.cli.printing import plain_console
-from sih.cli.progress import track
+from sih.cli.printing import plain_console, track
 from sih.experiments.table import EXPERIMENTS
 from sih.figures.drawn import make_all
 from sih.report.page import Figure, write_report

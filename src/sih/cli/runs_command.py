@@ -1,7 +1,5 @@
 """`sih runs`: the training runs on disk, listed, plotted, removed."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
@@ -9,10 +7,8 @@ from typing import Annotated
 
 import torch
 import tyro
-from rich.console import Console
-from rich.table import Table
 
-from sih.cli.printing import plain_console
+from sih.cli.printing import plain_console, table_of
 from sih.cli.train_command import command_of
 from sih.runs.run import Run, list_runs
 from sih.runs.run_store import open_run
@@ -39,22 +35,14 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int
             readable.append(run)
         except ValueError as error:  # a bad neighbour hides no other
             print(f"sih: {error}", file=sys.stderr)
-    wide_console().print(table_of(readable, title))
+    show_runs(readable, title)
 
 
-def wide_console() -> Console:
-    """Return a console as wide as the terminal, or, where a file is written, wide enough for a whole row."""
-    return plain_console(160, wrap=False)
-
-
-def table_of(found: list[Run], title: str) -> Table:
-    """Make a table with one row for each run."""
-    table = Table(title=title)
-    for column in ("run", "model", "lags", "heads", "steps", "seconds", "loss", "KL", "ML", "BMA", "KL / ML"):
-        table.add_column(column, justify="left" if column in ("run", "model") else "right", overflow="fold")
-    for run in found:
-        table.add_row(*_row(run))
-    return table
+def show_runs(found: list[Run], title: str) -> None:
+    """Print a table with one row for each run, as wide as the terminal, or wide enough for a whole row elsewhere."""
+    header = ["run", "model", "lags", "heads", "steps", "seconds", "loss", "KL", "ML", "BMA", "KL / ML"]
+    table = table_of([header, *map(_row, found)], title, left=2, overflow="fold")
+    plain_console(160, wrap=False).print(table)
 
 
 def _row(run: Run) -> list[str]:
@@ -94,7 +82,7 @@ def show(
     console = plain_console()
     if not found.evaluations:
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
-    wide_console().print(table_of([found], f"Run {found.name}"))
+    show_runs([found], f"Run {found.name}")
     console.print(f"made by: {command_of(found.config)}")
     task = found.task
     tokens = sample(task, WATCHED, rng=torch.Generator().manual_seed(seed)).tokens

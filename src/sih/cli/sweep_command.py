@@ -1,21 +1,19 @@
 """`sih sweep`: train every run of a grid, on this machine or on a Ray cluster, and count the successes."""
 
 import os
-import signal
 import statistics
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
-from sih.cli.runs_command import wide_console
+from sih.cli.printing import plain_console, table_of
+from sih.cli.train_command import on_stop
 from sih.experiments.success_rates import SUCCESS, success_rates
 from sih.runs.run import Run
 from sih.sweep.grid import Grid, read_grid
@@ -55,15 +53,15 @@ def sweep(
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
     check_device(device)
-    console = wide_console()
+    console = plain_console(160, wrap=False)
     finished = {name for name in found.runs if Run(out / name).finished}
     todo = [_job(found, name, out, device) for name in found.runs if name not in finished]
     write_results(found, out, {})
-    console.print(f"{len(found.runs)} runs, {len(finished)} of them finished already -> {out}", markup=False)
+    console.print(f"{len(found.runs)} runs, {len(finished)} of them finished already -> {out}")
     failed: dict[str, str] = {}
     news = run_on_ray(todo, ray) if ray else run_here(todo, jobs or os.cpu_count() or 1)
     show = _bar if console.is_terminal else _lines
-    with _interruptible(), closing(news):  # left early, by Ctrl-C say, the workers save what they have
+    with on_stop(_interrupt), closing(news):  # left early, by Ctrl-C say, the workers save what they have
         try:
             for each in show(news, found, finished, console):
                 if each.state == "failed":
@@ -75,19 +73,8 @@ def sweep(
     return _summary(found, out, failed, console)
 
 
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Make Ctrl-C and a polite kill raise KeyboardInterrupt, also where a shell had them ignored."""
-
-    def interrupt(number: int, _: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _interrupt(number: int, _: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _job(grid: Grid, name: str, out: Path, device: str) -> Job:
@@ -113,7 +100,7 @@ def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console)
             progress.update(whole, completed=ended + sum(at.values()))
             if each.state != "running":
                 progress.remove_task(bars.pop(each.name))
-                progress.print(_said(each), markup=False)
+                progress.print(_said(each))
             yield each
 
 
@@ -123,7 +110,7 @@ def _lines(news: Iterable[News], grid: Grid, finished: set[str], console: Consol
     for each in news:
         if each.state != "running":
             count += 1
-            console.print(f"{count} of {len(grid.runs)}: {_said(each)}", markup=False)
+            console.print(f"{count} of {len(grid.runs)}: {_said(each)}")
         yield each
 
 
@@ -136,19 +123,17 @@ def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) ->
     from sih.figures.success_bars import draw_success
 
     rates = success_rates(write_results(grid, out, failed))
-    table = Table(title=f"Success: held-out KL at most {SUCCESS:g} x maximum likelihood's")
-    for column in ("setting", "runs", "succeed", "95 % interval", "KL / ML", "core-seconds a run"):
-        table.add_column(column, justify="left" if column == "setting" else "right", overflow="fold")
+    rows = [["setting", "runs", "succeed", "95 % interval", "KL / ML", "core-seconds a run"]]
     for each in rates.settings:
         low, high = each.interval
         rate = f"{100 * each.succeeded / each.runs:.0f} %" if each.runs else ""
         seconds = "" if each.seconds is None else f"{each.seconds:.0f}"
         middle = f"{statistics.median(each.ratios):.2f} (median)" if each.ratios else ""
-        row = (each.label, f"{each.runs}", rate, f"{100 * low:.0f} to {100 * high:.0f} %", middle, seconds)
-        table.add_row(*map(Text, row))
-    console.print(table)
+        rows.append([each.label, f"{each.runs}", rate, f"{100 * low:.0f} to {100 * high:.0f} %", middle, seconds])
+    title = f"Success: held-out KL at most {SUCCESS:g} x maximum likelihood's"
+    console.print(table_of(rows, title, overflow="fold"))
     for path in style.save(draw_success(rates), out / "success"):
-        console.print(f"wrote {path}", markup=False)
+        console.print(f"wrote {path}")
     for name, why in failed.items():
         print(f"sih: {name} failed: {why}", file=sys.stderr)
     return 1 if failed else 0

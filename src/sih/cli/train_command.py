@@ -1,7 +1,5 @@
 """`sih train`: train a model in a folder, or go on where that folder's run stopped."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -211,12 +209,19 @@ def _interruptible() -> Iterator[list[int]]:
         if len(asked) > 1:
             raise KeyboardInterrupt("the last checkpoint is kept; the same command goes on from it")
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with on_stop(note):
         yield asked
+
+
+@contextmanager
+def on_stop(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Call the handler at Ctrl-C and at a polite kill within the block, also where a shell had them ignored."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, usual in before.items():
+            signal.signal(number, usual)
 
 
 def _bar(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:

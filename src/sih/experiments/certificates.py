@@ -4,7 +4,6 @@ Prop. 1 (Sec. 5.1) with the third layer by masks or positions (App. F), lags tha
 with a single head (App. H), and our Bayes-optimal circuit.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,12 +87,6 @@ def table(data: CertificateErrors) -> Rows:
     for name in (MASKS, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
         rows.append([name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)])
     return rows
-
-
-def largest(data: CertificateErrors, circuit: str) -> tuple[float, list[tuple[tuple[int, ...], float]]]:
-    """Find the largest error of a circuit over the lag sets that allow it, and that of each of them."""
-    found = [(lags, e[circuit]) for lags, e in zip(data.config.lag_sets, data.error, strict=True) if circuit in e]
-    return max((error for _, error in found), default=math.nan), found
 
 
 EXPERIMENT = Experiment("certificates", CAPTION, CertificatesConfig(), CertificateErrors, compute, table=table)

@@ -13,7 +13,7 @@ from torch import Tensor
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
 from sih.experiments.experiment import Experiment, Rows
-from sih.experiments.paper_matrices import A2_134, A3_13, BETA, LAM, task
+from sih.markov import random_transition_matrix
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -26,10 +26,33 @@ CAPTION = (
     "position, over sequences of a random matrix with 4 states."
 )
 
+LAM, BETA = 500.0, 100.0
+LEVELS = {"+": LAM, "-": -LAM, "0": 0.0, "1": BETA, "m": -BETA}
+"""What the signs of a printed matrix stand for: +lambda, -lambda, nothing, beta, -beta."""
 LAMBDA, SIGN, HEADS, SHARE = "mask", "sign", "heads", "share"
 """How a matrix is coloured."""
 Pairs = list[tuple[Tensor, DisentangledTransformer]]
 """The printed and the corrected matrix, each with the circuit that has it in its weights."""
+
+
+def printed(rows: str) -> Tensor:
+    """Read a matrix from its rows of signs."""
+    return torch.tensor([[LEVELS[c] for c in row] for row in rows.split()], dtype=torch.float64)
+
+
+def task(lags: tuple[int, ...], length: int) -> Task:
+    """Make an example to try them on: four states, some matrix."""
+    return Task(random_transition_matrix(4, rng=torch.Generator().manual_seed(0)), lags, length)
+
+
+# App. "Construction for any set of lags": A^(1) for lags {1, 3}, and A^(2,4) for lags {1, 3, 4}.
+A3_13 = printed(
+    "---------- ---------- +-+------- -+-+------ --+-+----- ---+-+---- ----+-+--- -----+-+-- ------+-+- -------+-+"
+)
+A2_134_LAST = printed(
+    "------------ ------------ ------------ ------------ ------------ ------------ "
+    "------------ ----+------- -----+------ ------+----- -------+---- --------+---"
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +125,7 @@ def _masks(config: ErrataConfig) -> Iterator[MatrixErratum]:
     rows = [A3_13 > 0, torch.isin(i - j, torch.tensor((1, 3)))]
     yield _masked(config, 8, r"$A^{(1)}$, $\{1,3\}$", "1.1", rows, task((1, 3), 10))
     i, j = _index(12)
-    fourth = [A2_134[3] > 0, (i >= j) & (j > 4) & ((i - j) % 4 == 3)]
+    fourth = [A2_134_LAST > 0, (i >= j) & (j > 4) & ((i - j) % 4 == 3)]
     yield _masked(config, 9, r"$A^{(2,4)}$, $\{1,3,4\}$", "2.4", fourth, task((1, 3, 4), 12))
     i, j = _index(16)
     first = [(i >= j) & (j >= start) & ((i - j) % 3 == 0) for start in (3, 4)]

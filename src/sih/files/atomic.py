@@ -4,8 +4,6 @@ What is being written has a name like `.config.json.1f3a09bc.part` and is locked
 lock of a process that was killed: the next to write beside such a leftover removes it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

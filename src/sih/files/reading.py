@@ -1,7 +1,5 @@
 """Reading files so that whatever goes wrong is one line that names the file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

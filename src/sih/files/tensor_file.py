@@ -4,8 +4,6 @@ Beside weights stands their checksum, in a file that `sha256sum -c` reads; a che
 without one, from before there were any, are read all the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ checksum stands beside it. What is worth knowing about the model besides, `Model
 anything, and `README.md` is a model card, unless somebody else's is there. A folder is written whole or not at all.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

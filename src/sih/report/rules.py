@@ -13,6 +13,7 @@ Verdict = Literal["holds", "holds with a remark", "does not hold", "unsettled", 
 VERDICTS: tuple[Verdict, ...] = ("holds", "holds with a remark", "does not hold", "unsettled", "not measured")
 Interval = tuple[float, float]
 D = TypeVar("D")
+E = TypeVar("E")
 
 
 class NotMeasuredError(Exception):
@@ -55,9 +56,8 @@ class Rule:
             return "holds"
         return "holds with a remark" if right(measured, self.slack) else "does not hold"
 
-    def worst(self, found: Iterable[Measured]) -> Measured:
+    def worst(self, each: list[Measured]) -> Measured:
         """Choose the number that speaks most against the statement; its parts are all of them."""
-        each = list(found)
         pick = max if self.sense == "at most" else min
         chosen = pick(each, key=lambda one: one.value)
         return replace(chosen, parts=tuple(each), models=_models(each))
@@ -77,15 +77,16 @@ MATCH = Rule("at most", 1.10, 1.25)
 class Statement(Generic[D]):
     """Says one thing that the paper states (or we do, `section` says), and how it is measured and judged.
 
-    `measure` takes the data of `experiment`; `unit` goes with the number where there is no room for `quantity`;
-    `remark` is said with every verdict but "holds".
+    `measure` takes the data of `experiment` and gives a number, or several, of which the one that speaks most against
+    the statement counts. `unit` goes with the number where there is no room for `quantity`; `remark` is said with every
+    verdict but "holds".
     """
 
     id: str
     section: str
     text: str
     experiment: Experiment[Any, D]
-    measure: Callable[[D], Measured] = field(repr=False)
+    measure: Callable[[D], Measured | list[Measured]] = field(repr=False)
     rule: Rule
     unit: str
     quantity: str
@@ -101,6 +102,8 @@ class Statement(Generic[D]):
             found = self.measure(data)
         except NotMeasuredError as reason:
             return Finding(self, "not measured", None, str(reason))
+        if isinstance(found, list):
+            found = self.rule.worst(found)
         verdict = self.rule.verdict(found.value, found.interval)
         if verdict == "does not hold" and found.unsettled:
             return Finding(self, "unsettled", found, f"Unsettled {found.unsettled}. {self.remark}".strip())
@@ -139,7 +142,7 @@ class Finding:
         }
 
 
-def require(found: list[Measured], reason: str) -> list[Measured]:
+def require(found: list[E], reason: str) -> list[E]:
     """Give what was found, or raise a NotMeasuredError with the reason if nothing was."""
     if not found:
         raise NotMeasuredError(reason)

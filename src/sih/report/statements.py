@@ -12,36 +12,16 @@ from sih.report import training_statements as training
 from sih.report.rules import Finding, Statement
 
 PAPER: tuple[Statement[Any], ...] = (
-    circuit.PROPOSITION,
-    attention.LAYER_3_SELECTS,
-    claim.CLAIM,
-    claim.LARGE_BETA,
-    claim.ASYMPTOTICS,
-    claim.ONE_HEAD_RATE,
-    circuit.ONE_HEAD_KL,
-    circuit.ANY_LAGS,
-    circuit.HEAD_RANGE,
-    circuit.TWO_LAGS,
-    circuit.TWO_LAGS_OPTIMAL,
-    circuit.CONSTRUCTION_ML,
-    training.STANDARD_TRAINED,
-    training.DISENTANGLED_TRAINED,
-    training.ONE_HEAD_TRAINED,
-    training.TWO_LAGS_TRAINED,
-    training.TWO_LAGS_SHORT,
-    training.WIDTH_64,
-    training.PAPER_TRAINING,
-    attention.LAYER_1_SCORES,
-    attention.LAYER_1_MAPS,
-    attention.LAYER_2_DIAGONALS,
-    attention.LAYER_3_MAPS,
-    training.TWO_LAYERS,
-    training.MORE_LAYERS,
-    training.MORE_HEADS,
-    training.ENOUGH_HEADS,
-    claim.CLAIM_25,
-    claim.CUMULATIVE,
-    claim.CUMULATIVE_25,
+    *(circuit.PROPOSITION, attention.LAYER_3_SELECTS),  # Secs. 5.1 and 5.2
+    *(claim.CLAIM, claim.LARGE_BETA, claim.ASYMPTOTICS),  # Sec. 5.3
+    *(claim.ONE_HEAD_RATE, circuit.ONE_HEAD_KL, circuit.ANY_LAGS, circuit.HEAD_RANGE),  # Sec. 5.4
+    *(circuit.TWO_LAGS, circuit.TWO_LAGS_OPTIMAL),
+    *(circuit.CONSTRUCTION_ML, training.STANDARD_TRAINED, training.DISENTANGLED_TRAINED),  # Sec. 6
+    *(training.ONE_HEAD_TRAINED, training.TWO_LAGS_TRAINED, training.TWO_LAGS_SHORT, training.WIDTH_64),
+    *(training.PAPER_TRAINING, attention.LAYER_1_SCORES, attention.LAYER_1_MAPS),
+    *(attention.LAYER_2_DIAGONALS, attention.LAYER_3_MAPS),
+    *(training.TWO_LAYERS, training.MORE_LAYERS, training.MORE_HEADS, training.ENOUGH_HEADS),  # App. B
+    *(claim.CLAIM_25, claim.CUMULATIVE, claim.CUMULATIVE_25),  # App. E
 )
 OURS: tuple[Statement[Any], ...] = (
     *(circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS),

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from sih.experiments import scaling, trained, training_courses
 from sih.experiments.compared import usual_heads
@@ -12,11 +13,10 @@ from sih.experiments.experiment import braces
 from sih.experiments.scaling import ScalingCurves
 from sih.experiments.trained import TrainedCurves
 from sih.experiments.training_courses import TrainingCourses
-from sih.report.rules import BEYOND, MATCH, Measured, NotMeasuredError, Rule, Statement, ratio, require
+from sih.report.rules import BEYOND, MATCH, Measured, Rule, Statement, ratio, require
 from sih.stats import Estimate
 
 KINDS = ("standard", "disentangled")
-Measure = Callable[[ScalingCurves], Measured]
 BELOW = Rule("at most", 1.0, 1.0)
 NEARER_BMA = Rule("at most", 0.5, 0.5)
 FAILS = Rule("at least", 2.0, 1.25)
@@ -49,9 +49,9 @@ def _matches_construction(kind: str, plain: bool) -> Statement[TrainedCurves]:
     def wanted(of: Compared, panel: Panel) -> bool:
         return of.kind == kind and of.plain == plain and of.dim is None and of.heads == usual_heads(panel.lags)
 
-    def measure(data: TrainedCurves) -> Measured:
+    def measure(data: TrainedCurves) -> list[Measured]:
         way = "as the paper trains" if plain else "with our recipe"
-        return MATCH.worst(require(_on_panels(data, wanted, "construction"), f"no {kind} model trained {way} is there"))
+        return require(_on_panels(data, wanted, "construction"), f"no {kind} model trained {way} is there")
 
     text = f"Trained {kind} transformers with the optimal number of heads match the construction"
     return Statement(
@@ -63,26 +63,23 @@ def _matches_construction(kind: str, plain: bool) -> Statement[TrainedCurves]:
     )  # fmt: skip
 
 
-def _one_head(data: TrainedCurves) -> Measured:
+def _one_head(data: TrainedCurves) -> list[Measured]:
     def wanted(of: Compared, panel: Panel) -> bool:
         return of.plain and of.heads == (1, 1, 1) != usual_heads(panel.lags)
 
     found = _on_panels(data, wanted, "construction, 1 head")
-    return BELOW.worst(require(found, "no model with one second-layer head, trained as the paper trains, is there"))
+    return require(found, "no model with one second-layer head, trained as the paper trains, is there")
 
 
 def _of_two_lags(data: TrainedCurves) -> list[tuple[Panel, str]]:
     """List the trained one-head models for two lags, by their panels and labels."""
     of_two = [(panel, name, of) for panel in data.panels if len(panel.lags) == 2 for name, of in panel.compared.items()]
-    found: list[tuple[Panel, str]] = [(panel, name) for panel, name, of in of_two if of.plain and of.heads == (1, 1, 1)]
-    if not found:
-        raise NotMeasuredError("no model for two lags, trained as the paper trains, is there")
-    return found
+    found = [(panel, name) for panel, name, of in of_two if of.plain and of.heads == (1, 1, 1)]
+    return require(found, "no model for two lags, trained as the paper trains, is there")
 
 
-def _two_lags(data: TrainedCurves) -> Measured:
-    found = _of_two_lags(data)
-    return MATCH.worst(_compared(panel, name, "ML", f"{braces(panel.lags)}, {name}") for panel, name in found)
+def _two_lags(data: TrainedCurves) -> list[Measured]:
+    return [_compared(panel, name, "ML", f"{braces(panel.lags)}, {name}") for panel, name in _of_two_lags(data)]
 
 
 def _between_bma_and_ml(data: TrainedCurves) -> Measured:
@@ -133,8 +130,8 @@ def _scaled(panel: Panel, names: list[str], reference: str) -> list[Measured]:
     return [_compared(panel, name, reference, f"{name} to {reference}") for name in there]
 
 
-def _flagship(data: ScalingCurves) -> Measured:
-    return MATCH.worst(require(_scaled(data.layers, ["[1,3,1]"], "ML"), "no model [1,3,1] is there"))
+def _flagship(data: ScalingCurves) -> list[Measured]:
+    return require(_scaled(data.layers, ["[1,3,1]"], "ML"), "no model [1,3,1] is there")
 
 
 def _usual_width(panel: Panel) -> dict[str, tuple[int, ...]]:
@@ -142,27 +139,23 @@ def _usual_width(panel: Panel) -> dict[str, tuple[int, ...]]:
     return {name: of.heads for name, of in panel.compared.items() if of.trained and of.dim is None}
 
 
-def _by_depth(layers: Callable[[int], bool], reference: str, rule: Rule, absent: str) -> Measure:
-    def measure(data: ScalingCurves) -> Measured:
-        names = [name for name, heads in _usual_width(data.layers).items() if layers(len(heads))]
-        return rule.worst(require(_scaled(data.layers, names, reference), absent))
-
-    return measure
+def _by_depth(reference: str, fits: Callable[[int], bool], absent: str, data: ScalingCurves) -> list[Measured]:
+    names = [name for name, heads in _usual_width(data.layers).items() if fits(len(heads))]
+    return require(_scaled(data.layers, names, reference), absent)
 
 
-def _more_heads(data: ScalingCurves) -> Measured:
+def _more_heads(data: ScalingCurves) -> list[Measured]:
     names = [name for count, name in _by_heads(data) if count <= len(data.heads.lags)]
     steps = [_scaled(data.heads, [more], fewer) for fewer, more in itertools.pairwise(names)]
-    return BELOW.worst(require(list(itertools.chain(*steps)), "fewer than two numbers of heads are there"))
+    return require([*itertools.chain(*steps)], "fewer than two numbers of heads are there")
 
 
-def _enough_heads(data: ScalingCurves) -> Measured:
-    lags = len(data.heads.lags)
-    enough = [name for count, name in _by_heads(data) if count == lags]
-    if not enough:
-        raise NotMeasuredError("no model with as many heads as lags is there")
-    found = _scaled(data.heads, [name for count, name in _by_heads(data) if count > lags], enough[0])
-    return SAME.worst(require(found, "no model with more heads than lags is there"))
+def _enough_heads(data: ScalingCurves) -> list[Measured]:
+    lags, each = len(data.heads.lags), _by_heads(data)
+    equal = [name for count, name in each if count == lags]
+    enough = require(equal, "no model with as many heads as lags is there")[0]
+    found = _scaled(data.heads, [name for count, name in each if count > lags], enough)
+    return require(found, "no model with more heads than lags is there")
 
 
 def _by_heads(data: ScalingCurves) -> list[tuple[int, str]]:
@@ -180,15 +173,15 @@ WIDTH_64 = Statement(
 TWO_LAYERS = Statement(
     "two-layers", "App. B; Fig. 6 left",
     "Two layers cannot solve the task, whatever the heads.",
-    scaling.EXPERIMENT, _by_depth(lambda depth: depth == 2, "ML", FAILS, "no two-layer model is there"), FAILS, "× ML",
-    "mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
+    scaling.EXPERIMENT, partial(_by_depth, "ML", lambda depth: depth == 2, "no two-layer model is there"), FAILS,
+    "× ML", "mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
     "Worse than ML, but not by so much that it could be said to fail.",
 )  # fmt: skip
 MORE_LAYERS = Statement(
     "more-layers", "App. B; Fig. 6 left",
     "More than three layers do no better than three.",
     scaling.EXPERIMENT,
-    _by_depth(lambda depth: depth > 3, "[1,3,1]", SAME, "no model of more than three layers is there"),
+    partial(_by_depth, "[1,3,1]", lambda depth: depth > 3, "no model of more than three layers is there"),
     SAME, "× three layers",
     "mean KL with four or five layers over that with three, the least of them, lags {1,2,3}",
     "A deeper model was better than the three-layer one.",
@@ -209,7 +202,7 @@ ENOUGH_HEADS = Statement(
 )  # fmt: skip
 
 
-def _papers_own_training(data: TrainingCourses) -> Measured:
+def _papers_own_training(data: TrainingCourses) -> list[Measured]:
     found = []
     for course in (course for course in data.courses if course.compared.plain):
         label, of = f"{course.name}, {course.steps[-1]:,} steps", course.compared
@@ -218,7 +211,7 @@ def _papers_own_training(data: TrainingCourses) -> Measured:
         "no run with the paper's own optimiser ships (hours on two cores). To measure it: sih train --lags 1 2 3 "
         "--heads 1 3 1 --steps 10000 --seed 0 --out out/runs/paper-1.2.3"
     )
-    return MATCH.worst(require(found, reason))
+    return require(found, reason)
 
 
 PAPER_TRAINING = Statement(

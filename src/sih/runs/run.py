@@ -15,8 +15,6 @@ killed run wrote after it is cut off and made again. `sih.runs.run_writer` does 
 is checked: what is wrong with one is a ValueError that names it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

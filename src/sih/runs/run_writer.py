@@ -1,7 +1,5 @@
 """Training into a folder: the files that `sih.runs.run` describes, so that a run can be stopped at any moment."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import oracles_claim
+from support.proven_cases import are_independent, betweenness, two_lag_sides, two_rows_ratio, unnormalised_expectations
 from torch import Tensor
 
 import sih
 from sih.theory.claim import Integrand, claim_table
 from sih.theory.falsifier import SearchedClaim, normalised_gaps
 from sih.theory.laplace import reciprocal_rule
-from sih.theory.lemmas import are_independent, betweenness, two_lag_sides, two_rows_ratio, unnormalised_expectations
 
 lag_sets = st.sets(st.integers(1, 9), min_size=2, max_size=5).map(lambda s: tuple(sorted(s)))
 RULE = reciprocal_rule(1e-13, 5.0, 1e-12)

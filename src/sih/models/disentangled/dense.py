@@ -15,8 +15,6 @@ Weights must be finite: 0 times infinity is no number, and the dense equations m
 0 write a finite number so negative that its exponential is 0 (-1e4 is, in float32 and in float64).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

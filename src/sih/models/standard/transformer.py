@@ -8,8 +8,6 @@ r"""Defines the standard transformer (paper, Sec. 3): attention, a residual sum,
 with M the causal mask and alpha the temperature.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
