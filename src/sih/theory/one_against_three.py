@@ -56,16 +56,3 @@ W >= ω: let u = b+2c = S-κ >= 0, so B = κ(κ-1)(κ+u+b)/(κ+u)^2.
 Two in c(k) against three: the same kind of potentials, with one more in the companion's value, pass on every grid we
 tried (`docs/claim.md`); there is no proof.
 """
-
-import torch
-
-from sih.theory.inside_class import Points, Sides
-
-
-def lemma_m_ends(z: Points, companion: Points, rest: float) -> Sides:
-    """Return E and (1-1/κ)E + B - 5/4, both never below 0, for a mean of 1 and the mean `companion` of Z' and Z''."""
-    kappa = 4 + rest
-    b, c, W = z - 1, companion - 1, z + 2 * companion + rest
-    E = b * (b + 2 * c) / (1 + W) + b**2 / (4 * (kappa + b)) + c**2 / (kappa + c)
-    B = kappa * (W + z) * torch.clamp(W, max=kappa - 1) / (1 + W) ** 2
-    return E, (1 - 1 / kappa) * E + B - 1.25

@@ -113,55 +113,5 @@ it holds wherever we tried, but part (ii) does not prove it). The lemma itself i
 and five companions of r (`coverage.py`, "Sharpness"). In between it is open.
 """
 
-import math
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from sih.theory.inside_class import Points, Sides, quotient
-
 CASES = ((0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (0, 1), (1, 1), (2, 1))
 """(companions of the true lag, companions of the rival) for which Lemma D is proved."""
-
-
-def h(y: Points, t: Points) -> Points:
-    """Return (t-y)^2/2y for t <= 2y and t - 3y/2 beyond: a parabola that goes on as its tangent."""
-    return torch.where(t <= 2 * y, quotient((t - y) ** 2, 2 * y), t - 1.5 * y)
-
-
-def g(z: Points, t: Points) -> Points:
-    """Return t - z - z log(t/z) for t >= z/2, and its second-order continuation below."""
-    near = t - z - torch.xlogy(z, t / torch.where(z > 0, z, 1.0))
-    far = z * (math.log(2) - 0.5) + (z / 2 - t) + quotient(2 * (z / 2 - t) ** 2, z)
-    return torch.where(t >= z / 2, near, far)
-
-
-def weighted_g(z: Points, t: Points, m: float) -> Points:
-    """Return G_z(t): ξ(z) g_z(t) up to z, and beyond it the integral of (1-m/x)(1-z/x) from z to t."""
-
-    def primitive(x: Tensor) -> Tensor:
-        return x - (m + z) * torch.log(x) - m * z / x
-
-    beyond = torch.maximum(t, z)
-    return torch.where(t <= z, (1 - m / z) * g(z, t), primitive(beyond) - primitive(z)) if m else g(z, t)
-
-
-def lemma_d_sides(
-    y: Points, z: Points, companions: Float[Tensor, "*point companion"], rival_companion: Points | None, rest: float
-) -> Sides:
-    """Return kappa^2 times the integrand of Lemma D, and the bound with mean 0 that it is never below."""
-    beta = rival_companion is not None
-    other = z if rival_companion is None else rival_companion
-    kappa = 2 + companions.shape[-1] + beta
-    m = rest / kappa
-    total = y + z + companions.sum(dim=-1) + beta * other + rest
-    left = quotient(kappa**2 * y * (y - z), total)
-    xi = y / (y + m) if m else torch.ones_like(y)
-    y, z, other, companions = y + m, z + m, other + m, companions + m
-
-    def single(t: Tensor) -> Tensor:
-        return t - m * torch.log(t) if m else t
-
-    own = (weighted_g(z, y, m)[..., None] - weighted_g(z[..., None].expand_as(companions), companions, m)).sum(dim=-1)
-    return left, kappa * (single(y) - single(z)) + beta * xi * (h(y, z) - h(y, other)) + own

@@ -11,8 +11,7 @@ import sympy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sih.theory.one_against_three import lemma_m_ends
+from support.lemma_sides import lemma_m_ends
 
 Q = Fraction
 values = st.one_of(

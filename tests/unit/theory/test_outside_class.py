@@ -11,9 +11,10 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from support import oracles_lemmas as exact
+from support.lemma_sides import g, h, lemma_d_sides, weighted_g
 from torch import Tensor
 
-from sih.theory.outside_class import CASES, g, h, lemma_d_sides, weighted_g
+from sih.theory.outside_class import CASES
 
 Q = Fraction
 cases = pytest.mark.parametrize(("n", "beta"), CASES)

@@ -10,12 +10,12 @@ import sympy
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.lemma_sides import ends, overlap, staying_bound
 from support.oracles_lemmas import stationary
 from torch import Tensor
 
 import sih
 from sih.theory.claim import claim_table
-from sih.theory.three_in_a_row import ends, overlap, staying_bound
 
 Q = Fraction
 
