@@ -15,15 +15,7 @@ from typing import Any
 import torch
 
 from sih.checks import check_choice, check_path, dtype_name
-from sih.files import (
-    atomic_folder,
-    read_header,
-    read_json,
-    read_tensors,
-    reading,
-    tensor_bytes,
-    write_json,
-)
+from sih.files import atomic_folder, read_header, read_json, read_tensors, reading, tensor_bytes, write_json
 from sih.files.tensor_file import sum_file, write_summed
 from sih.models import KINDS, Model
 from sih.models.base import check_model

@@ -22,15 +22,6 @@ from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Measured, Verd
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗…–", strict=True))
 UNKNOWN = Measured(float("nan"))
-CONTENTS = {
-    "summary": "Summary",
-    "statements": "Statements",
-    "added": "What is added",
-    "figures": "Figures",
-    "errata": "Errata",
-    "models": "Models",
-    "again": "Making it again",
-}
 FULL_WIDTH = 1350
 """Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
@@ -62,7 +53,16 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
     counts = Counter(one.verdict for one in papers)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     versions = f"sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}"
-    links = " · ".join(f'<a href="#{name}">{title}</a>' for name, title in CONTENTS.items())
+    sections = {
+        "summary": ("Summary", _summary(findings)),
+        "statements": ("Statements of the paper", "".join(map(_finding, papers))),
+        "added": ("What is added", ADDED + "".join(map(_finding, ours))),
+        "figures": ("Figures", "".join(map(_figure, figures))),
+        "errata": ("Errata", _errata()),
+        "models": ("Trained models", _models(figures)),
+        "again": ("Making it again", AGAIN),
+    }
+    links = " · ".join(f'<a href="#{name}">{title}</a>' for name, (title, _) in sections.items())
     style = resources.files("sih.report").joinpath("page.css").read_text()
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
@@ -73,13 +73,7 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
         "number without one is exact, or of one draw.</p>",
         f"<p>Made by {versions}. Verdicts on the paper's statements: {verdicts}.</p></header>",
         f'<nav aria-label="Contents">{links}</nav>',
-        _section("summary", "Summary", _summary(findings)),
-        _section("statements", "Statements of the paper", "".join(map(_finding, papers))),
-        _section("added", "What is added", ADDED + "".join(map(_finding, ours))),
-        _section("figures", "Figures", "".join(map(_figure, figures))),
-        _section("errata", "Errata", _errata()),
-        _section("models", "Trained models", _models(figures)),
-        _section("again", "Making it again", AGAIN),
+        *(f'<section id="{id}"><h2>{title}</h2>{text}</section>' for id, (title, text) in sections.items()),
     ]
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -129,10 +123,6 @@ def span(interval: Interval | None) -> str:
     if high - low < 1e-3 * abs(high):
         return f" ± {(high - low) / 2:.0e}"
     return f" [{number(low)}, {number(high)}]"
-
-
-def _section(id: str, title: str, content: str) -> str:
-    return f'<section id="{id}"><h2>{title}</h2>{content}</section>'
 
 
 def _summary(findings: list[Finding]) -> str:

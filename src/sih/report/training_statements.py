@@ -11,7 +11,7 @@ from sih.experiments.compared import usual_heads
 from sih.experiments.curves import Compared, Panel
 from sih.experiments.experiment import braces
 from sih.experiments.scaling import ScalingCurves
-from sih.experiments.trained import TrainedCurves
+from sih.experiments.trained import TrainedCurves, TrainedPanel
 from sih.experiments.training_courses import TrainingCourses
 from sih.report.rules import BEYOND, MATCH, Measured, Rule, Statement, ratio, require
 from sih.stats import Estimate
@@ -71,7 +71,7 @@ def _one_head(data: TrainedCurves) -> list[Measured]:
     return require(found, "no model with one second-layer head, trained as the paper trains, is there")
 
 
-def _of_two_lags(data: TrainedCurves) -> list[tuple[Panel, str]]:
+def _of_two_lags(data: TrainedCurves) -> list[tuple[TrainedPanel, str]]:
     """List the trained one-head models for two lags, by their panels and labels."""
     of_two = [(panel, name, of) for panel in data.panels if len(panel.lags) == 2 for name, of in panel.compared.items()]
     found = [(panel, name) for panel, name, of in of_two if of.plain and of.heads == (1, 1, 1)]
