@@ -37,11 +37,12 @@ def _reproduce() -> int:
     import dataclasses
 
     from sih.cli import main, reproduce_command
-    from sih.experiments import claim_histogram, head_counts
+    from sih.experiments import claim_expectations, head_counts
 
     chosen: list[Any] = [
         dataclasses.replace(
-            claim_histogram.EXPERIMENT, config=claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+            claim_expectations.HISTOGRAM,
+            config=claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5)),
         ),
         dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
     ]

@@ -182,14 +182,14 @@ def _compare(check: MonteCarlo, table: ClaimTable, folder: Path, console: Consol
 
 
 def _draw(table: ClaimTable, P: torch.Tensor, out: Path, seed: int) -> list[Path]:
-    from sih.experiments import claim_cumulative, claim_expectations, claim_histogram
+    from sih.experiments import claim_cumulative, claim_expectations
     from sih.figures import claim_panels, style
 
     size = P.shape[-1]
     paths = claim_cumulative.of_matrix(P[0], table.lags, 1000, seed)
     drawn = {
-        "claim_histogram": claim_panels.draw_claim_histogram(claim_histogram.of_table(table, size)),
-        "claim_expectations": claim_panels.draw_claim_expectations(claim_expectations.of_table(table, size)),
+        "claim_histogram": claim_panels.draw_claim_histogram(claim_expectations.gaps_of(table, size)),
+        "claim_expectations": claim_panels.draw_claim_expectations(claim_expectations.bars_of(table, size)),
         "claim_cumulative": claim_panels.draw_claim_cumulative(paths),
     }
     return [path for name, figure in drawn.items() for path in style.save(figure, out / name)]

@@ -11,7 +11,6 @@ from sih.experiments import (
     channel_course,
     claim_cumulative,
     claim_expectations,
-    claim_histogram,
     claim_theorem,
     constructions,
     errata,
@@ -28,7 +27,7 @@ from sih.experiments import (
 from sih.experiments.experiment import Experiment
 
 _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
-    *(teaser.EXPERIMENT, mechanism.EXPERIMENT, certificates.EXPERIMENT, claim_histogram.EXPERIMENT, beta.EXPERIMENT),
+    *(teaser.EXPERIMENT, mechanism.EXPERIMENT, certificates.EXPERIMENT, claim_expectations.HISTOGRAM, beta.EXPERIMENT),
     *(reference_predictors.EXPERIMENT, constructions.EXPERIMENT, trained.EXPERIMENT),
     *attention_maps.EXPERIMENTS,
     *(agreement.EXPERIMENT, scaling.EXPERIMENT),

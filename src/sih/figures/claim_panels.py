@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from sih.experiments.beta import EVIDENCES, BetaCurves
 from sih.experiments.claim_cumulative import CumulativePaths
-from sih.experiments.claim_expectations import ExpectationBars
-from sih.experiments.claim_histogram import ClaimMargins
+from sih.experiments.claim_expectations import ClaimMargins, ExpectationBars
 from sih.experiments.wrong_lag import WrongLagRates
 from sih.figures import style
 from sih.theory.rates import SCORES

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, wrong_lag
+from sih.experiments import beta, claim_cumulative, claim_expectations, wrong_lag
 from sih.experiments.claim_cumulative import CumulativePaths
 from sih.experiments.experiment import braces
 from sih.experiments.wrong_lag import WrongLagRates
@@ -12,7 +12,7 @@ from sih.theory.coverage import OPEN, claim_status
 POSITIVE = Rule("at least", 0.0, 0.0)
 
 
-def _smallest_gap(data: claim_histogram.ClaimMargins | claim_expectations.ExpectationBars) -> Measured:
+def _smallest_gap(data: claim_expectations.ClaimMargins | claim_expectations.ExpectationBars) -> Measured:
     gaps = [gap for row in data.margins for gap in row]
     low = min(gaps)
     status = claim_status(data.lags).values()
@@ -26,7 +26,7 @@ CLAIM = Statement(
     "claim-1", "Sec. 5.3, Claim 1; Fig. 3 left",
     "On average the normalised probability is the largest for the true lag, for each of 1000 matrices with 10 states "
     "and each of 12 lags.",
-    claim_histogram.EXPERIMENT, _smallest_gap, POSITIVE, "smallest gap", SMALLEST_GAP,
+    claim_expectations.HISTOGRAM, _smallest_gap, POSITIVE, "smallest gap", SMALLEST_GAP,
 )  # fmt: skip
 CLAIM_25 = Statement(
     "claim-1-25-states", "App. E",

@@ -9,7 +9,7 @@ from sih.experiments.table import EXPERIMENTS
 
 
 def test_what_an_experiment_rests_on() -> None:
-    found = closure("sih.experiments.claim_histogram")
+    found = closure("sih.experiments.claim_expectations")
     assert {"sih.theory.claim", "sih.markov"} <= found
     assert "sih.training.config" in closure("sih.experiments.scaling")
     assert "sih.training.trainer" not in closure("sih.experiments.scaling")  # a run is read, not trained

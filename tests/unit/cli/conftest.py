@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sih.cli import figure_command, reproduce_command
-from sih.experiments import claim_histogram, head_counts, training_courses
+from sih.experiments import claim_expectations, head_counts, training_courses
 from sih.experiments import table as experiments_table
 from sih.experiments.experiment import Experiment
 
-SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 Experiments = dict[str, Experiment[Any, Any]]
 
 
@@ -19,7 +19,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Experiments:
     """Two small figures, and one that wants a model nobody has trained."""
     largest, nobody = head_counts.HeadCountsConfig(largest=4), training_courses.CoursesConfig(models=("standard-1.9",))
     chosen: list[Experiment[Any, Any]] = [
-        dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
+        dataclasses.replace(claim_expectations.HISTOGRAM, config=SMALL),
         dataclasses.replace(head_counts.EXPERIMENT, config=largest),
         dataclasses.replace(training_courses.EXPERIMENT, config=nobody),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.findings import number_of
 
-from sih.experiments import beta, claim_cumulative, claim_expectations, claim_histogram, wrong_lag
+from sih.experiments import beta, claim_cumulative, claim_expectations, wrong_lag
 from sih.report import claim_statements as claim
 from sih.theory.monte_carlo import PAPER_LAGS
 
@@ -13,7 +13,7 @@ from sih.theory.monte_carlo import PAPER_LAGS
 @pytest.mark.parametrize(("gap", "verdict"), [(0.01, "holds"), (-0.01, "does not hold")])
 def test_claim(gap: float, verdict: str) -> None:
     margins = [[0.1, 0.2], [gap, 0.3]]
-    found = claim.CLAIM.judge(claim_histogram.ClaimMargins(3, (1, 2), margins, 1e-11))
+    found = claim.CLAIM.judge(claim_expectations.ClaimMargins(3, (1, 2), margins, 1e-11))
     assert (number_of(found).value, found.verdict) == (gap, verdict)
     assert number_of(found).label.endswith("2 of 2 pairs of true lag and rival are theorems")
     bars = claim_expectations.ExpectationBars(3, 2, (1, 2), [[0.0] * 2] * 2, [[0.0] * 2] * 2, margins, 1e-11)
@@ -21,12 +21,12 @@ def test_claim(gap: float, verdict: str) -> None:
 
 
 def test_how_much_of_the_claim_is_a_theorem() -> None:
-    found = claim.CLAIM.judge(claim_histogram.ClaimMargins(10, PAPER_LAGS, [[0.1] * 12], 1e-11))
+    found = claim.CLAIM.judge(claim_expectations.ClaimMargins(10, PAPER_LAGS, [[0.1] * 12], 1e-11))
     assert number_of(found).label == ("12 of 12 gaps are positive; 101 of 132 pairs of true lag and rival are theorems")
 
 
 def test_a_gap_within_the_error_is_no_proof() -> None:
-    found = claim.CLAIM.judge(claim_histogram.ClaimMargins(3, (1, 2), [[1e-12, 0.2]], 1e-11))
+    found = claim.CLAIM.judge(claim_expectations.ClaimMargins(3, (1, 2), [[1e-12, 0.2]], 1e-11))
     assert found.verdict == "holds with a remark"
 
 

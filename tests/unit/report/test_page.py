@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sih.artifacts.keep import Kept
-from sih.experiments import claim_histogram, head_counts, trained
+from sih.experiments import claim_expectations, head_counts, trained
 from sih.figures.drawn import make
 from sih.report.page import MARKS, Figure, number, page, span, write_report
 from sih.report.paper_errata import ERRATA
@@ -19,9 +19,9 @@ from sih.report.rules import VERDICTS, Finding
 from sih.report.statements import judge_all
 from sih.runs.run_store import RunStore
 
-SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 EXPERIMENTS = (
-    dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
+    dataclasses.replace(claim_expectations.HISTOGRAM, config=SMALL),
     dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
 )
 

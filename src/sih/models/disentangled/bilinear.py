@@ -1,22 +1,54 @@
 r"""Computes the attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, and its gradient.
 
-The rows of h are packed as in `sih.models.disentangled.structured`: z for the coordinates that rows hold, and the
-one-hot position e_i, which they do not. With W cut accordingly, row i's score of key j is
+The rows of h are packed as in `sih.models.disentangled.structured`, in the order of `CoordinateOrder`: z for the
+coordinates that rows hold, and the one-hot position e_i, which they do not. With W cut accordingly, row i's score of
+key j is
 
     (z_i W_zz + W_ez[i]) . z_j + (z_i W_ze)[j] + W_ee[i, j].
 
 Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its corner.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.models.disentangled.triangle import CoordinateOrder
-from sih.models.kernels.causal import later_keys
+from sih.models.kernels.causal import later_keys, row_blocks
 from sih.models.kernels.second_order import gradients_again
+
+
+class CoordinateOrder:
+    """Orders the coordinates of a stream of `routes` through heads, for `time` tokens in `count` blocks of rows.
+
+    First come the token blocks of all routes. Then, row block by row block, come the position blocks of all routes but
+    the empty one. Last comes the position block of the embedding, which rows never hold.
+    """
+
+    def __init__(self, num_states: int, length: int, routes: int, time: int, count: int) -> None:
+        self.row_blocks = row_blocks(time, count)
+        self.routes = routes
+        self.tokens = routes * num_states
+        starts = (num_states + length) * torch.arange(routes)[:, None]
+        position = starts + num_states + torch.arange(time)
+        pieces = [(starts + torch.arange(num_states)).flatten()]
+        pieces += [position[1:, start:end].flatten() for start, end in self.row_blocks]
+        self.index = torch.cat([*pieces, position[0]])
+        """Where each coordinate is in the paper's order."""
+        self.widths = [self.tokens + (routes - 1) * end for _, end in self.row_blocks]
+        """How many coordinates the rows of each block hold."""
+
+    def pieces(self, block: int) -> list[int]:
+        """Give the widths of the tokens and of each row block's positions, in the rows of a block."""
+        return [self.tokens, *((self.routes - 1) * (end - start) for start, end in self.row_blocks[: block + 1])]
+
+
+@lru_cache(maxsize=64)
+def coordinate_order(num_states: int, length: int, routes: int, time: int, count: int) -> CoordinateOrder:
+    """Give the same order for the same sizes. It is never changed."""
+    return CoordinateOrder(num_states, length, routes, time, count)
 
 
 def attend(

@@ -21,8 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.markov import Law, TokenTensor
-from sih.models.disentangled.bilinear import attend, reordered
-from sih.models.disentangled.triangle import CoordinateOrder, coordinate_order
+from sih.models.disentangled.bilinear import CoordinateOrder, attend, coordinate_order, reordered
 
 BLOCK_ROWS = 32
 """Rows in a block, about: smaller blocks skip more of the empty triangle, larger ones multiply faster."""
