@@ -42,7 +42,7 @@ def rates(
     """
     if blocks < 2 or sequences < 1:
         raise ValueError(f"error bars need at least 2 blocks of at least 1 sequence; got {blocks} and {sequences}")
-    config = WrongLagConfig(states, lags, length, blocks, sequences, seed)
+    config = WrongLagConfig(states, lags, length, blocks, sequences, seed=seed)
     _show(WRONG_LAG, config, out, "Exponent of the rate of wrong lags, in nats a transition")
 
 

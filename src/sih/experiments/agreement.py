@@ -10,7 +10,7 @@ from sih.analysis.distances import KEYS, Agreement, Measured, compare, measured,
 from sih.analysis.reference_circuit import Reference, run_reference
 from sih.experiments.compared import FRESH_SEED, by_seeds, usual_heads
 from sih.experiments.curves import Compared
-from sih.experiments.experiment import Experiment, Rows, named_models, with_error
+from sih.experiments.experiment import Experiment, Rows, Seeded, named_models, with_error
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -25,7 +25,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class AgreementConfig:
+class AgreementConfig(Seeded):
     models: tuple[str, ...] = (
         *("paper-1.2.3-length32", "paper-1.2.3", "paper-1.3.4-length32", "paper-3.5.7-length32", "paper-1.2-length32"),
         *("paper-1.2.3.4.5-length32", "paper-1.3-length32", "paper-1.2.3-length64-seed1"),
@@ -40,7 +40,6 @@ class AgreementConfig:
         *("standard-1.2.3-1.3.1.1", "standard-1.2.3-1.3.1.1.1"),
     )
     sequences: int = 64
-    seed: int = 0
 
 
 UNSIGNED = tuple(f"correlation, {keys}" for keys in KEYS)

@@ -10,7 +10,7 @@ from torch import Tensor
 from sih.analysis.head_matching import match_heads, total_variation
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.experiments.compared import FRESH_SEED
-from sih.experiments.experiment import Experiment, Rows, named_models
+from sih.experiments.experiment import Experiment, Rows, Seeded, named_models
 from sih.models.offsets import attention_at
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -32,7 +32,7 @@ Layers = list[Float[Tensor, "1 _ query key"]]
 
 
 @dataclass(frozen=True)
-class MapsConfig:
+class MapsConfig(Seeded):
     models: tuple[str, ...] = (
         *("paper-3.5.7-length32", "paper-disentangled-3.5.7-length32"),
         *("standard-3.5.7", "disentangled-3.5.7"),
@@ -40,7 +40,6 @@ class MapsConfig:
     true_lag: int = 3
     shown: int = 48
     """Positions shown; the models see the whole sequence."""
-    seed: int = 0
 
 
 @dataclass(frozen=True)

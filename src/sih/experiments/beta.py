@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sih.evidence import mixture
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.predictors import Evidence, bma, maximum_likelihood, selective_evidence, weights_of
@@ -30,14 +30,13 @@ EVIDENCES: tuple[Evidence, Evidence] = ("mean", "sum")
 
 
 @dataclass(frozen=True)
-class BetaConfig:
+class BetaConfig(Seeded):
     num_states: int = 5
     lags: tuple[int, ...] = (1, 2, 3)
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128)
     betas: tuple[float, ...] = tuple(float(f"{10 ** (e / 4):.4g}") for e in range(-4, 17, 2))
     matrices: int = 8
     sequences: int = 3000
-    seed: int = 0
 
 
 @dataclass(frozen=True)

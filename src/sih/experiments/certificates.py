@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from sih.construction import construct, verify
-from sih.experiments.compared import MatricesConfig
+from sih.experiments.compared import MatricesConfig, Strengths
 from sih.experiments.experiment import Experiment, Rows, braces
 from sih.markov import random_transition_matrix
 from sih.runs.run_store import RunStore
@@ -28,14 +28,12 @@ BAYES, POSTERIOR = "Bayes-optimal", "Bayes-optimal, from the posterior"
 
 
 @dataclass(frozen=True)
-class CertificatesConfig(MatricesConfig):
+class CertificatesConfig(MatricesConfig, Strengths):
     lag_sets: tuple[tuple[int, ...], ...] = (
         *((1, 2, 3), (2, 3, 4), (1, 2, 3, 4, 5)),
         *((1, 3), (2, 5), (1, 3, 4), (3, 5, 7), (1, 2, 4, 8)),
     )
     length: int = 64
-    lam: float = 500.0
-    beta: float = 100.0
     matrices: int = 2
     sequences: int = 8
 

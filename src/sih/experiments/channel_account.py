@@ -23,7 +23,7 @@ from sih.experiments.compared import (
     trained_plainly,
     yardsticks,
 )
-from sih.experiments.experiment import Experiment, Rows, braces, with_error
+from sih.experiments.experiment import Experiment, Rows, Seeded, braces, with_error
 from sih.metrics import mean_kl
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -47,13 +47,12 @@ SWAPS = ("layer 1", "layer 2", "layer 2 by residues", "layer 3")
 
 
 @dataclass(frozen=True)
-class AccountConfig:
+class AccountConfig(Seeded):
     models: tuple[str, ...] = ()
     """All that the store has and that have three layers or more, unless named."""
     sequences: int = 256
     reference: int = 512
     """Sequences that means are taken over, others than those above."""
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
 from sih.experiments.channel_account import AccountConfig, account, draw
 from sih.experiments.compared import kl_but_last, trained_plainly, yardsticks
-from sih.experiments.experiment import Experiment, Rows, with_error
+from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
 from sih.metrics import mean_kl
 from sih.models.base import Model
 from sih.models.offsets import attention_at
@@ -34,12 +34,11 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class CourseConfig:
+class CourseConfig(Seeded):
     points: tuple[tuple[str, int], ...] = ()
     """Runs and steps whose weights are there."""
     sequences: int = 128
     reference: int = 256
-    seed: int = 0
 
 
 @dataclass(frozen=True)

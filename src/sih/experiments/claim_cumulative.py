@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from sih.evidence import normalised_probabilities
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import TransitionMatrix
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -21,12 +21,11 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class CumulativeConfig:
+class CumulativeConfig(Seeded):
     num_states: int = 10
     lags: tuple[int, ...] = PAPER_LAGS
     length: int = 1000
     concentration: float = 1.0
-    seed: int = 0
 
 
 @dataclass(frozen=True)

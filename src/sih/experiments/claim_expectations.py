@@ -5,7 +5,7 @@ $E_r = \mathbb E[p_r/\sum_l p_l]$ for every true lag k and every scored lag r, a
 
 from dataclasses import dataclass
 
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Seeded
 from sih.runs.run_store import RunStore
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
@@ -23,14 +23,13 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class ClaimConfig:
+class ClaimConfig(Seeded):
     """Asks for the expectations of Claim 1 for random matrices."""
 
     num_states: int = 10
     matrices: int = 1000
     lags: tuple[int, ...] = PAPER_LAGS
     concentration: float = 1.0
-    seed: int = 0
     tolerance: float = 1e-10
 
 

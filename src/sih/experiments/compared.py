@@ -1,7 +1,7 @@
 """What is compared on a batch: the reference predictors, circuits written by hand, trained models."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 from sih.construction import circuit_weights, construct, heads_needed
 from sih.evidence import mixture
 from sih.experiments.curves import Compared, Panel, panel
+from sih.experiments.experiment import Seeded
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -28,7 +29,7 @@ CHUNK = 64
 
 
 @dataclass(frozen=True)
-class MatricesConfig:
+class MatricesConfig(Seeded):
     """Asks for means over random matrices with Dirichlet(1) rows, for each lag set, with so many sequences a matrix."""
 
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
@@ -36,7 +37,14 @@ class MatricesConfig:
     length: int = 128
     matrices: int = 16
     sequences: int = 256
-    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """Asks for circuits of these strengths, the paper's."""
+
+    lam: float = field(default=500.0, kw_only=True)
+    beta: float = field(default=100.0, kw_only=True)
 
 
 def panel_over_matrices(

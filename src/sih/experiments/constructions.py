@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.experiments.compared import MatricesConfig, circuits_for, panel_over_matrices, yardsticks
+from sih.experiments.compared import MatricesConfig, Strengths, circuits_for, panel_over_matrices, yardsticks
 from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, mean_kl_table
 from sih.experiments.experiment import Experiment, Rows
 from sih.markov import Law, TokenTensor
@@ -23,9 +23,7 @@ REFERENCES = ("BMA", "ML", "construction")
 
 
 @dataclass(frozen=True)
-class ConstructionsConfig(MatricesConfig):
-    lam: float = 500.0
-    beta: float = 100.0
+class ConstructionsConfig(MatricesConfig, Strengths):
     matrices: int = 12
     sequences: int = 64
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import random_transition_matrix
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run_store import RunStore
@@ -56,9 +56,8 @@ A2_134_LAST = printed(
 
 
 @dataclass(frozen=True)
-class ErrataConfig:
+class ErrataConfig(Seeded):
     sequences: int = 64
-    seed: int = 0
 
 
 @dataclass(frozen=True)

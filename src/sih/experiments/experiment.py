@@ -3,11 +3,10 @@
 Besides, how lag sets and numbers with errors are written in tables and titles.
 """
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 from sih.runs.run_store import RunStore
 
@@ -34,6 +33,13 @@ def no_table(data: object) -> Rows:
 
 
 @dataclass(frozen=True)
+class Seeded:
+    """Asks for an answer whose matrices, weights and sequences are drawn from this seed."""
+
+    seed: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True)
 class Experiment(Generic[C, D]):
     """Says what is asked (`config`), how it is answered (`compute`) and what the answer is (`data`, a dataclass).
 
@@ -53,9 +59,9 @@ class Experiment(Generic[C, D]):
 
     def with_seed(self, seed: int) -> "Experiment[C, D]":
         """Ask the same on other random numbers, which changes nothing where nothing is random."""
-        config = cast(Any, self.config)
-        seeded = any(field.name == "seed" for field in dataclasses.fields(config))
-        return dataclasses.replace(self, config=dataclasses.replace(config, seed=seed)) if seeded else self
+        config: Any = self.config
+        seeded = isinstance(config, Seeded)
+        return replace(self, config=replace(config, seed=seed)) if seeded else self
 
 
 def braces(lags: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ import torch
 from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
 from sih.evidence import mixture
 from sih.experiments.compared import circuit_law, kl_but_last, trained_law
-from sih.experiments.experiment import Experiment, Rows, braces, named_models
+from sih.experiments.experiment import Experiment, Rows, Seeded, braces, named_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run_store import RunStore
@@ -28,7 +28,7 @@ PAPER, UNMIXED, EXACT, BOTH, TRAINED, ML = (
 
 
 @dataclass(frozen=True)
-class FewHeadsConfig:
+class FewHeadsConfig(Seeded):
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5))
     num_states: int = 5
     length: int = 128
@@ -38,7 +38,6 @@ class FewHeadsConfig:
         "standard-1.2.3-1.1.1", "standard-1.2.3", "standard-1.3.4", "standard-1.2.3.4.5-1.1.1",
         "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5",
     )  # fmt: skip
-    seed: int = 0
 
 
 @dataclass(frozen=True)

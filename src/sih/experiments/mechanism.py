@@ -6,7 +6,7 @@ import torch
 
 from sih.analysis.reference_circuit import sequence_of_lag
 from sih.construction import construct
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import random_transition_matrix
 from sih.runs.run_store import RunStore
 from sih.task import Task
@@ -21,12 +21,11 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class MechanismConfig:
+class MechanismConfig(Seeded):
     lags: tuple[int, ...] = (1, 2, 3)
     length: int = 10
     true_lag: int = 2
     num_states: int = 5
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import torch
 from sih.construction import construct, least_heads
 from sih.experiments.compared import (
     FRESH_SEED,
+    Strengths,
     by_seeds,
     circuit_law,
     heads_label,
@@ -16,7 +17,7 @@ from sih.experiments.compared import (
     yardsticks,
 )
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Panel, panel
-from sih.experiments.experiment import Experiment, Rows, braces
+from sih.experiments.experiment import Experiment, Rows, Seeded, braces
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import sample
@@ -31,7 +32,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class ScalingConfig:
+class ScalingConfig(Seeded, Strengths):
     """Asks for models by name, or folders of runs, for each row. Further seeds of one in the store join it."""
 
     layers: tuple[str, ...] = (
@@ -46,9 +47,6 @@ class ScalingConfig:
     heads_lags: tuple[int, ...] = (1, 2, 3, 4, 5)
     constructed_heads: tuple[int, ...] = (1, 2, 3, 4, 5)
     sequences: int = 1024
-    lam: float = 500.0
-    beta: float = 100.0
-    seed: int = 0
 
 
 @dataclass(frozen=True)

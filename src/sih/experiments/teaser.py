@@ -7,7 +7,7 @@ import torch
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.construction import heads_needed
 from sih.experiments.attention_maps import Map
-from sih.experiments.experiment import Experiment
+from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import random_transition_matrix
 from sih.models.offsets import attention_at
 from sih.runs.run_store import RunStore
@@ -23,7 +23,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class TeaserConfig:
+class TeaserConfig(Seeded):
     lags: tuple[int, ...] = (1, 2)
     true_lag: int = 2
     num_states: int = 4
@@ -32,7 +32,6 @@ class TeaserConfig:
     length: int = 32
     shown: int = 16
     """Tokens drawn one by one."""
-    seed: int = 0
 
 
 @dataclass(frozen=True)

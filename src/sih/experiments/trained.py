@@ -8,6 +8,7 @@ from torch import Tensor
 
 from sih.experiments.compared import (
     FRESH_SEED,
+    Strengths,
     by_seeds,
     circuit_law,
     circuits_for,
@@ -19,7 +20,7 @@ from sih.experiments.compared import (
     yardsticks,
 )
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Curve, Panel, curve, mean_kl_table, panel
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import Law
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -37,7 +38,7 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class TrainedConfig:
+class TrainedConfig(Seeded, Strengths):
     """Asks for models by name, or folders of runs. Further seeds of one in the store join it.
 
     The disentangled ones take many times as long, and predict the first `disentangled_sequences` only.
@@ -54,9 +55,6 @@ class TrainedConfig:
     )
     sequences: int = 1024
     disentangled_sequences: int = 512
-    lam: float = 500.0
-    beta: float = 100.0
-    seed: int = 0
 
 
 @dataclass(frozen=True)

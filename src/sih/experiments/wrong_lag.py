@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from sih.evidence import log_probabilities, normalised_probabilities
-from sih.experiments.experiment import Experiment, Rows
+from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
 from sih.task import Batch, Task, sample
@@ -31,14 +31,13 @@ CHUNK = 1000
 
 
 @dataclass(frozen=True)
-class WrongLagConfig:
+class WrongLagConfig(Seeded):
     num_states: int = 5
     lags: tuple[int, ...] = (1, 2, 3)
     length: int = 99
     blocks: int = 20
     sequences: int = 20_000
     """A block; the exponent is fitted in each block, and their spread is its error bar."""
-    seed: int = 0
 
 
 @dataclass(frozen=True)

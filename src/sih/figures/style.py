@@ -7,6 +7,7 @@ import io
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,8 @@ _RC: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def paper_style() -> Iterator[None]:
-    """Set the look within the block: every figure is drawn and saved inside it."""
-    with rc_context(_RC):
-        yield
+paper_style = partial(rc_context, _RC)
+"""Sets the look within a block: every figure is drawn and saved inside one."""
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     b'1 2 3'
     """
     path = Path(path)
-    with _explained(path):
+    with explained(path):
         if path.is_dir():
             raise ValueError(f"cannot write to {path}: it is a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def atomic_folder(path: str | Path, replaced: Sequence[str]) -> Iterator[Path]:
     folders change places in one step where the system can do that; elsewhere files are replaced one after the other.
     """
     path = Path(path).resolve()
-    with _explained(path):
+    with explained(path):
         if path.exists() and not path.is_dir():
             raise ValueError(f"cannot write to {path}: it is a file, not a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,8 +138,9 @@ def _exchange(new: Path, path: Path, replaced: Sequence[str]) -> bool:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path, besides: str = "") -> Iterator[None]:
+    """Turn what the system says of a full disk, say, into a ValueError of one line that names the path."""
     try:
         yield
     except OSError as error:
-        raise ValueError(f"cannot write to {path}: {error.strerror or error}") from error
+        raise ValueError(f"cannot write to {path}: {error.strerror or error}{besides}") from error

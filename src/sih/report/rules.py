@@ -127,7 +127,7 @@ class Finding:
             "section": asked.section,
             "statement": asked.text,
             "measured": found and found.value,
-            "interval": found and _pair(found.interval),
+            "interval": found and found.interval and list(found.interval),
             "verdict": self.verdict,
             "command": asked.command,
             "unit": asked.unit,
@@ -136,7 +136,7 @@ class Finding:
             "remark": self.remark,
             "models": list(found.models) if found else [],
             "parts": [
-                {"of": part.label, "measured": part.value, "interval": _pair(part.interval)}
+                {"of": part.label, "measured": part.value, "interval": part.interval and list(part.interval)}
                 for part in (found.parts if found else ())
             ],
         }
@@ -169,7 +169,3 @@ def ratio(reference: float, difference: tuple[float, float], label: str, models:
 
 def _models(each: Iterable[Measured]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in each for name in one.models))
-
-
-def _pair(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from sih.checks import FieldError, check_sizes
 from sih.files import atomic_write, check_place, reading, tensor_bytes, write_json
-from sih.files.atomic import is_part, remove_leftovers
+from sih.files.atomic import explained, is_part, remove_leftovers
 from sih.files.tensor_file import check_sum, digest_of_tensors, write_summed
 from sih.models import KINDS
 from sih.models.kernels.threads import limited_threads
@@ -84,7 +84,7 @@ class RunWriter:
                 return
             if (self.folder / WEIGHTS).exists() and not self.resumed:
                 raise ValueError(f"{self.folder / WEIGHTS} is damaged; remove it to train anew")
-            with _full_disk_is_explained(self.folder), open(self.folder / METRICS, "ab") as self.metrics:
+            with self._explained(), open(self.folder / METRICS, "ab") as self.metrics:
                 self._begin()
                 saved = time.monotonic()
                 for step in self.trainer:
@@ -99,13 +99,16 @@ class RunWriter:
 
     def save(self) -> None:
         """Make a checkpoint of the run as it stands."""
-        with _full_disk_is_explained(self.folder):
+        with self._explained():
             os.fsync(self.metrics.fileno())
             state, note = self.trainer.state(), {"metrics": self.metrics.tell(), "losses": self.losses}
             note["sha256"] = digest_of_tensors(state, [*note.values()])
             with atomic_write(self.folder / CHECKPOINT) as file:
                 file.write(tensor_bytes(state, {"run": json.dumps(note)}))
             self._write_environment()
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self.folder, "; what was saved is kept")
 
     def _begin(self) -> None:
         remove_leftovers(self.folder)
@@ -141,19 +144,19 @@ class RunWriter:
                 line |= {"ml": step.evaluation.ml_kl, "bma": step.evaluation.bma_kl}
                 line |= {"ml_along": _rounded(step.evaluation.ml), "bma_along": _rounded(step.evaluation.bma)}
         if len(line) > 1:
-            with _full_disk_is_explained(self.folder):
+            with self._explained():
                 self.metrics.write((json.dumps(line) + "\n").encode())
                 self.metrics.flush()
 
     def _finish(self) -> None:
-        with _full_disk_is_explained(self.folder):
+        with self._explained():
             os.fsync(self.metrics.fileno())
             self._write_environment()
             write_summed(self.folder / WEIGHTS, weights_file(self.trainer.model, self.config.stored))
             (self.folder / CHECKPOINT).unlink()
 
     def _keep(self, step: Step) -> None:
-        with _full_disk_is_explained(self.folder):
+        with self._explained():
             (self.folder / KEPT).mkdir(exist_ok=True)
             with atomic_write(kept_path(self.folder, step.step)) as file:
                 file.write(weights_file(step.model, "float16"))
@@ -238,14 +241,6 @@ def _only_one(folder: Path) -> Iterator[None]:
         raise ValueError(f"{folder} is being trained by another process") from None
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _full_disk_is_explained(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"cannot write to {folder}: {error.strerror or error}; what was saved is kept") from error
 
 
 def _rounded(curve: Tensor) -> list[float]:

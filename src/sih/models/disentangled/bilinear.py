@@ -45,10 +45,8 @@ class CoordinateOrder:
         return [self.tokens, *((self.routes - 1) * (end - start) for start, end in self.row_blocks[: block + 1])]
 
 
-@lru_cache(maxsize=64)
-def coordinate_order(num_states: int, length: int, routes: int, time: int, count: int) -> CoordinateOrder:
-    """Give the same order for the same sizes. It is never changed."""
-    return CoordinateOrder(num_states, length, routes, time, count)
+coordinate_order = lru_cache(maxsize=64)(CoordinateOrder)
+"""Gives the same order for the same sizes. It is never changed."""
 
 
 def attend(

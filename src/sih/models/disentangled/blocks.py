@@ -46,10 +46,8 @@ class ResidualStream:
         return self._slices[name]
 
 
-@lru_cache(maxsize=64)
-def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> ResidualStream:
-    """Give the same stream for the same sizes. It is never changed."""
-    return ResidualStream(num_states, length, heads)
+stream_after = lru_cache(maxsize=64)(ResidualStream)
+"""Gives the same stream for the same sizes. It is never changed."""
 
 
 def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
