@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.small_experiments import HEADS, HISTOGRAM, counted
 
+from sih.artifacts import source_digest
 from sih.artifacts.keep import data_key
-from sih.artifacts.source_digest import source_files
 from sih.experiments.table import EXPERIMENTS
 from sih.figures import drawn
 from sih.figures.drawn import is_made, make, make_all
@@ -54,20 +54,23 @@ def test_a_folder_may_move_and_a_damaged_record_says_nothing(tmp_path: Path) -> 
 
 
 def test_a_moved_legend_draws_again_and_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever changes in figures/, no key of data does; a change of what computes changes both."""
+    """Whatever changes in figures/, no source of data does; a change of what computes changes the key of the data."""
     make(HISTOGRAM, tmp_path, STORE)
-    keys = {name: data_key(experiment, STORE) for name, experiment in EXPERIMENTS.items()}
+    modules = {experiment.compute.__module__ for experiment in EXPERIMENTS.values()}
+    sources, key = {module: source_digest.digest(module) for module in modules}, data_key(HISTOGRAM, STORE)
     read, room = Path.read_bytes, Path(drawn.__file__).parent
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", lambda path: read(path) + b"\n" * (path.parent == room))
-        assert {name: data_key(experiment, STORE) for name, experiment in EXPERIMENTS.items()} == keys
+        assert {module: source_digest.digest(module) for module in modules} == sources
         second = make(HISTOGRAM, tmp_path, STORE)
         assert (second.kept.computed, second.new) == (False, True)
+    module = "sih.experiments.trained"
     for source in ("experiments/trained.py", "models/kernels/attention.c", "task/lags.py"):
-        (path,) = (file for file in source_files("sih.experiments.trained") if file.as_posix().endswith(source))
+        (path,) = (file for file in source_digest.source_files(module) if file.as_posix().endswith(source))
         with monkeypatch.context() as patch:
             patch.setattr(Path, "read_bytes", lambda file, at=path: read(file) + b"\n" * (file == at))
-            assert data_key(EXPERIMENTS["trained"], STORE) != keys["trained"]
+            assert source_digest.digest(module) != sources[module]
+            assert (data_key(HISTOGRAM, STORE) != key) == (source == "task/lags.py")  # the one that it rests on
 
 
 def test_every_experiment_has_its_figure_and_caption() -> None:
