@@ -22,5 +22,5 @@ def test_import_takes_little_longer_than_torch() -> None:
         _fresh(code)
         return time.perf_counter() - begin
 
-    pairs = [(seconds("import torch"), seconds("import sih")) for _ in range(3)]
-    assert min(ours / torch for torch, ours in pairs) < 1.5
+    # Of three tries one will do: what else the machine does may be in the way of the others.
+    assert any(seconds("import sih") < 1.5 * seconds("import torch") for _ in range(3))
