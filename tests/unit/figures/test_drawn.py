@@ -70,7 +70,7 @@ def test_a_moved_legend_draws_again_and_computes_nothing(tmp_path: Path, monkeyp
         with monkeypatch.context() as patch:
             patch.setattr(Path, "read_bytes", lambda file, at=path: read(file) + b"\n" * (file == at))
             assert source_digest.digest(module) != sources[module]
-            assert (data_key(HISTOGRAM, STORE) != key) == (source == "task/lags.py")  # the one that it rests on
+            assert (data_key(HISTOGRAM, STORE) != key) == (source != "experiments/trained.py")  # not what it rests on
 
 
 def test_every_experiment_has_its_figure_and_caption() -> None:
