@@ -18,6 +18,10 @@ from sih.construction.profiles import Profile
 from sih.task import Task
 
 
+STRONG = 1e4
+"""Masks of the paper's form are +lam and -lam up to this strength; beyond, log p would lose its digits beside lam."""
+
+
 @runtime_checkable
 class Blocks(Protocol):
     """Holds weights that are written by the names of blocks: a disentangled transformer, say."""
@@ -46,7 +50,7 @@ def write(blocks: BlocksT, task: Task, circuit: Circuit, readout: str = "probabi
 
 def mask_levels(circuit: Circuit) -> tuple[float, float]:
     """Return what a mask adds to a wanted and to an unwanted pair's score."""
-    return (0.0, -2 * circuit.lam) if circuit.sink else (circuit.lam, -circuit.lam)
+    return (0.0, -2 * circuit.lam) if circuit.sink or circuit.lam > STRONG else (circuit.lam, -circuit.lam)
 
 
 def write_first_layer(blocks: Blocks, task: Task, circuit: Circuit) -> None:

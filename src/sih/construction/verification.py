@@ -31,7 +31,9 @@ from sih.models.standard.transformer import Transformer
 from sih.task import Task, check_task, sample
 
 VACUOUS = 0.1
-"""A tolerance so large says nothing: masks of such a strength leave a number format no digits."""
+"""A tolerance so large says nothing of the first two layers: masks of such a strength leave no digits."""
+BLIND = 0.5
+"""Nor does one so large of the last: attention to two lags alike, whatever the evidence, is within 1/2 of any."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Verification:
 
     comparisons: tuple[Comparison, ...]
     tolerance: float
-    """How far rounding may move an attention weight of the last layer, and so the output, from the closed form."""
+    """How far rounding may move an attention weight of the last layer, and so the output, from the closed form. `BLIND`
+    or more verifies nothing."""
     early_tolerance: float
     """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
     first_exact_position: int
@@ -75,10 +78,16 @@ class Verification:
         return self.worst.error
 
     @property
+    def vacuous(self) -> bool:
+        """Tell whether a tolerance is so wide that being within it says nothing: too few digits for these scores."""
+        return self.tolerance >= BLIND or self.early_tolerance >= VACUOUS
+
+    @property
     def ok(self) -> bool:
         within = self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
         early = max(each.error for each in self.comparisons if each.site[0] in "12")
-        return self.max_error <= self.tolerance and early <= self.early_tolerance < VACUOUS and within
+        near = self.max_error <= self.tolerance and early <= self.early_tolerance
+        return near and within and not self.vacuous
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON."""
@@ -155,13 +164,13 @@ def rounding(circuit: Circuit, task: Task, dtype: torch.dtype) -> float:
     """Return how far rounding may move an attention weight from the closed form: a margin, not a theorem.
 
     It is `ROUNDING` units in the last place of the largest score, and the digits that the first layer's probabilities
-    lose beside a mask of strength lam.
+    lose beside a mask that adds lam to wanted scores.
     """
     certificate = _looking_error(circuit, task, dtype) if circuit.looking else certified(circuit, task, dtype)
     if certificate is not None:
         return certificate.rounding
     unit, strength = torch.finfo(dtype).eps / 2, circuit.strength()
-    lost = 0.0 if circuit.sink else circuit.lam * strength
+    lost = mask_levels(circuit)[0] * strength
     return math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit
 
 

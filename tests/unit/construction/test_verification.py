@@ -91,6 +91,31 @@ def test_a_circuit_that_mixes_fails_with_a_sign_a_frequency_or_a_head_changed(ta
     assert wrong.residual.max() > 0.01
 
 
+def test_a_tolerance_that_says_nothing_is_not_ok(rng: torch.Generator) -> None:
+    """Mixed heads in float32: where digits run out nothing is verified, and where they do not, mutations fail."""
+    P = sih.random_transition_matrix(4, rng=rng)
+    options: dict[str, Any] = {"target": "bayes", "dtype": torch.float32}
+    blind = verify(construct(Task(P, (1, 2), 96), heads=1, **options))
+    assert blind.max_error <= blind.tolerance
+    assert blind.tolerance >= 0.5
+    assert blind.vacuous
+    assert not blind.ok
+    model = construct(Task(P, (2, 4, 6), 40), heads=2, **options)
+    assert verify(model).ok
+    for block in [("3.1", "2.1/1.1/position", "position"), ("2.1", "position", "position")]:
+        model.block(*block).neg_()
+        assert not verify(model).ok
+        model.block(*block).neg_()
+
+
+def test_masks_of_the_hard_limit_leave_digits(task: Task) -> None:
+    """A mask that adds 1e8 to every wanted score would round log p away, and the tolerance would be near 1."""
+    model = construct(task, beta=math.inf)
+    assert model.circuit.lam > 1e7
+    assert model.block("1.1", "position", "position").max() == 0
+    assert verify(model).tolerance < 1e-5
+
+
 def test_a_wrong_readout_a_swapped_index_a_dropped_head_fail(task: Task) -> None:
     model = construct(task)
     model.readout_block("3.1/token").copy_(task.P)  # transposed

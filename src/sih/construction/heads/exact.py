@@ -57,6 +57,8 @@ def exact_heads(lags: Sequence[int], *, time_limit: float = 10.0) -> ExactHeads:
         max(bound.heads, 1),
         f"the matrix prescribed at the offsets {bound.offsets} has rank {bound.heads}",
     )
+    if len(lags) == 1:
+        lower_by = "a layer has a head"
     if len(lags) > 2 > lower:
         lower, lower_by = 2, "one head is exact for two lags only"
     searched = kept_brackets().get(normal_form(lags)) if len(lags) > 1 else None

@@ -3,9 +3,9 @@ r"""`two_sided(lags, length, heads)`: what so many second-layer heads can do if 
 Where a closed form is exact, that is it (`mixing.py`). Else weights and reads are fitted to $J F_o J = J$ by least
 squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
 offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
-that errors no longer move it. Where heads are far too few, least squares gives up whole directions and loses to the
-unmixed circuit. There, by a loss that knows no P (`lag_loss.py`), the better of that circuit and of what descent on the
-loss makes of it is returned: never less.
+that errors no longer move it. Unless that is exact, descent on the expected loss itself, over fresh matrices and their
+sequences (`lag_loss.py`), goes on from there; and from the unmixed circuit too where heads are so few that least
+squares gives up whole directions and loses to it. The best by that loss is returned: never less than unmixed.
 
 A fit takes seconds and is kept in the user's cache folder under a digest of all it depends on.
 """
@@ -37,6 +37,8 @@ STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))
 POLISH = (1e-2, 100, 1e-14)
 """Below which cost a fit is taken for exact, and goes on for how many more steps, with which pull."""
 DRAWS = 1000
+ENOUGH = 1.02
+"""KL over that of Bayes below which descent is not tried."""
 UNUSED = 1e-12
 """The weight of an offset that a head of the unmixed circuit leaves out."""
 
@@ -77,28 +79,35 @@ def _two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile:
 
 @limited_threads(1)
 def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
-    """Fit by least squares, or by the loss where that loses to the unmixed circuit."""
-    unmixed = unmixed_profile(lags, length, heads)
-    p, true = lag_loss.evidence(len(lags), length - lags[-1], DRAWS, torch.Generator().manual_seed(1))
+    """Fit by least squares, go on by the loss, and return the best by it, the unmixed circuit among them."""
+    problem, unmixed = (
+        read_fit.ReadProblem(lags, heads, importance(length - lags[-1])),
+        unmixed_profile(lags, length, heads),
+    )
+    fresh = lag_loss.draw_fresh(lags, length, DRAWS, torch.Generator().manual_seed(1))
     J = centring(len(lags))
 
     def loss(profile: Profile) -> float:
-        return lag_loss.excess_loss(J @ profile.matrices @ J, p, true).item()
+        return lag_loss.fresh_kl(J @ profile.matrices @ J, fresh).item()
 
-    found = least_squares_profile(lags, length, heads)
-    if loss(found) < loss(unmixed):
+    weights, reads = least_squares(problem)
+    found = _profile(problem, weights, reads)
+    if loss(found) < ENOUGH:
         return found
-    problem = read_fit.ReadProblem(lags, heads, importance(length - lags[-1]))
-    g = torch.zeros(2, heads, problem.size, dtype=torch.float64)
-    g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
-    found = _profile(problem, *lag_loss.descended(problem, unmixed.weights.clamp_min(0.02), g))
-    return min(unmixed, found, key=loss)
+    candidates = [unmixed, found, _profile(problem, *lag_loss.descended(problem, weights, reads))]
+    if loss(unmixed) < loss(found):
+        g = torch.zeros_like(reads)
+        g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
+        from_unmixed = lag_loss.descended(problem, unmixed.weights.clamp_min(0.02), g)
+        candidates.append(_profile(problem, *from_unmixed))
+    return min(candidates, key=loss)
 
 
-def least_squares_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
-    """Fit from all starts, go on with the best."""
-    problem = read_fit.ReadProblem(lags, heads, importance(length - lags[-1]))
-    weights, reads = starts(lags, heads, problem.offsets), None
+def least_squares(
+    problem: read_fit.ReadProblem,
+) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
+    """Fit weights and reads from all starts, and go on with the best."""
+    weights, reads = starts(problem.lags, problem.heads, problem.offsets), None
     for count, iterations, ridge in STAGES:
         start = None if reads is None else reads[:count]
         weights, reads, cost = read_fit.fitted(problem, weights[:count], start, iterations, ridge)
@@ -106,7 +115,7 @@ def least_squares_profile(lags: tuple[int, ...], length: int, heads: int) -> Pro
     below, iterations, ridge = POLISH
     if cost[0] < below:
         weights, reads, _ = read_fit.fitted(problem, weights[:1], reads[:1], iterations, ridge)
-    return _profile(problem, weights[0], reads[0])
+    return weights[0], reads[0]
 
 
 def unmixed_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:

@@ -1,58 +1,76 @@
-"""The loss that knows no P, against plain loops, and descent on it."""
+"""KL over that of Bayes on fresh matrices, against plain loops, and descent on it."""
 
 import math
 
 import pytest
 import torch
 
-from sih.construction.heads.lag_loss import descended, evidence, excess_loss
+import sih
+from sih.construction.heads.lag_loss import SHARED, Fresh, descended, draw_fresh, fresh_kl
 from sih.construction.heads.read_fit import ReadProblem
 
 J = torch.eye(3, dtype=torch.float64) - 1 / 3
 
 
-def test_the_evidence_is_that_of_a_random_row() -> None:
-    """Means 1/5 and 1/3 of Beta(1, 4) and Beta(2, 4), within five standard errors of 60,000 draws and more."""
-    p, true = evidence(3, 200, 900, torch.Generator().manual_seed(0))
-    own = p[torch.arange(900), :, true]
-    assert abs(own.mean() - 1 / 3) < 5 * math.sqrt(2 / 63 / own.numel())
-    assert abs((p.sum() - own.sum()) / (2 * own.numel()) - 1 / 5) < 5 * math.sqrt(2 / 75 / (2 * own.numel()))
-    assert true.bincount().tolist() == [300, 300, 300]
+def kl_by_loops(scores: list[list[float]], laws: list[list[list[float]]], true: int) -> float:
+    """Mean KL over positions; scores by position and lag, laws by lag, state and position."""
+    total = 0.0
+    for i, row in enumerate(scores):
+        weights = [math.exp(s - max(row)) for s in row]
+        for state in range(len(laws[0])):
+            law = sum(w * laws[k][state][i] for k, w in enumerate(weights)) / sum(weights)
+            total += laws[true][state][i] * math.log(laws[true][state][i] / law)
+    return total / len(scores)
 
 
-def test_the_loss_is_the_one_of_the_mixture() -> None:
-    p, true = evidence(3, 7, 4, torch.Generator().manual_seed(1))
-    F = torch.randn(7, 3, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    losses = []
-    for row, lag in zip(p.tolist(), true.tolist(), strict=True):
-        for n in range(6):
-            scores = [0.0, 0.0, 0.0]
-            for o in range(n + 1):
-                logs = [math.log(x) for x in row[n - o]]
-                for k in range(3):
-                    scores[k] += sum(float(F[o, k, b]) * (logs[b] - sum(logs) / 3) for b in range(3))
-            weights = [math.exp(s) for s in scores]
-            law = sum(w * x for w, x in zip(weights, row[n + 1], strict=True)) / sum(weights)
-            losses.append(math.log(row[n + 1][lag] / law))
-    assert excess_loss(F, p, true).item() == pytest.approx(sum(losses) / len(losses), abs=1e-10)
+def test_the_loss_is_kl_over_that_of_bayes() -> None:
+    fresh = draw_fresh((1, 2, 4), 10, 2 * SHARED, torch.Generator().manual_seed(1))
+    F = torch.randn(6, 3, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    found, best = [], []
+    for q, laws, true in zip(fresh.evidence.tolist(), fresh.laws.tolist(), fresh.true.tolist(), strict=True):
+        mixed = [
+            [sum(float(F[o, k, b]) * q[b][i - o] for o in range(i + 1) for b in range(3)) for k in range(3)]
+            for i in range(6)
+        ]
+        added = [[sum(q[k][: i + 1]) for k in range(3)] for i in range(6)]
+        found.append(kl_by_loops(mixed, laws, true))
+        best.append(kl_by_loops(added, laws, true))
+    divisors = [sum(best[n : n + SHARED]) / SHARED for n in (0, SHARED)]
+    ratio = sum(found[:SHARED]) / divisors[0] + sum(found[SHARED:]) / divisors[1]
+    assert fresh_kl(F, fresh).item() == pytest.approx(ratio / (2 * SHARED), rel=1e-9)
+    assert fresh.bayes.tolist() == pytest.approx([d for d in divisors for _ in range(SHARED)], rel=1e-9)
+
+
+def test_fresh_sequences_are_of_tasks() -> None:
+    """The law of the true lag gives the next token's evidence, and Bayes' KL is the one `sih.bma` has on the task."""
+    lags, length = (1, 2, 3), 24
+    fresh = draw_fresh(lags, length, 150 * SHARED, torch.Generator().manual_seed(0))
+    assert fresh.true.bincount().tolist() == [50 * SHARED] * 3
+    assert torch.allclose(fresh.laws.sum(dim=2), torch.ones(()).double())
+    assert fresh.evidence.sum(dim=1).abs().max() < 1e-12
+    ratios, rng = [], torch.Generator().manual_seed(1)
+    for _ in range(40):
+        task = sih.Task(sih.random_transition_matrix(5, rng=rng), lags, length)
+        batch = sih.sample(task, 40, rng=rng)
+        ratios.append(sih.kl_to_truth(sih.bma(batch.tokens, task), batch, task)[:, 3:].mean().item())
+    mean, error = torch.tensor(ratios).mean().item(), torch.tensor(ratios).std().item() / 40**0.5
+    assert abs(fresh.bayes.mean().item() - mean) < 5 * error
 
 
 def test_the_posterior_has_the_least_loss() -> None:
-    p, true = evidence(3, 40, 3000, torch.Generator().manual_seed(3))
-    best = excess_loss(J.expand(40, 3, 3), p, true)
-    worse = [excess_loss(scale * J.expand(40, 3, 3), p, true) for scale in (0.5, 0.8, 1.25, 2.0)]
-    assert all(best < loss for loss in worse)
+    fresh = draw_fresh((1, 2, 3), 40, 1000, torch.Generator().manual_seed(3))
+    assert fresh_kl(J.expand(37, 3, 3), fresh).item() == pytest.approx(1, abs=1e-9)
+    assert all(fresh_kl(scale * J.expand(37, 3, 3), fresh) > 1 for scale in (0.5, 0.8, 1.25, 2.0))
 
 
 def test_descent_lowers_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 40)
+    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 25)
+    monkeypatch.setattr("sih.construction.heads.lag_loss.DRAWN", 400)
     problem = ReadProblem((1, 2, 3), 1, torch.ones(20, dtype=torch.float64))
     weights = torch.where(torch.arange(20) % 3 == 0, 1.0, 0.02).to(torch.float64)[None]
     g = torch.zeros(2, 1, problem.size, dtype=torch.float64)
     g[0, :, problem.here] = (weights > 0.5).to(torch.float64)
-    p, true = evidence(3, 20, 600, torch.Generator().manual_seed(4))
+    fresh: Fresh = draw_fresh((1, 2, 3), 23, 600, torch.Generator().manual_seed(4))
     found = descended(problem, weights, g)
-    before, after = (
-        excess_loss(problem.matrices(problem.widened(u), reads), p, true) for u, reads in ((weights, g), found)
-    )
-    assert after < 0.95 * before
+    before, after = (fresh_kl(problem.matrices(problem.widened(u), reads), fresh) for u, reads in ((weights, g), found))
+    assert after < 0.97 * before

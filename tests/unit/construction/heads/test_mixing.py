@@ -59,7 +59,7 @@ def test_no_exact_profile_without_two_lags_a_transition_or_the_heads() -> None:
 def test_as_weights_with_a_prior_within_the_bound(symmetric: bool, dtype: torch.dtype, rng: torch.Generator) -> None:
     for lags in [(1, 2), (2, 4, 6), (1, 3, 4)]:
         prior = tuple(torch.softmax(torch.arange(len(lags), dtype=torch.float64), 0).tolist())
-        task = Task(sih.random_transition_matrix(4, rng=rng), lags, 40, prior)
+        task = Task(sih.random_transition_matrix(4, rng=rng), lags, 40 if symmetric else 24, prior)
         model = sih.construct(task, target="bayes", heads=progression(lags)[1] - 1, symmetric=symmetric, dtype=dtype)
         assert model.circuit.profile is not None
         found = sih.verify(model, task)

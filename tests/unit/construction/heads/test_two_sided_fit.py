@@ -111,6 +111,7 @@ def test_far_too_few_heads_do_better_than_the_unmixed_circuit(tmp_path: Path, mo
 
 def test_a_fit_is_kept_and_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 10)
     fresh = best_fit((1, 2, 3), 12, 1)
     two_sided_fit._two_sided.cache_clear()
     assert two_sided((1, 2, 3), 12, 1) == fresh
