@@ -17,7 +17,6 @@ from sih.construction.circuit import Circuit, log_probabilities, one_residue_eac
 from sih.construction.profiles import Profile
 from sih.task import Task
 
-
 STRONG = 1e4
 """Masks of the paper's form are +lam and -lam up to this strength; beyond, log p would lose its digits beside lam."""
 
