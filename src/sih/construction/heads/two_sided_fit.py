@@ -3,7 +3,7 @@ r"""`two_sided(lags, length, heads)`: what so many second-layer heads can do if 
 Where a closed form is exact, that is it (`mixing.py`). Else weights and reads are fitted to $J F_o J = J$ by least
 squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
 offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
-that errors no longer move it. Unless that is exact, descent on the expected loss itself, over fresh matrices and their
+that errors no longer move it. Unless that is near Bayes, descent on the expected loss itself, over fresh matrices and their
 sequences (`lag_loss.py`), goes on from there; and from the unmixed circuit too where heads are so few that least
 squares gives up whole directions and loses to it. The best by that loss is returned: never less than unmixed.
 
@@ -37,8 +37,8 @@ STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))
 POLISH = (1e-2, 100, 1e-14)
 """Below which cost a fit is taken for exact, and goes on for how many more steps, with which pull."""
 DRAWS = 1000
-ENOUGH = 1.02
-"""KL over that of Bayes below which descent is not tried."""
+ENOUGH = 1.2
+"""KL over that of Bayes below which descent is not tried: it wins nothing there, and its residuals are larger."""
 UNUSED = 1e-12
 """The weight of an offset that a head of the unmixed circuit leaves out."""
 

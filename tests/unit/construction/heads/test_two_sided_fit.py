@@ -7,8 +7,9 @@ import torch
 
 import sih
 from sih.construction.heads import two_sided_fit
+from sih.construction.heads.lag_loss import draw_fresh, fresh_kl
 from sih.construction.heads.two_sided_fit import best_fit, two_sided
-from sih.construction.profiles import Profile
+from sih.construction.profiles import Profile, centring
 
 
 def residual_by_loops(profile: Profile) -> list[float]:
@@ -76,9 +77,11 @@ def test_two_heads_are_exact_for_three_lags_apart() -> None:
         ((1, 2, 3), 1, 1.08),
         ((1, 3, 4), 1, 1.03),
         ((1, 2, 3, 4), 2, 1.09),
-        ((1, 2, 3, 4, 5), 2, 1.77),  # 1.59 and three standard errors, 0.06 for six matrices
+        ((1, 2, 3, 4), 1, 3.5),
+        ((1, 2, 3, 4, 5), 1, 4.4),  # 2.2 times ML, which is 2.0 on these matrices
+        ((1, 2, 3, 4, 5), 2, 1.59),
         ((1, 2, 3, 4, 5), 3, 1.07),
-        ((1, 2, 4, 8), 1, 3.4),
+        ((1, 2, 4, 8), 1, 2.1),
         ((1, 2, 4, 8), 2, 1.07),
         ((1, 2, 4, 8), 3, 1.01),
         ((2, 3, 5), 1, 1.13),
@@ -106,7 +109,18 @@ def test_far_too_few_heads_do_better_than_the_unmixed_circuit(tmp_path: Path, mo
         laws = [sih.construct(task, target="bayes", **each).predict(batch.tokens) for each in options]
         kl = [sih.mean_kl(sih.kl_to_truth(law, batch, task), task).mean() for law in laws]
         ratios.append((kl[0] / kl[1]).item())
-    assert max(ratios) < 1.0
+    assert sum(ratios) / 3 < 0.95  # on a single matrix it may be worse
+
+
+@pytest.mark.parametrize(("lags", "heads"), [((1, 2, 3, 4, 5), 1), ((1, 3, 4, 6), 1), ((2, 3, 4, 5, 6), 2)], ids=str)
+def test_a_fit_is_never_worse_than_the_unmixed_circuit(
+    lags: tuple[int, ...], heads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On matrices that were not looked at, with hardly any descent."""
+    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 10)
+    found, unmixed = best_fit(lags, 20, heads), two_sided_fit.unmixed_profile(lags, 20, heads)
+    fresh, J = draw_fresh(lags, 20, 1000, torch.Generator().manual_seed(8)), centring(len(lags))
+    assert fresh_kl(J @ found.matrices @ J, fresh) <= 1.01 * fresh_kl(J @ unmixed.matrices @ J, fresh)
 
 
 def test_a_fit_is_kept_and_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
