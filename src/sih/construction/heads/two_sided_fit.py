@@ -3,11 +3,11 @@ r"""`two_sided(lags, length, heads)`: what so many second-layer heads can do if 
 Where a closed form is exact, that is it (`mixing.py`). Else weights and reads are fitted to $J F_o J = J$ by least
 squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
 offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
-that errors no longer move it. Unless that is near Bayes, descent on the expected loss itself, over fresh matrices and their
-sequences (`lag_loss.py`), goes on from there; and from the unmixed circuit too where heads are so few that least
+that errors no longer move it. Unless that is near Bayes, descent on the expected loss itself, over fresh matrices and
+their sequences (`lag_loss.py`), goes on from there; and from the unmixed circuit too where heads are so few that least
 squares gives up whole directions and loses to it. The best by that loss is returned: never less than unmixed.
 
-A fit takes seconds and is kept in the user's cache folder under a digest of all it depends on.
+A fit takes seconds, up to 40 with descent, and is kept in the user's cache folder under a digest of all it depends on.
 """
 
 import hashlib
