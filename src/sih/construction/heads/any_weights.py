@@ -81,10 +81,9 @@ def relative_sizes(count: int, length: int) -> dict[str, float]:
     The certified error is proportional to the size to the power 2/3 (`sih.construction.bayes`, two first-layer heads).
     """
     closed = mixing_profile(range(1, count + 1), length)
-    center, index = length / 2, torch.arange(length, dtype=torch.float64)
     c, _ = parabola_and_waves(count)
-    product = 2 * c * torch.outer(index - center, index - 1 - center).abs().max().item() + closed.query[1:].abs().sum()
-    waves = (closed.totals[1:] * closed.query[1:].abs().amax(dim=1)).sum()
+    waves = closed.query[1:].abs().amax(dim=1)
+    product = closed.totals[0] * (c * length**2 / 2 + waves.sum()) + closed.totals[1:] @ waves
     z = 2 * math.pi / (length - count)
     found = {f"eta {eta}": profile_from_weights(count, length, torch.ones_like, eta=eta) for eta in (0.3, 0.5, 0.99)}
     found |= {
@@ -94,7 +93,7 @@ def relative_sizes(count: int, length: int) -> dict[str, float]:
     return {
         "closed form": closed.size,
         "reads not moved": float((closed.totals * closed.query.abs().amax(dim=1)).sum()) / closed.size,
-        "reads as a product about the middle": float(closed.totals[0] * product + waves) / closed.size,
+        "reads as a product about the middle": float(product) / closed.size,
         **{name: profile.size / closed.size for name, profile in found.items()},
         "best arched weights": min(profile.size for profile in arched) / closed.size,
     }
