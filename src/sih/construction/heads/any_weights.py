@@ -84,16 +84,19 @@ def relative_sizes(count: int, length: int) -> dict[str, float]:
     c, _ = parabola_and_waves(count)
     waves = closed.query[1:].abs().amax(dim=1)
     product = closed.totals[0] * (c * length**2 / 2 + waves.sum()) + closed.totals[1:] @ waves
-    z = 2 * math.pi / (length - count)
+
+    def arched(height: float) -> Profile:
+        turn = 2 * math.pi / (length - count)
+        return profile_from_weights(count, length, lambda o: (-height * (turn * (o + 0.5)).cos()).exp())
+
     found = {f"eta {eta}": profile_from_weights(count, length, torch.ones_like, eta=eta) for eta in (0.3, 0.5, 0.99)}
     found |= {
         f"phase {phase}": profile_from_weights(count, length, torch.ones_like, phase=phase) for phase in (0.8, 2.4)
     }
-    arched = [profile_from_weights(count, length, lambda o, a=a: (-a * (z * (o + 0.5)).cos()).exp()) for a in ARCHES]
     return {
         "closed form": closed.size,
         "reads not moved": float((closed.totals * closed.query.abs().amax(dim=1)).sum()) / closed.size,
         "reads as a product about the middle": float(product) / closed.size,
         **{name: profile.size / closed.size for name, profile in found.items()},
-        "best arched weights": min(profile.size for profile in arched) / closed.size,
+        "best arched weights": min(arched(height).size for height in ARCHES) / closed.size,
     }
