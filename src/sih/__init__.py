@@ -1,4 +1,27 @@
-"""Selective induction heads: how transformers select causal structures in context."""
+"""Selective induction heads: how transformers select causal structures in context.
+
+    import sih
+    task = sih.Task(sih.random_transition_matrix(5, rng=0), lags=(1, 2, 3), length=128)
+    batch = sih.sample(task, size=256, rng=0)
+    sih.load("standard-1.2.3").trace(batch.tokens[:1]).plot()
+
+task        Task ParentsTask Batch sample FreshBatches random_parents
+matrices    random_transition_matrix random_doubly_stochastic random_sparse random_near_periodic
+            as_transition_matrix load_transition_matrix stationary_distribution
+predict     bma maximum_likelihood selective known_lag ngram stationary_law LagTracker
+evidence    lag_posterior lag_log_likelihood selective_weights mixture
+judge       kl_to_truth mean_kl lag_accuracy
+models      Transformer DisentangledTransformer load save open_run Run next_token_loss to_standard
+circuits    construct verify circuit_weights circuit_edges least_heads exact_heads head_offsets two_sided
+read        diagnose Diagnosis evidence_flow ablate patch
+discover    counterfactual_pairs edge_scores known_circuit load_circuits
+exchange    to_transformer_lens from_transformer_lens
+theory      claim_expectations claim_status
+training    TrainConfig train
+
+Results print in a line, show themselves in a notebook, and most have `plot()`. `help(sih.bma)` has a formula and an
+example for each. The command is `sih`.
+"""
 
 from sih.analysis.diagnosis import Diagnosis as Diagnosis
 from sih.analysis.diagnosis import diagnose as diagnose
@@ -65,3 +88,7 @@ from sih.training.trainer import train as train
 
 __version__ = "0.1.0"
 __all__ = sorted(name for name, value in globals().items() if getattr(value, "__module__", "").startswith("sih."))
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

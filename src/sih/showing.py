@@ -1,8 +1,8 @@
 """Objects that show themselves: a short `repr`, a small page of HTML in a notebook, and `plot()`.
 
-A class that inherits `Shown` has all three. It shows its fields, unless `_facts` says what is worth knowing, and what
-`_pictures` draws below them. HTML here stands alone, loads nothing, and is legible on light and on dark paper: text
-keeps the notebook's colour, and cells are one colour with more or less of it.
+A class that inherits `Shown` has the first two, one that inherits `Drawn` all three. It shows its fields, unless
+`_facts` says what is worth knowing, and below them what `_pictures` draws. HTML here stands alone, loads nothing, and
+is legible on light and on dark paper: text keeps the notebook's colour, and cells are one colour, more or less of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONG, MANY, FINEST = 72, 8, 256
 
 
 class Shown:
-    """Gives a record a short repr, an HTML one, and `plot()`."""
+    """Gives a record a short repr, and an HTML one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -55,25 +55,30 @@ class Shown:
 
     def _repr_html_(self) -> str:
         pairs = "".join(
-            f'<span style="margin-right:1.2em"><span style="opacity:.65">{html.escape(name.replace("_", " "))}</span> '
-            f"{html.escape(said(value))}</span>"
+            f'<span style="{_FACT}"><span style="opacity:.65">{html.escape(name.replace("_", " "))}</span> '
+            f"{html.escape(_cut(value) if isinstance(value, str) else said(value))}</span>"
             for name, value in self._facts().items()
         )
         pictures = "".join(self._pictures())
         below = f'<div style="{_ROW}">{pictures}</div>' if pictures else ""
         return f'<div style="{_BOX}"><b style="margin-right:1.2em">{type(self).__name__}</b>{pairs}{below}</div>'
 
-    def plot(self, **options: Any) -> Any:
-        """Draw it, as a matplotlib figure in the look of the paper's.
+
+class Drawn(Shown):
+    """Gives a record `plot()` besides. `sih.figures.gallery` has a function for each."""
+
+    def plot(self) -> Any:
+        """Draw it as a matplotlib figure, in the look of the paper's.
 
         >>> import sih
         >>> len(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).plot().axes) > 0
         True
         """
-        return plot(self, **options)
+        return plot(self)
 
 
 _BOX = "font-size:13px;line-height:1.6"
+_FACT = "display:inline-block;margin-right:1.2em"
 _ROW = "display:flex;flex-wrap:wrap;align-items:flex-start;gap:14px;margin-top:6px"
 _CELL = "padding:1px 6px;border:0;text-align:left;font-size:12px;white-space:nowrap"
 
@@ -111,6 +116,11 @@ def html_table(rows: Sequence[Sequence[str]], title: str = "") -> str:
         tag, look = ("th", f"{_CELL};opacity:.65") if number == 0 else ("td", _CELL)
         lines.append([f'<{tag} style="{look}">{html.escape(cell)}</{tag}>' for cell in row])
     return _figure(title, _table(lines))
+
+
+def text_lines(lines: Iterable[str]) -> str:
+    """Write lines of text."""
+    return f'<div style="font-size:12px">{"<br>".join(html.escape(line) for line in lines)}</div>'
 
 
 def coloured_cells(rows: Sequence[Sequence[tuple[str, int]]], title: str = "", labels: Sequence[str] = ()) -> str:
@@ -158,12 +168,18 @@ def line_chart(curves: Mapping[str, Sequence[tuple[float, float]]], title: str =
     points = np.concatenate(list(found.values()))
     low, high = points.min(axis=0), points.max(axis=0)
     lines, height = [], size // 2
+    ends: list[tuple[float, float, str]] = []
     for (name, curve), colour in zip(found.items(), (PALETTE[2], PALETTE[1], PALETTE[7], PALETTE[3]), strict=False):
         places = (curve - low) / np.where(high > low, high - low, 1)
         path = " ".join(f"{size * x:.1f},{height - 4 - (height - 16) * y:.1f}" for x, y in places)
-        x, y = path.split(" ")[-1].split(",")
+        last_x, last_y = map(float, path.split(" ")[-1].split(","))
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        lines.append(f'<text x="{float(x) + 4}" y="{y}" font-size="11" fill="currentColor">{html.escape(name)}</text>')
+        ends.append((last_y, last_x, name))
+    below = float(height)
+    for y, x, name in sorted(ends, reverse=True):  # names from below, none on another
+        below = min(y + 4, below)
+        lines.append(f'<text x="{x + 4}" y="{below}" font-size="11" fill="currentColor">{html.escape(name)}</text>')
+        below -= 12
     return _figure(title, f'<svg width="{size + 110}" height="{height}">{"".join(lines)}</svg>')
 
 

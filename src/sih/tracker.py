@@ -3,17 +3,19 @@
 import math
 import operator
 from collections import deque
-from typing import SupportsIndex
+from collections.abc import Mapping
+from typing import Any, SupportsIndex
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError, check_number, described
+from sih.showing import Shown
 from sih.task import CausalTask, Lagged, check_task
 
 
-class LagTracker:
+class LagTracker(Shown):
     """Follows one sequence of any length, in time per token proportional to the number of lags and in fixed memory.
 
     After the same tokens, `update` returns what `lag_posterior`, and `predict` what `bma`, give at that position, for
@@ -44,6 +46,9 @@ class LagTracker:
         self._log_prior: list[float] = task.prior.log().tolist()
         self._log_joint = list(self._log_prior)
         self._recent: deque[int] = deque(maxlen=task.max_lag)
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"seen": self.seen, "posterior": dict(zip(self._lags, self.posterior().tolist(), strict=True))}
 
     def update(self, token: SupportsIndex) -> Float[Tensor, " lag"]:
         """Take the next token and give the posterior over the task's lags after it.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +14,28 @@ from torch import Tensor, nn
 from sih.analysis.head_reading import HeadReading, read_head
 from sih.analysis.law_reading import Interval, LawReading, as_law, as_numbers, read_law, rounding_of
 from sih.analysis.resemblance import Resemblance, resemblances
-from sih.checks import FieldError, as_tokens, check_kind, plot
+from sih.checks import FieldError, as_tokens, check_kind
 from sih.evidence import check_states, lag_posterior
 from sih.models import Model
+from sih.showing import Drawn, heat_map, html_table, text_lines
 from sih.task import Batch, Task
 
+FINEST = 32
+"""Offsets shown in a notebook."""
 COMPARED = 16
 """Sequences on which attention is compared with the known circuits'."""
 
 
-@dataclass(frozen=True, repr=False)
-class Diagnosis:
-    """Holds what `diagnose` found. It prints as a table, shows as one in a notebook, and `plot()` draws it."""
+@dataclass(frozen=True)
+class Diagnosis(Drawn):
+    """Holds what `diagnose` found. It prints as a table, shows as one in a notebook, and `plot()` draws it.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
+    >>> batch = sih.sample(task, size=16, rng=0)
+    >>> sih.diagnose(task, batch, law=sih.bma(batch.tokens, task)).verdict
+    'Predicts like BMA (within 0.001 nats)'
+    """
 
     lags: tuple[int, ...]
     sequences: int
@@ -57,12 +66,14 @@ class Diagnosis:
         circuit = self.circuits[0].words if self.circuits else ""
         return ". ".join(said for said in (self.law.words, heads, circuit) if said)
 
-    def plot(self) -> Any:
-        """Draw where each head looks, and KL along the sequence, as a matplotlib figure."""
-        return plot(self)
-
     def rows(self) -> list[list[str]]:
-        """Tabulate the heads: a row each, the first row names the columns."""
+        """Tabulate the heads: a row each, the first row names the columns.
+
+        >>> import sih
+        >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
+        >>> sih.diagnose(task, sih.sample(task, size=4, rng=0), model=sih.construct(task)).rows()[0][:4]
+        ['head', 'i-k', 'i-k+1', 'own lag']
+        """
         table = [["head", "i-k", "i-k+1", "own lag", "corr p̃", "period", "by tokens", "role"]]
         for head in self.heads:
             period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
@@ -76,10 +87,18 @@ class Diagnosis:
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip() for row in self.rows()]
         return "\n".join([*(lines if self.heads else []), *self._lines(), f"verdict: {self.verdict}"])
 
-    def _repr_html_(self) -> str:
-        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self.rows()] if self.heads else []
-        lines = "<br>".join(html.escape(line) for line in [*self._lines(), f"verdict: {self.verdict}"])
-        return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table><p>{lines}</p>"
+    def _facts(self) -> Mapping[str, Any]:
+        kl = {f"KL_to_{self.reference.replace(' ', '_')}": self.kl["model"].mean} if self.kl else {}
+        return {"lags": self.lags, "sequences": self.sequences, **kl}
+
+    def _pictures(self) -> Iterator[str]:
+        if self.heads:
+            yield html_table(self.rows())
+            offsets = torch.tensor([head.offsets[:FINEST] for head in self.heads])
+            yield heat_map(
+                offsets / offsets.amax(dim=-1, keepdim=True), "attention by offset, a row for each head", 300
+            )
+        yield text_lines([*self._lines(), f"verdict: {self.verdict}"])
 
     def _lines(self) -> list[str]:
         lines = [f"lags {self.lags}, {self.sequences} sequences; means [two standard errors either way]"]
@@ -115,6 +134,14 @@ def diagnose(
             (batch, query, key).
         law: of the next token at every position, (batch, time, state). Numbers below 0 are taken for logits.
         model: gives both if it is a model of `sih`, else any module that maps tokens to laws or logits.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
+    >>> found = sih.diagnose(task, sih.sample(task, size=16, rng=0), model=sih.construct(task))
+    >>> [head.role for head in found.heads][-1]
+    'selects the token to copy'
+    >>> found.circuits[0].words
+    "Its attention is that of the circuit 'paper'"
     """
     if not isinstance(task, Task):
         raise FieldError("task", f"diagnose is for lag tasks, sih.Task; got {type(task).__name__}")

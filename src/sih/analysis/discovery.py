@@ -31,6 +31,7 @@ from sih.models.base import Model, check_model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.sites import Replacement, Trace
 from sih.predictors import known_lag
+from sih.showing import Shown
 from sih.task import Batch, Task, check_task, sample
 
 STEPS, CANDIDATES = 5, 32
@@ -38,7 +39,7 @@ Deltas = Mapping[str, Float[Tensor, "batch time _"]]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairs(Shown):
     """Holds clean sequences and, row by row, the corrupt ones: drawn by the same numbers, with another lag."""
 
     clean: Batch
@@ -60,6 +61,12 @@ def counterfactual_pairs(task: Task, size: int, *, seed: int = 0) -> Pairs:
 
     The same numbers draw both sequences of a pair, which so share tokens where they can. Of `CANDIDATES` times as many
     pairs those are kept in which each sequence tells its own lag best.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
+    >>> pairs = sih.counterfactual_pairs(task, size=2)
+    >>> pairs.clean.lags.tolist(), pairs.corrupt.lags.tolist()
+    ([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], [2, 2, 3, 3, 1, 1, 3, 3, 1, 1, 2, 2])
     """
     check_task(task, Task)
     check_sizes(size=size)
@@ -77,7 +84,20 @@ def counterfactual_pairs(task: Task, size: int, *, seed: int = 0) -> Pairs:
 
 
 def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
-    """Score every edge of the model by one of `METHODS`."""
+    """Score every edge of the model by how much it matters: what is lost where it carries the other sequence's data.
+
+    Args:
+        model: without MLPs.
+        pairs: sequences that differ in their lag.
+        method: one of `METHODS`: "exact", "eap", "eap-ig", "atp*" or "attribution".
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
+    >>> scores = sih.edge_scores(sih.construct(task, beta=3.0), sih.counterfactual_pairs(task, size=1), "eap")
+    >>> best = max(scores, key=lambda edge: abs(scores[edge]))
+    >>> best.source, best.reader
+    ('token', '3.1/value')
+    """
     check_model(model)
     check_kind("pairs", pairs, Pairs, "pairs of sequences, e.g. sih.counterfactual_pairs(task, size=2)")
     check_choice("method", method, tuple(METHODS))

@@ -4,13 +4,13 @@ Each is a constructed circuit among decoys and noise (`sih.construction.decoys`)
 standard transformer whose stream is rotated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sih.analysis.discovery import METHODS, Judgement, counterfactual_pairs, edge_scores, judge, roc
-from sih.checks import check_choice, check_path, plot
+from sih.checks import check_choice, check_path
 from sih.construction.build import construct
 from sih.construction.decoys import rotated, with_decoys
 from sih.construction.edges import Edge, by_writer, circuit_edges
@@ -19,6 +19,7 @@ from sih.markov import random_transition_matrix
 from sih.models import storage
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.showing import Drawn, Shown, html_table
 from sih.task import Task
 
 STATES, LENGTH, CONCENTRATION = 4, 24, 0.3
@@ -35,13 +36,17 @@ CIRCUITS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class KnownCircuit:
+class KnownCircuit(Shown):
     """Holds a model, its task, and the edges that carry its circuit."""
 
     name: str
     model: Model
     task: Task
     edges: tuple[Edge, ...]
+
+    def _facts(self) -> Mapping[str, Any]:
+        kind = type(self.model).__name__
+        return {"name": self.name, "model": f"{kind}, heads {self.model.config.heads}", "edges": len(self.edges)}
 
     def as_standard(self, seed: int = 0) -> "KnownCircuit":
         """Give the same circuit in a standard transformer with a rotated stream, its edges from head to head."""
@@ -50,7 +55,12 @@ class KnownCircuit:
 
 
 def known_circuit(name: str, seed: int = 0) -> KnownCircuit:
-    """Make one of `CIRCUITS`, among decoys. The matrix, the decoys and the noise come from the seed."""
+    """Make one of `CIRCUITS`, among decoys. The matrix, the decoys and the noise come from the seed.
+
+    >>> import sih
+    >>> sih.known_circuit("1.2-two-lags")
+    KnownCircuit(name='1.2-two-lags', model='DisentangledTransformer, heads (2, 2, 1)', edges=13)
+    """
     check_choice("name", name, tuple(CIRCUITS))
     lags, options = CIRCUITS[name]
     task = Task(random_transition_matrix(STATES, rng=seed, concentration=CONCENTRATION), lags, LENGTH)
@@ -66,7 +76,14 @@ def save_circuits(folder: str | Path, circuits: Sequence[KnownCircuit]) -> None:
 
 
 def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
-    """Read the circuits in a folder, by name. Their edges are worked out again from the circuit that each follows."""
+    """Read the circuits in a folder, by name. Their edges are worked out again from the circuit that each follows.
+
+    >>> import sih, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_circuits(folder, [sih.known_circuit("1.2-two-lags")])
+    ...     list(sih.load_circuits(folder))
+    ['1.2-two-lags']
+    """
     check_path(folder)
     paths = sorted(path.parent for path in Path(folder).glob(f"*/{storage.CONFIG}"))
     if not paths:
@@ -90,13 +107,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Discovery:
+class Discovery(Drawn):
     """Holds how every method did on every circuit."""
 
     measured: tuple[Measured, ...]
 
-    def plot(self) -> Any:
-        return plot(self)
+    def _facts(self) -> Mapping[str, Any]:
+        return {"circuits": len({found.circuit for found in self.measured}), "measured": len(self.measured)}
+
+    def _pictures(self) -> Iterator[str]:
+        yield html_table(self.table())
 
     def table(self) -> list[list[str]]:
         """Give a row for each circuit and method, below a row of headings."""

@@ -18,7 +18,7 @@ Where lags mix in a head (`profile`), a transition's evidence counts by the prof
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from torch import Tensor
 from sih.checks import Tokens, check_kind
 from sih.construction.profiles import Profile
 from sih.evidence import check_states, normalised_probabilities
+from sih.showing import Drawn, coloured_cells
 from sih.task import Task, check_task
 
 Third = Literal["mask", "position", "key", "looking"]
@@ -39,8 +40,15 @@ ZERO = -1e4
 
 
 @dataclass(frozen=True)
-class Circuit:
-    """Holds every choice behind a circuit's weights, apart from the task's P and prior over lags."""
+class Circuit(Drawn):
+    """Holds every choice behind a circuit's weights, apart from the task's P and prior over lags.
+
+    >>> import sih
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=32))
+    >>> model.circuit  # doctest: +NORMALIZE_WHITESPACE
+    Circuit(target='paper', third='mask', lags=(1, 2, 3), length=32, heads=3,
+            evidence='mean', beta=100, lam=500, temper=1)
+    """
 
     target: str
     """The kind of circuit, a name in `sih.construction.specs.CIRCUITS`."""
@@ -67,8 +75,21 @@ class Circuit:
     profile: Profile | None = None
     """Weights and reads of heads that take all offsets, each with a weight of its own, and mix lags."""
 
+    def _facts(self) -> Mapping[str, Any]:
+        names = ("target", "third", "lags", "length", "heads", "evidence", "beta", "lam", "temper", "sink", "symmetric")
+        facts = {name: getattr(self, name) for name in names}
+        if self.profile is not None:
+            facts["residual"] = self.residual.max().item()
+        return {name: value for name, value in facts.items() if value is not False}
+
+    def _pictures(self) -> Iterator[str]:
+        if self.profile is None:
+            heads = self.heads_at(torch.arange(min(24, self.length))).tolist()
+            yield coloured_cells([[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset")
+
     @property
     def max_lag(self) -> int:
+        """Return the largest lag."""
         return self.lags[-1]
 
     @property
@@ -202,6 +223,17 @@ def circuit_weights(tokens: Tokens, task: Task, circuit: Circuit) -> Float[Tenso
     """Return the attention that the third layer pays to the token each lag would copy, by the closed form.
 
     This is the fast way to use a construction: no weights are run.
+
+    Args:
+        tokens: the sequences.
+        task: what they were drawn from.
+        circuit: `model.circuit` of a constructed model.
+
+    >>> import sih
+    >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=16)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])
+    >>> sih.circuit_weights(tokens, task, sih.construct(task, target="bayes").circuit)[0, -1]  # the posterior
+    tensor([0.7500, 0.2500], dtype=torch.float64)
     """
     check_task(task, Task)
     check_kind("circuit", circuit, Circuit, "a circuit, e.g. sih.construct(task).circuit")

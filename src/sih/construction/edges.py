@@ -34,6 +34,11 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
     """List the edges that carry the circuit of a constructed model, from the circuit, not from the weights.
 
     Cut one that carries data, or a mask, and the output changes; every other edge of `candidate_edges` has weight 0.
+
+    >>> import sih
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+    >>> [f"{edge.source} -> {edge.reader}" for edge in sih.circuit_edges(model) if edge.role == "readout"]
+    ['3.1/token -> 3/stream']
     """
     circuit, task = carried(model)
     blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)

@@ -11,6 +11,7 @@ at every offset, $J = I - 1 1^\top / K$: wanted is $J \sum_o F_o q_o = J \sum_o 
 independent. `Profile.residual` is the distance from it, whatever P is.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,14 +20,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import plot
+from sih.showing import Drawn
 
 BALANCING = 10
 """Rounds of `_balanced`; the largest entry of a parabola is settled after four."""
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class Profile(Drawn):
     """Holds how second-layer heads weigh the past and how the third layer reads what they store.
 
     Whatever finds one returns it; `Circuit.profile` has it written as weights, run, certified and verified.
@@ -110,9 +111,10 @@ class Profile:
         reads = self.query_blocks.abs().amax(dim=(1, 2)) + self.key_blocks.abs().amax(dim=(1, 2))
         return float((self.totals * reads).sum())
 
-    def plot(self) -> Any:
-        """Draw weights, reads and what they add up to, as a matplotlib figure."""
-        return plot(self)
+    def _facts(self) -> Mapping[str, Any]:
+        read = "query" if self.key is None or not self.key.any() else "both"
+        facts = {"lags": self.lags, "length": self.length, "heads": self.heads, "reading": read}
+        return {**facts, "residual": self.residual.max().item()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON that `from_dict` makes the same profile of."""

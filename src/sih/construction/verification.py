@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from sih.evidence import lag_posterior, mixture
 from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.models.standard.transformer import Transformer
+from sih.showing import Drawn, html_table
 from sih.task import Task, check_task, sample
 
 VACUOUS = 0.1
@@ -52,7 +53,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Drawn):
     """Says what was compared, on what, and how far off the worst of it was."""
 
     comparisons: tuple[Comparison, ...]
@@ -69,12 +70,26 @@ class Verification:
     sequences: dict[str, int]
     dtype: str
 
+    def _facts(self) -> Mapping[str, Any]:
+        facts = {"ok": self.ok, "max_error": self.max_error, "at": self.worst.site, "tolerance": self.tolerance}
+        posterior = {"posterior_error": self.posterior_error, "bound": self.bound}
+        found = {name: value for name, value in posterior.items() if value is not None}
+        return {**facts, **found, "sequences": sum(self.sequences.values()), "dtype": self.dtype}
+
+    def _pictures(self) -> Iterator[str]:
+        rows = [["value", "compared from", "largest error", "at position", "of a sequence"]]
+        for found in self.comparisons:
+            rows.append([found.site, str(found.first), f"{found.error:.1e}", str(found.position), found.kind])
+        yield html_table(rows)
+
     @property
     def worst(self) -> Comparison:
+        """Return the comparison with the largest error."""
         return max(self.comparisons, key=lambda found: found.error)
 
     @property
     def max_error(self) -> float:
+        """Return the largest error of all comparisons."""
         return self.worst.error
 
     @property
@@ -84,6 +99,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
+        """Tell whether every error is within what rounding may do, and the posterior within its bound."""
         within = self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
         early = max(each.error for each in self.comparisons if each.site[0] in "12")
         near = self.max_error <= self.tolerance and early <= self.early_tolerance
@@ -106,8 +122,20 @@ class Expected:
 def verify(model: Model, task: Task | None = None, *, size: int = 16, rng: Seed | None = None) -> Verification:
     """Compare attention, stream and prediction of a constructed model with the closed form of its circuit.
 
-    The model runs on `size` sequences of the task and on adversarial ones (constant, cycling, least likely steps, coin
-    tosses). The circuit, and the task unless it is given, are those that the model carries.
+    The model runs on sequences of the task and on adversarial ones (constant, cycling, least likely steps, coin
+    tosses). The circuit is the one that the model carries.
+
+    Args:
+        model: made by `sih.construct`, or loaded.
+        task: the one that the model carries unless given.
+        size: sequences of the task.
+        rng: a generator or a seed, 0 unless given.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=32)
+    >>> found = sih.verify(sih.construct(task))
+    >>> found.ok, found.max_error < 1e-9
+    (True, True)
     """
     circuit, task = carried(model, task)
     _check_fit(model, task, circuit)

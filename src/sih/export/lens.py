@@ -19,6 +19,10 @@ def to_transformer_lens(model: Model) -> Any:
 
     A disentangled model is made a standard one first. The bridge's output is `model(tokens)`: logits, unless the
     model's readout is "probability".
+
+    >>> import sih
+    >>> bridge = sih.to_transformer_lens(sih.load("standard-1.2.3"))  # doctest: +SKIP
+    >>> logits, cache = bridge.run_with_cache(tokens)  # doctest: +SKIP
     """
     try:
         from transformer_lens.model_bridge import TransformerBridge
@@ -39,6 +43,13 @@ def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer
 
     It fits if `TransformerBridge.boot_native` made it without normalisation, with learned positions, and with an
     activation that `sih` has. `readout` says what its output is ("logit" or "probability"); a folder knows.
+
+    >>> import sih, tempfile, torch
+    >>> model, tokens = sih.Transformer(num_states=2, length=8, dim=8, qk_dim=4), torch.tensor([[0, 1, 1]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_transformer_lens(model, folder)
+    ...     torch.allclose(sih.from_transformer_lens(folder).predict(tokens), model.predict(tokens), atol=1e-6)
+    True
     """
     if isinstance(source, str | Path):
         path = Path(source) / CONFIG

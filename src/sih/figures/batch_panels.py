@@ -27,9 +27,12 @@ def draw_batch(data: Batch) -> Figure:
 
 
 def _draw_cells(ax: Axes, data: Batch) -> None:
-    kinds = data.lags.unique().tolist()
-    each = max(1, SEQUENCES // len(kinds))
-    rows = [data.tokens[data.lags == lag][:each, :TOKENS] for lag in kinds]
+    if data.lags.ndim > 1:
+        names, rows = ["lags\nswitch"], [data.tokens[:SEQUENCES, :TOKENS]]
+    else:
+        lags = data.lags.unique().tolist()
+        names = [f"lag {lag}" for lag in lags]
+        rows = [data.tokens[data.lags == lag][: max(1, SEQUENCES // len(lags)), :TOKENS] for lag in lags]
     states = int(data.tokens.max()) + 1
     colours = ListedColormap(style.LAG_COLOURS[:states]) if states <= len(style.LAG_COLOURS) else "viridis"
     cells = torch.cat(rows).cpu()
@@ -43,11 +46,11 @@ def _draw_cells(ax: Axes, data: Batch) -> None:
     }
     image = ax.imshow(cells.numpy(), vmin=-0.5, vmax=states - 0.5, **look)
     edge = 0
-    for lag, shown in zip(kinds, rows, strict=True):
-        ax.text(0, edge + len(shown) / 2 - 0.5, f"lag {lag}", ha="right", va="center", fontsize=7)
+    for name, shown in zip(names, rows, strict=True):
+        ax.text(0, edge + len(shown) / 2 - 0.5, name, ha="right", va="center", fontsize=7)
         edge += len(shown)
         ax.axhline(edge - 0.5, color="white", lw=2)
-    ax.set(yticks=[], xlabel="position", title="the first sequences of each lag")
+    ax.set(yticks=[], xlabel="position", title="the first sequences")
     ax.spines[:].set_visible(False)
     bar = ax.figure.colorbar(image, ax=ax, ticks=range(states) if states <= 8 else None, aspect=25, pad=0.01)
     bar.ax.tick_params(length=0, labelsize=6)
@@ -56,10 +59,15 @@ def _draw_cells(ax: Axes, data: Batch) -> None:
 
 
 def _draw_information(ax: Axes, data: Batch) -> None:
+    """Draw a curve for each lag, from the tokens that it made and those before them."""
     offsets = range(1, min(OFFSETS, data.tokens.shape[1] - 1) + 1)
-    for number, lag in enumerate(data.lags.unique().tolist()):
-        tokens = data.tokens[data.lags == lag]
-        found = [mutual_information(tokens[:, :-o], tokens[:, o:]) for o in offsets]
+    lag_of = data.lags if data.lags.ndim > 1 else data.lags[:, None].expand_as(data.tokens)
+    lags = [lag for lag in data.lags.unique().tolist() if lag > 0 or data.lags.ndim == 1]  # 0: follows none
+    for number, lag in enumerate(lags):
+        found = []
+        for o in offsets:
+            made = lag_of[:, o:] == lag
+            found.append(mutual_information(data.tokens[:, :-o][made], data.tokens[:, o:][made]))
         look = style.LAG_COLOURS[number % len(style.LAG_COLOURS)]
         ax.plot(offsets, found, color=look, marker="o", ms=2.5, lw=1, label=f"lag {lag}")
     ax.set(xlabel="positions apart", ylabel="mutual information (nats)", title="what a token says of another")
@@ -68,15 +76,15 @@ def _draw_information(ax: Axes, data: Batch) -> None:
     ax.legend()
 
 
-def mutual_information(x: Int[Tensor, "batch time"], y: Int[Tensor, "batch time"]) -> float:
+def mutual_information(x: Int[Tensor, " pair"], y: Int[Tensor, " pair"]) -> float:
     r"""Estimate $\sum_{ab} \hat p_{ab} \log \frac{\hat p_{ab}}{\hat p_a \hat p_b}$ in nats from how often pairs occur.
 
-    >>> mutual_information(torch.tensor([[0, 1, 0, 1]]), torch.tensor([[1, 0, 1, 0]]))  # log 2
+    >>> mutual_information(torch.tensor([0, 1, 0, 1]), torch.tensor([1, 0, 1, 0]))  # log 2
     0.6931471805599453
     """
-    states = int(max(x.max(), y.max())) + 1
-    counts = torch.bincount((x * states + y).flatten(), minlength=states**2).double().view(states, states)
-    joint: Float[Tensor, "state state"] = counts / counts.sum()
+    states = int(torch.cat([x, y]).max()) + 1 if len(x) else 1
+    counts = torch.bincount(x * states + y, minlength=states**2).double().view(states, states)
+    joint: Float[Tensor, "state state"] = counts / counts.sum().clamp_min(1)
     apart, together = [joint.sum(dim=0), joint.sum(dim=1)], [joint.flatten()]
     entropy, whole = (float(torch.special.entr(torch.cat(laws)).sum()) for laws in (apart, together))
     return entropy - whole

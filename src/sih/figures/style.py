@@ -54,11 +54,21 @@ paper_style = partial(rc_context, _RC)
 """Sets the look within a block: every figure is drawn and saved inside one."""
 
 
+class PaperFigure(Figure):
+    """Shows itself in a notebook, in this look, whether or not pyplot was ever imported."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with paper_style():
+            self.savefig(buffer, format="png", dpi=120)
+        return buffer.getvalue()
+
+
 @contextmanager
 def paper_figure(width: float, height: float) -> Iterator[Figure]:
     """Make a figure of so many inches, to be drawn in this look within the block."""
     with paper_style():
-        yield Figure(figsize=(width, height))
+        yield PaperFigure(figsize=(width, height))
 
 
 def save(figure: Figure, stem: str | Path) -> list[Path]:

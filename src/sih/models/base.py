@@ -6,9 +6,10 @@ calling `site(name, value)` at each value worth a name. Everything else here fol
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -29,7 +30,9 @@ from sih.checks import (
     is_concrete,
 )
 from sih.models.hooks import HookPoints, module_name
+from sih.models.kernels.causal import mask_later
 from sih.models.sites import PassRecorder, Replacement, Site, Trace
+from sih.showing import Drawn, heat_map
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ def check_model(model: object) -> None:
 class _HooksPlaced(ABCMeta):
     """Gives a model its hook points as soon as it is made, with the names that its equations use."""
 
+    @property
+    def __signature__(cls) -> inspect.Signature:  # or help() would show that of __call__
+        own = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
+
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         model = super().__call__(*args, **fields)
         recorder = PassRecorder()
@@ -87,11 +95,21 @@ class _HooksPlaced(ABCMeta):
         return model
 
 
-class Model(nn.Module, metaclass=_HooksPlaced):
+class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     """Predicts the next token at every position of a sequence.
 
     The constructor of a kind takes the fields of its `Config` by name (`dtype` as torch's), and `init` and `rng`, which
     say how weights are drawn; `init="zeros"` is for weights to come.
+
+    >>> import sih
+    >>> model = sih.DisentangledTransformer(num_states=2, length=16, heads=(1, 2, 1), rng=0)
+    >>> tokens = torch.tensor([[0, 1, 1, 0]])
+    >>> model(tokens).shape, model.predict(tokens).shape
+    (torch.Size([1, 4, 2]), torch.Size([1, 4, 2]))
+    >>> model.hook_points()["2.1/attention"]
+    HookPoint()
+    >>> type(model).from_config(model.config).get_submodule("2.1/attention")
+    HookPoint()
     """
 
     Config: ClassVar[type[ModelConfig]] = ModelConfig
@@ -117,11 +135,18 @@ class Model(nn.Module, metaclass=_HooksPlaced):
 
     @property
     def device(self) -> torch.device:
+        """Return the device that the weights are on."""
         return next(self.parameters()).device
 
     @classmethod
     def from_config(cls, config: ModelConfig) -> Model:
-        """Make a model of this configuration with all weights zero."""
+        """Make a model of this configuration with all weights zero.
+
+        >>> import sih
+        >>> model = sih.Transformer(num_states=2, length=16, heads=(1,), dim=8, qk_dim=4)
+        >>> sih.Transformer.from_config(model.config).readout.abs().max().item()
+        0.0
+        """
         return cls(**{**asdict(config), "dtype": DTYPES[config.dtype], "init": "zeros"})
 
     @classmethod
@@ -147,6 +172,10 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`.
 
         Where there are hooks, the equations are the usual path, and the only one.
+
+        Args:
+            tokens: of shape (batch, time).
+            path: how to compute it, the fastest way here unless given.
         """
         tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
@@ -178,17 +207,41 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         return self.paths[0]
 
     def predict(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
-        """Predict the distribution of the next token at every position."""
+        r"""Predict the law of the next token at every position: at i, $\hat p(s_{i+1} \mid s_{0:i})$.
+
+        Args:
+            tokens: of shape (batch, time), with time up to the model's length.
+            path: how to compute it, the fastest way here unless given.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> model.predict(torch.tensor([[0, 1, 1, 1]]))[0, -1]
+        tensor([0.5000, 0.5000], dtype=torch.float64)
+        """
         return self.law(self(tokens, path=path))
 
     def law(self, output: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
-        """Turn outputs into distributions of the next token."""
+        """Turn outputs into laws of the next token: their softmax, or themselves if they are probabilities.
+
+        >>> import sih
+        >>> sih.Transformer(num_states=2, length=16).law(torch.tensor([0.0, 0.0]))
+        tensor([0.5000, 0.5000])
+        """
         return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
 
     def trace(self, tokens: Tokens, path: str | None = None, *, detach: bool = True) -> Trace:
         """Run the model and give everything it computed, by name (see `sih.models.sites`).
 
-        The values have no gradients unless `detach=False`; those of `run` do.
+        Args:
+            tokens: of shape (batch, time).
+            path: how to compute it, the fastest way here unless given.
+            detach: leave gradients out; the values of `run` always have them.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> trace = model.trace(torch.tensor([[0, 1, 1, 1]]))
+        >>> trace["3.1/attention"][0, -1].round(decimals=3)  # lag 1: the next token follows the last
+        tensor([0., 0., 0., 1.], dtype=torch.float64)
         """
         tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
@@ -198,7 +251,15 @@ class Model(nn.Module, metaclass=_HooksPlaced):
     def run(self, tokens: Tokens, replace: Mapping[str, Replacement] | None = None) -> Trace:
         """Run the model with some values replaced, by others or by a function of them, and what follows redone.
 
-        `model.run(tokens, replace={"2.3/output": 0.0})` takes a head out; `trace.output` is then the output.
+        Args:
+            tokens: of shape (batch, time).
+            replace: by name, a tensor or number, or a function of what was there.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> trace = model.run(torch.tensor([[0, 1, 1, 1]]), replace={"3.1/output": 0.0})  # take a head out
+        >>> trace.output.abs().max().item()
+        0.0
         """
         tokens = self._checked(tokens)
         if replace is not None:
@@ -226,8 +287,56 @@ class Model(nn.Module, metaclass=_HooksPlaced):
         return check_tokens(tokens, self.config.num_states, self.config.length)
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
-        """Give what each value written to the residual stream adds to the output, of a kind that adds them up."""
+        """Give what each value written to the residual stream adds to the output, of a kind that adds them up.
+
+        >>> import sih
+        >>> model = sih.Transformer(num_states=2, length=16, heads=(1, 1), dim=8, qk_dim=4)
+        >>> trace = model.trace(torch.tensor([[0, 1, 1, 0]]))
+        >>> parts = model.contributions(trace)
+        >>> list(parts), torch.allclose(sum(parts.values()), trace.output, atol=1e-6)
+        (['token', 'position', '1.1/output', '2.1/output'], True)
+        """
         return {}
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{key}={value}' for key, value in asdict(self.config).items())})"
+    def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
+        """Give a head's scores between two tokens and between two positions, if the stream held nothing else.
+
+        Elhage et al.'s full QK circuit, by "token" and "position". A kind that does not say has none.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> model.direct_scores("1.1")["token"].exp()  # P transposed: the circuit compares transitions
+        tensor([[0.9000, 0.5000],
+                [0.1000, 0.5000]], dtype=torch.float64)
+        """
+        return {}
+
+    @torch.no_grad()
+    def direct_attention(self) -> dict[str, dict[str, Float[Tensor, "query key"]]]:
+        """Give where each head would look by tokens alone, and by positions alone: the softmax of `direct_scores`.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> model.direct_attention()["1.1"]["token"].sum(dim=-1)
+        tensor([1., 1.], dtype=torch.float64)
+        """
+        found: dict[str, dict[str, Tensor]] = {}
+        for layer, count in enumerate(self.config.heads, 1):
+            for name in (f"{layer}.{head}" for head in range(1, count + 1)):
+                scores = {what: value / self.config.temperature for what, value in self.direct_scores(name).items()}
+                if "position" in scores:
+                    scores["position"] = mask_later(scores["position"])
+                found[name] = {what: torch.softmax(value, dim=-1) for what, value in scores.items()}
+        return found
+
+    def _facts(self) -> Mapping[str, Any]:
+        facts = {name: value for name, value in asdict(self.config).items() if value is not None}
+        facts["weights"] = sum(weight.numel() for weight in self.parameters())
+        return facts if self.circuit is None else {**facts, "circuit": self.circuit.target}
+
+    def _pictures(self) -> Iterator[str]:
+        for name, maps in list(self.direct_attention().items())[:24]:
+            for what, attention in maps.items():
+                if what == "position" or name.startswith("1."):
+                    relative = attention / attention.amax(dim=-1, keepdim=True)
+                    yield heat_map(attention if what == "token" else relative, f"{name} by {what} alone")

@@ -25,7 +25,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.showing import Shown, heat_map
+from sih.checks import plot
+from sih.showing import Drawn, heat_map
 
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
@@ -56,7 +57,7 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace(Shown):
+class Trace(Drawn):
     """Holds what one forward pass computed: `trace["2.1/attention"]` is any value by its name, one of `names`.
 
     `attention[layer]` and `scores[layer]` stack the heads of a layer (indices from 0, as everywhere in code).
@@ -89,6 +90,21 @@ class Trace(Shown):
         for name in [name for name in self.names if name.endswith("/attention")][:24] if len(self.tokens) else ():
             attention = self[name][0]
             yield heat_map(attention / attention.amax(dim=-1, keepdim=True), f"{name}, sequence 0")
+
+    def plot(self, sequence: int = 0, length: int = 48) -> Any:
+        """Draw the attention of every head on one sequence, as a matplotlib figure.
+
+        Args:
+            sequence: its row in the batch.
+            length: positions that are drawn; more than the 48 cannot be told apart in print.
+
+        >>> import sih
+        >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+        >>> figure = model.trace(torch.zeros(3, 16, dtype=torch.int64)).plot(sequence=2)
+        >>> [ax.get_title() for ax in figure.axes[:4]]
+        ['head 1.1', 'head 2.1', 'head 2.2', 'head 3.1']
+        """
+        return plot(self, sequence=sequence, length=length)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,6 +29,13 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
     """Write the model to the folder `path`, made if need be. A model already there is replaced.
 
     `stored="float16"` writes rounded weights, in half of float32's space; `load` gives the model's own type again.
+
+    >>> import sih, tempfile
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sih.save(model, f"{folder}/circuit")
+    ...     sih.load(f"{folder}/circuit").circuit == model.circuit
+    True
     """
     check_model(model)
     check_path(path)

@@ -17,6 +17,7 @@ is checked: what is wrong with one is a ValueError that names it.
 
 import json
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from sih.files import check_entries, read_header, read_json, read_tensors, readi
 from sih.files.tensor_file import digest_of_tensors
 from sih.models import Model
 from sih.models.storage import load_weights
+from sih.showing import Drawn, line_chart
 from sih.stats import quotient
 from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
@@ -47,13 +49,44 @@ MACHINE: dict[str, type | tuple[type, ...]] = {"threads": int, "seconds": NUMBER
 
 
 @dataclass(frozen=True)
-class Run:
-    """Reads a run's folder."""
+class Run(Drawn):
+    """Reads a run's folder: what was trained, how it went, and the model. `run.plot()` draws its course.
+
+    >>> import sih
+    >>> run = sih.open_run("standard-1.2.3")
+    >>> run  # doctest: +NORMALIZE_WHITESPACE
+    Run(name='standard-1.2.3', model='standard', lags=(1, 2, 3), heads=(1, 3, 1), steps='3600 of 3600',
+        finished=True, kl_over_ml=0.8903)
+    >>> run.config.task.lags, run.task.length, round(run.kl_over_ml, 2), run.finished
+    ((1, 2, 3), 128, 0.89, True)
+    """
 
     folder: Path
 
+    def _facts(self) -> Mapping[str, Any]:
+        try:
+            config, measured = self.config, [line for line in self.metrics if "kl" in line]
+            steps = f"{self.metrics[-1]['step'] if self.metrics else 0} of {config.optimiser.steps}"
+            facts = {"name": self.name, "model": config.model.kind, "lags": config.task.lags, "heads": config.heads}
+            course = {"kl_over_ml": self.kl_over_ml} if measured else {}
+            return {**facts, "steps": steps, "finished": self.finished, **course}
+        except (ValueError, OSError) as error:  # a folder that cannot be read is still said
+            return {"folder": str(self.folder), "unreadable": str(error).replace(f"{self.folder}/", "")}
+
+    def _pictures(self) -> Iterator[str]:
+        try:
+            found = [line for line in self.metrics if "kl" in line]
+        except (ValueError, OSError):
+            return
+        kl = [(line["step"], math.log10(line["kl"])) for line in found if line["kl"] > 0]
+        ends = [(found[0]["step"], found[-1]["step"])] if found else []
+        flat = {name: found[0][name] for name in ("ml", "bma") if found and found[0][name] > 0}
+        lines = {name.upper(): [(step, math.log10(value)) for step in ends[0]] for name, value in flat.items()}
+        yield line_chart({"trained": kl, **lines}, "mean KL by step, a logarithmic scale")
+
     @cached_property
     def config(self) -> TrainConfig:
+        """Read what was trained."""
         path = self.folder / CONFIG
         with reading(path, "is no run's configuration", missing=f"{self.folder} is no run: it has no {CONFIG}"):
             values = read_json(path)
@@ -62,6 +95,7 @@ class Run:
 
     @property
     def name(self) -> str:
+        """Return the folder's name."""
         return self.folder.name
 
     @property
@@ -74,12 +108,12 @@ class Run:
 
     @cached_property
     def task(self) -> Any:
-        """The task that it is trained on: a `Task`, unless it was to have fresh matrices or switching lags."""
+        """Make the task that it is trained on: a `Task`, unless it was to have fresh matrices or switching lags."""
         return self.config.task.build()
 
     @cached_property
     def model(self) -> Model:
-        """The trained model, or the model at the last checkpoint if the run is unfinished."""
+        """Load the trained model, or the model at the last checkpoint if the run is unfinished."""
         path = self.folder / (WEIGHTS if (self.folder / WEIGHTS).exists() else CHECKPOINT)
         if path.name == CHECKPOINT:
             state, _ = read_checkpoint(path)
@@ -99,11 +133,17 @@ class Run:
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The steps whose weights were kept along the way, `model_at(step)`."""
+        """List the steps whose weights were kept along the way, for `model_at(step)`."""
         return tuple(sorted(int(path.stem.split("-")[1]) for path in (self.folder / KEPT).glob("step-*.safetensors")))
 
     def model_at(self, step: int) -> Model:
-        """Return the model after so many steps, one of `kept`."""
+        """Return the model after so many steps, one of `kept`.
+
+        >>> import sih
+        >>> run = sih.open_run("standard-1.2.3")
+        >>> [run.model_at(step) for step in run.kept]  # `sih train --keep-every N` keeps some
+        []
+        """
         if step not in self.kept:
             raise ValueError(f"{self.folder} kept no weights at step {step}; it has {list(self.kept) or 'none'}")
         model = self.config.model.build(self.task.num_states, self.task.length)
@@ -112,7 +152,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed."""
+        """Read the lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed."""
         path = self.folder / METRICS
         if not path.exists():
             return []
@@ -130,7 +170,7 @@ class Run:
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
-        """The lines with a mean KL. The first, of step 0, also has maximum likelihood's and the Bayes average's."""
+        """List the lines with a mean KL. The first, of step 0, also has maximum likelihood's and BMA's."""
         found = [line for line in self.metrics if "kl" in line]
         if not found and self.finished:
             raise ValueError(f"{self.folder / METRICS} holds no evaluation, though the run is finished")
@@ -138,11 +178,12 @@ class Run:
 
     @property
     def kl_over_ml(self) -> float:
-        """The last mean KL divided by maximum likelihood's, which may be 0."""
+        """Divide the last mean KL by maximum likelihood's, which may be 0."""
         return quotient(self.evaluations[-1]["kl"], self.evaluations[0]["ml"])
 
     @cached_property
     def environment(self) -> dict[str, Any]:
+        """Read versions, threads, device and seconds of the run."""
         path = self.folder / ENVIRONMENT
         if not path.exists():
             return {}

@@ -59,7 +59,13 @@ class RunStore:
 
 
 def open_run(name: str | Path) -> Run:
-    """Open the run in a folder, or that of a shipped model by its name (`sih models` lists them)."""
+    """Open the run in a folder, or that of a shipped model by its name (`sih models` lists them).
+
+    >>> import sih
+    >>> run = sih.open_run("standard-1.2.3")
+    >>> run.task
+    Task(num_states=5, lags=(1, 2, 3), length=128)
+    """
     return RunStore().run(name)
 
 
@@ -68,6 +74,10 @@ def load(path: str | Path, *, unfinished: bool = False) -> Model:
 
     A constructed model comes back with its circuit, and `sih.verify` finds the task in its notes.
     With `unfinished`, a run that is still being trained gives its model at the last checkpoint.
+
+    >>> import sih
+    >>> sih.load("standard-1.2.3").config.heads
+    (1, 3, 1)
     """
     folder = RunStore()._folder_of(path, "model")
     run = Run(folder)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import check_kind
-from sih.showing import Shown, coloured_cells
+from sih.showing import Drawn, coloured_cells
 
 
 class Sequence(NamedTuple):
@@ -28,7 +28,7 @@ class SequenceWithMatrix(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Batch(Shown):
+class Batch(Drawn):
     """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index.
 
     Where the lag switches within a sequence, `lags` has that of each token, 0 for the first ones, which follow none.

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from sih.checks import FieldError, check_kind, described
 from sih.markov import stationary_distribution
-from sih.showing import Shown, coloured_cells, heat_map
+from sih.showing import Drawn, coloured_cells, heat_map
 from sih.task.batch import Batch
 from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory
 
@@ -108,7 +108,7 @@ class MatrixTask(CausalTask, Protocol):
     def stationary(self) -> Float[Tensor, " state"]: ...
 
 
-class ShownTask(Shown):
+class ShownTask(Drawn):
     """Gives a task its repr and its picture, from the members that all tasks have."""
 
     def _facts(self) -> Mapping[str, Any]:

@@ -58,9 +58,12 @@ class ClaimTable:
 def claim_expectations(
     P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12
 ) -> Float[Tensor, "*matrix lag lag"]:
-    """Compute the expectation in Claim 1 for each lag k true and each lag r scored, at entry (..., k, r).
+    r"""Compute $\mathbb E[p_r / \sum_l p_l]$, of Claim 1, for each lag k true and each lag r scored, at (..., k, r).
 
-    P is one transition matrix or many, of shape (..., state, state); `claim_table` says how exact the answer is.
+    Args:
+        P: one transition matrix or many, of shape (..., state, state).
+        lags: two or more.
+        tolerance: the absolute error that is allowed, plus rounding; `claim_table` says how exact the answer is.
 
     >>> claim_expectations([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2))
     tensor([[0.5159, 0.4841],

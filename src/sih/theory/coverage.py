@@ -130,7 +130,10 @@ def claim_status(
 ) -> dict[tuple[int, int], str]:
     """Say for each (true lag, rival) whether Claim 1 is a theorem: "proven: " and by what, or "open".
 
-    For every transition matrix, or only for those with so many states, or for reversible ones.
+    Args:
+        lags: two or more.
+        states: only for matrices with so many states; for any number of them unless given.
+        reversible: only for reversible matrices.
 
     >>> claim_status((1, 2, 3))[1, 2], claim_status((1, 2, 3))[1, 3]
     ('proven: Lemma T', 'open')

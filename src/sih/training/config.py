@@ -14,6 +14,7 @@ import torch
 
 from sih.checks import FieldError, check_choice, check_sizes
 from sih.models import KINDS, ModelShape
+from sih.showing import Shown
 from sih.task import Batch, sample
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.recipes import Recipe, recipe_named
@@ -55,11 +56,24 @@ PARTS: dict[str, type] = {
 
 
 @dataclass(frozen=True, init=False)
-class TrainConfig:
+class TrainConfig(Shown):
     """Describes everything a run's result depends on, apart from the machine. The defaults are the paper's.
 
-    Initial weights and batches come from `seed`. Trained weights are written as `stored` says: "float16" takes half the
-    space. A field may be given by its flat name, a part as a whole, or both, the field then wins.
+    A field may be given by its flat name, a part as a whole, or both, the field then wins. It shows what differs from
+    the defaults.
+
+    Args:
+        seed: initial weights and batches come from it.
+        stored: how trained weights are written; "float16" takes half the space of "float32".
+        fields: of the parts, e.g. lags, states, length; model ("standard" or "disentangled"), heads, dim; optimiser,
+            steps, batch, learning_rate; init (the recipe); evaluate_every. `config.flat()` lists all.
+
+    >>> import sih
+    >>> config = sih.TrainConfig(lags=(1, 3), model="disentangled", steps=2400)
+    >>> config
+    TrainConfig(model='disentangled', lags=(1, 3), steps=2400)
+    >>> config.task.lags, config.model.kind, config.optimiser.batch
+    ((1, 3), 'disentangled', 256)
     """
 
     task: TaskConfig
@@ -79,26 +93,41 @@ class TrainConfig:
         for name, value in {**parts, "seed": seed, "stored": stored}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
+    def _facts(self) -> Mapping[str, Any]:
+        return self.unusual()
+
     @property
     def heads(self) -> tuple[int, ...]:
-        """The number of heads of each layer, () for a model without attention."""
+        """Return the number of heads of each layer, () for a model without attention."""
         return tuple(self.flat().get("heads", ()))
 
     def flat(self) -> dict[str, Any]:
-        """Return every field by its flat name, with the words that chose the parts."""
+        """Return every field by its flat name, with the words that chose the parts.
+
+        >>> TrainConfig(steps=7).flat()["steps"]
+        7
+        """
         words = {"model": self.model.kind, "init": self.recipe.name, "optimiser": self.optimiser.name}
         parts = [getattr(self, name) for name in PARTS]
         fields = {field.name: getattr(part, field.name) for part in parts for field in dataclasses.fields(part)}
         return {**words, **fields, "seed": self.seed, "stored": self.stored}
 
     def unusual(self) -> dict[str, Any]:
-        """Return the fields that differ from their defaults, by flat name."""
+        """Return the fields that differ from their defaults, by flat name.
+
+        >>> TrainConfig(seed=3, lags=(1, 2)).unusual()
+        {'lags': (1, 2), 'seed': 3}
+        """
         flat = self.flat()
         usual = {**TrainConfig(**{word: flat[word] for word in WORDS}).flat(), **WORDS}
         return {name: value for name, value in flat.items() if value != usual[name]}
 
     def replace(self, **changes: Any) -> "TrainConfig":
-        """Return the same with some fields changed. What a newly chosen part does not have is left out."""
+        """Return the same with some fields changed. What a newly chosen part does not have is left out.
+
+        >>> TrainConfig(dim=32).replace(seed=1)
+        TrainConfig(dim=32, seed=1)
+        """
         flat = self.flat()
         part_of = names_of(classes_of({**flat, **changes}))
         whole = {name for name, base in PARTS.items() if isinstance(changes.get(name), base)}
@@ -106,7 +135,12 @@ class TrainConfig:
         return TrainConfig(**{**{name: value for name, value in flat.items() if name not in lost}, **changes})
 
     def held_out_batch(self, task: LagTask) -> Batch:
-        """Draw the sequences that the model is measured on, the same for all runs on one task."""
+        """Draw the sequences that the model is measured on, the same for all runs on one task.
+
+        >>> config = TrainConfig(lags=(1, 2), length=16, held_out=8)
+        >>> config.held_out_batch(config.task.build())
+        Batch(size=8, length=16, lags={1: 3, 2: 5})
+        """
         seed = HELD_OUT_SEED + self.task.matrix_seed
         return sample(task, self.evaluation.held_out, rng=torch.Generator().manual_seed(seed))
 

@@ -6,9 +6,10 @@ Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,7 @@ from sih.metrics import kl_to_truth
 from sih.models import Model
 from sih.models.loss import next_token_loss
 from sih.predictors import bma, maximum_likelihood
+from sih.showing import Shown
 from sih.stats import quotient
 from sih.task import Batch, sample
 from sih.training.config import TrainConfig
@@ -26,7 +28,7 @@ from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Shown):
     """Holds KL to the true distribution at every position, averaged over the held-out sequences: that of the model, of
     maximum likelihood and of the Bayesian model average."""
 
@@ -34,6 +36,9 @@ class Evaluation:
     ml: Float[Tensor, " time"]
     bma: Float[Tensor, " time"]
     max_lag: int
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"mean_kl": self.mean_kl, "ml_kl": self.ml_kl, "bma_kl": self.bma_kl}
 
     @property
     def mean_kl(self) -> float:
@@ -55,7 +60,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class Step(Shown):
     """Says what one update did. `step` counts updates, this one included; the loss is that of its batch, before it.
 
     Step 0, before the first update, has no loss but an evaluation. `model` is the model itself, which goes on changing.
@@ -67,6 +72,10 @@ class Step:
     tokens_per_second: float
     evaluation: Evaluation | None
     model: Model
+
+    def _facts(self) -> Mapping[str, Any]:
+        facts = {"step": self.step, "loss": self.loss, "learning_rate": self.learning_rate}
+        return facts if self.evaluation is None else {**facts, "mean_kl": self.evaluation.mean_kl}
 
 
 class DivergedError(ArithmeticError):
@@ -169,7 +178,7 @@ class Trainer:
 
 
 def train(config: TrainConfig, device: torch.device | str = "cpu") -> Iterator[Step]:
-    """Train, giving the steps one after the other; the last one's `model` is the result.
+    """Train a model and give the steps one after the other. The last one's `model` is the result.
 
     >>> config = TrainConfig(lags=(1, 2), length=8, heads=(1, 1), dim=8, qk_dim=4, steps=3, batch=4, held_out=8)
     >>> [step.step for step in train(config)]

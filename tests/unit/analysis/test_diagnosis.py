@@ -127,7 +127,7 @@ def test_it_prints_shows_and_draws_itself(task: sih.Task, rng: torch.Generator) 
     assert lines[-1] == f"verdict: {found.verdict}"
     assert "nan" not in repr(found)
     shown = found._repr_html_()
-    assert shown.count("<tr>") == 6
+    assert shown.count("<tr ") == 6
     assert "lags&#x27; tokens" in shown
     assert picture(found.plot()) == picture(draw(found))
     law_only, heads_only = (

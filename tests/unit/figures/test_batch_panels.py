@@ -19,7 +19,7 @@ def test_information_is_the_definition() -> None:
         left = sum(n for (x, _), n in pairs.items() if x == a) / total
         right = sum(n for (_, y), n in pairs.items() if y == b) / total
         wanted += count / total * math.log(count / total / (left * right))
-    assert mutual_information(tokens[:, :-2], tokens[:, 2:]) == pytest.approx(wanted)
+    assert mutual_information(tokens[:, :-2].flatten(), tokens[:, 2:].flatten()) == pytest.approx(wanted)
 
 
 def test_information_peaks_at_each_lag() -> None:
@@ -32,3 +32,13 @@ def test_information_peaks_at_each_lag() -> None:
 
 def test_a_single_sequence_of_many_states() -> None:
     assert sih.Batch(torch.arange(12)[None], torch.tensor([2])).plot().axes
+
+
+def test_lags_that_switch() -> None:
+    tokens = sih.sample(sih.Task(sih.random_transition_matrix(5, rng=0), lags=(2,), length=64), size=40, rng=0).tokens
+    lags = torch.full_like(tokens, 2)
+    lags[:, :2], lags[:, 40:] = 0, 3  # as if they had switched, which these tokens do not know
+    cells, curves, _ = sih.Batch(tokens, lags).plot().axes
+    assert [text.get_text() for text in cells.texts] == ["lags\nswitch"]
+    assert [line.get_label() for line in curves.lines] == ["lag 2", "lag 3"]
+    assert all(line.get_ydata().argmax() == 1 for line in curves.lines)

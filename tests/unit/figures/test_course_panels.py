@@ -33,5 +33,5 @@ def test_a_runs_own_metrics_are_drawn() -> None:
     assert len(np.asarray(loss.lines[0].get_xdata())) == sum("loss" in line for line in run.metrics)
     assert np.asarray(kl.lines[0].get_ydata())[-1] == run.evaluations[-1]["kl"]
     for line, wanted in zip(by_position.lines, ("kl", "ml", "bma"), strict=True):
-        values = run.evaluations[-1 if wanted == "kl" else 0][f"{wanted}_along"][3:]
+        values = run.evaluations[-1 if wanted == "kl" else 0][f"{wanted}_along"][3:-1]
         assert np.asarray(line.get_ydata()).tolist() == [max(value, 1e-6) for value in values]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from matplotlib.patches import Patch, Rectangle
 
+import sih
 from sih.construction import head_offsets, least_heads
 from sih.figures.head_cells import draw_pattern
 
@@ -20,3 +21,11 @@ def _centre(patch: Patch) -> tuple[int, int]:
     assert isinstance(patch, Rectangle)
     x, y = patch.get_center()
     return round(x), round(y)
+
+
+def test_circuits_are_drawn_as_their_pattern_or_their_profile() -> None:
+    task = sih.Task([[0.9, 0.1], [0.4, 0.6]], lags=(1, 2, 3), length=24)
+    top, bottom = sih.construct(task, heads=1).circuit.plot().axes
+    assert len(top.patches) == 6  # of 16 offsets each third
+    assert len(bottom.patches) == 15
+    assert len(sih.construct(task, target="bayes").circuit.plot().axes) == 3

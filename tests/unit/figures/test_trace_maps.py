@@ -32,7 +32,7 @@ def test_more_heads_than_fit_a_row() -> None:
     assert sum(ax.get_visible() for ax in axes) == 7 + 1
 
 
-@pytest.mark.parametrize("sequence", [2, -3, 0.5, None])
-def test_a_sequence_that_is_not_there(trace: Trace, sequence: object) -> None:
+@pytest.mark.parametrize("sequence", [2, -3])
+def test_a_sequence_that_is_not_there(trace: Trace, sequence: int) -> None:
     with pytest.raises(ValueError, match="sequence is a row of the batch, 0 to 1"):
         trace.plot(sequence=sequence)

@@ -74,3 +74,17 @@ def test_contributions_of_a_sum_add_up_to_the_output(model: Model) -> None:
     if parts:  # of a kind that adds up
         torch.testing.assert_close(sum(parts.values()), trace.output)
     assert bool(parts) == isinstance(model, sih.Transformer)
+
+
+@pytest.mark.parametrize("kind", ["standard", "disentangled"])
+@pytest.mark.parametrize(("kept", "other"), [("token", "position"), ("position", "token")])
+def test_direct_scores_are_those_of_a_pass_that_has_nothing_else(kind: str, kept: str, other: str) -> None:
+    model = KINDS[kind].Shape().build(3, 8, init="uniform", rng=torch.Generator().manual_seed(0))
+    tokens = torch.randint(3, (2, 8), generator=torch.Generator().manual_seed(1))
+    scores = model.run(tokens, replace={other: 0.0})["1.1/scores"]
+    index = tokens if kept == "token" else torch.arange(8).expand(2, -1)
+    wanted = model.direct_scores("1.1")[kept][index[:, :, None], index[:, None, :]]
+    assert torch.allclose(scores.tril(), wanted.tril(), atol=1e-5)
+    attention = model.direct_attention()["1.1"][kept]
+    assert torch.allclose(attention.sum(dim=-1), torch.ones(len(attention)))
+    assert kept == "token" or not attention.triu(1).any()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sih.construction.heads.brackets import Bracket, kept_brackets, normal_form
 from sih.construction.heads.least import least_heads
 from sih.construction.heads.mixing import progression
 from sih.construction.heads.prescribed import RankBound, rank_bound
+from sih.showing import Shown
 from sih.task import check_lags
 
 
 @dataclass(frozen=True)
-class ExactHeads:
+class ExactHeads(Shown):
     """Brackets the number of second-layer heads that the exact posterior takes, reading the query's side.
 
     `lower` is for circuits whose weights depend on the offset and whose reads on differences of positions, of any sign;
@@ -29,6 +31,10 @@ class ExactHeads:
     certificate: RankBound
     searched: Bracket | None
     """What searches found for this set, on either side, if it is in the kept table."""
+
+    def _facts(self) -> Mapping[str, Any]:
+        names = ("lags", "lower", "upper", "lower_by", "upper_by")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def exact(self) -> bool:

@@ -14,11 +14,11 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from sih.checks import FieldError
 from sih.construction.heads.colouring import (
@@ -33,6 +33,7 @@ from sih.construction.heads.colouring import (
     largest_clique,
     segment,
 )
+from sih.showing import Drawn, coloured_cells
 from sih.task import check_lags
 
 QUICK = 20_000
@@ -42,7 +43,7 @@ TIDY = 100_000
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Drawn):
     """Assigns offsets to heads, periodically: `colours[o % period]` is the head of offset o, -1 where none takes it.
 
     >>> Pattern((1, 3), colours=(0, 0, 1, 1), heads=2, most=Fraction(1)).offsets(1, below=8)
@@ -54,6 +55,14 @@ class Pattern:
     heads: int
     most: Fraction
     """No assignment to this many heads uses a larger fraction of the offsets (proved)."""
+
+    def _facts(self) -> Mapping[str, Any]:
+        used = {} if self.used == 1 else {"used": str(self.used)}
+        return {"lags": self.lags, "heads": self.heads, "colours": self.colours, **used}
+
+    def _pictures(self) -> Iterator[str]:
+        heads = [self.colours[o % self.period] for o in range(24)]
+        yield coloured_cells([[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset")
 
     @property
     def period(self) -> int:
@@ -100,6 +109,10 @@ class LeastHeads(Pattern):
     """Seconds the search was allowed; the reason why `exact` is False, if it is."""
     preferred: bool
     """The colours are known to be the first in the order of preference; else they are the best found."""
+
+    def _facts(self) -> Mapping[str, Any]:
+        known = {"exact": True} if self.exact else {"lower": self.lower, "upper": self.upper}
+        return {**super()._facts(), **known, "proof": self.certificate.kind}
 
     @property
     def lower(self) -> int:

@@ -48,6 +48,11 @@ def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
 
     `residual` says how near at each offset, whatever P is.
 
+    Args:
+        lags: of the task.
+        length: tokens in a sequence.
+        heads: second-layer heads.
+
     >>> float(two_sided((1, 2), length=32, heads=1).residual.max()) < 1e-10
     True
     """

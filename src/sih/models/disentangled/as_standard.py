@@ -18,7 +18,14 @@ from sih.models.standard.transformer import Transformer, TransformerConfig
 
 @torch.no_grad()
 def to_standard(model: DisentangledTransformer) -> Transformer:
-    """Make an attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}."""
+    """Make an attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}.
+
+    >>> import sih
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+    >>> standard, tokens = sih.to_standard(model), torch.tensor([[0, 1, 1, 0, 0]])
+    >>> torch.allclose(standard.predict(tokens), model.predict(tokens)), standard.config.dim
+    (True, 216)
+    """
     check_kind("model", model, DisentangledTransformer, "a disentangled transformer, e.g. sih.construct(task)")
     depth = len(model.config.heads)
     dim, qk_dim = model.stream(depth).dim, model.stream(depth - 1).dim

@@ -56,15 +56,32 @@ class DisentangledShape(ModelShape):
 
 
 class DisentangledTransformer(Model):
-    """Predicts the next token as the paper's disentangled transformer, with any number of layers and heads.
+    r"""Predicts the next token as the paper's disentangled transformer, with any number of layers and heads.
 
-    `temperature` is alpha: sqrt(32) by default, as in the paper's training; hand-made weights use 1. `readout` says
-    what the output is (`ModelConfig`). `init` is "uniform", all weights in +-1/sqrt(columns) drawn from `rng` (a
-    generator seeded with 0 if there is none), or "zeros", to be filled in by name.
+    $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots]$ with
+    $\hat h^{(l,h)} = \mathrm{Softmax}(\mathcal M(h A^{(l,h)} h^\top); \alpha)\, h$: nothing is added up, and weights
+    are read and written by the names of blocks. The `paths`: "dense" is the equations as they stand; "structured" the
+    same numbers with far less work; "written" the same without gradients from the blocks that are not zero, which are
+    few where weights were written by hand. A trace of the latter two keeps the attention and makes the rest when asked.
 
-    `path="dense"` is the equations as they stand; `"structured"` the same numbers with far less work; `"written"` the
-    same without gradients from the blocks that are not zero, which are few where weights were written by hand. A trace
-    of the latter two keeps the attention and makes the rest when asked for.
+    Args:
+        num_states: tokens are 0 to num_states - 1.
+        length: the longest sequence.
+        heads: number of heads of each layer.
+        temperature: α, what scores are divided by: sqrt(32) as in the paper's training; hand-made weights use 1.
+        readout: what the output is: "logit", or "probability".
+        dtype: torch.float32 or torch.float64.
+        init: "uniform", all weights in ±1/sqrt(columns), or "zeros", to be filled in by name.
+        rng: a generator or a seed, 0 unless given.
+
+    >>> import sih
+    >>> model = sih.DisentangledTransformer(num_states=2, length=16, heads=(1, 2, 1), init="zeros")
+    >>> model  # doctest: +NORMALIZE_WHITESPACE
+    DisentangledTransformer(num_states=2, length=16, heads=(1, 2, 1), temperature=5.657,
+        readout='logit', dtype='float32', weights=15_012)
+    >>> _ = model.readout_block("3.1/token").fill_(1.0)
+    >>> model.written_blocks().readout.keys()
+    dict_keys(['3.1/token'])
     """
 
     Shape = DisentangledShape
@@ -125,7 +142,11 @@ class DisentangledTransformer(Model):
         return site("output", h @ self.readout.T)
 
     def stream(self, layer: int) -> ResidualStream:
-        """Name the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads."""
+        """Name the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads.
+
+        >>> DisentangledTransformer(num_states=2, length=8, heads=(1,)).stream(1).names
+        ('token', 'position', '1.1/token', '1.1/position')
+        """
         return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
@@ -139,6 +160,9 @@ class DisentangledTransformer(Model):
         stream = self.stream(layer)
         A: Tensor = self.A[layer].detach()[index]
         return A[stream[query], stream[key]]
+
+    def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
+        return {name: self.block(head, name, name) for name in ("token", "position")}
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
         """Give the part of W_O that reads one block of the last stream. Write in it to set it."""

@@ -66,16 +66,35 @@ class TransformerShape(ModelShape):
 
 
 class Transformer(Model):
-    """Predicts the next token as the paper's standard transformer. Heads per layer may differ.
+    r"""Predicts the next token as the paper's standard transformer. Heads per layer may differ.
 
-    `temperature` is alpha, sqrt(qk_dim) unless given. `readout` says what the output is (`ModelConfig`). `mlp_dim` adds
-    an MLP with `activation` to every layer.
+    $h^{(l)} = h^{(l-1)} + \sum_h \mathrm{Softmax}(\mathcal M(h Q K^\top h^\top); \alpha)\, h V$, then an MLP if there
+    is one, and $\hat p = \mathrm{Softmax}(h^{(L)} W_O^\top)$. The `paths`: "plain" is the equations as they stand,
+    "fused" the same numbers with less work, "compiled" that with attention in C, for float32 on a CPU with a C
+    compiler.
 
-    `init="uniform"` draws embeddings from N(0, 1) and every other weight uniformly from +-1/sqrt(its inputs), from
-    `rng` (one seeded with 0 if there is none); `"normal"` is N(0, 1/its inputs) for everything, d for the embeddings.
+    Args:
+        num_states: tokens are 0 to num_states - 1.
+        length: the longest sequence.
+        dim: width of the residual stream.
+        qk_dim: width of queries and keys.
+        heads: number of heads of each layer.
+        mlp_dim: width of an MLP after every attention layer, none unless given.
+        activation: of the MLP.
+        temperature: α, what scores are divided by, sqrt(qk_dim) unless given.
+        readout: what the output is: "logit", or "probability".
+        dtype: torch.float32 or torch.float64.
+        init: "uniform" draws embeddings from N(0, 1) and every other weight from ±1/sqrt(its inputs); "normal" is
+            N(0, 1/its inputs) for everything, dim for the embeddings; "zeros".
+        rng: a generator or a seed, 0 unless given.
 
-    `path="plain"` is the equations as they stand, `"fused"` the same numbers with less work, and `"compiled"` that with
-    attention in C, for float32 on a CPU with a C compiler.
+    >>> import sih
+    >>> model = sih.Transformer(num_states=5, length=128, dim=64, qk_dim=32, heads=(1, 3, 1))
+    >>> model  # doctest: +NORMALIZE_WHITESPACE
+    Transformer(num_states=5, length=128, heads=(1, 3, 1), temperature=5.657,
+        readout='logit', dtype='float32', dim=64, qk_dim=32, activation='relu', weights=49_792)
+    >>> model.predict(torch.zeros(1, 10, dtype=torch.int64)).shape
+    torch.Size([1, 10, 5])
     """
 
     Config = TransformerConfig
@@ -164,11 +183,23 @@ class Transformer(Model):
         weights = self.readout
         return weights.dtype == torch.float32 and weights.device.type == "cpu" and compiled.library() is not None
 
+    def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
+        layer, index = (int(part) - 1 for part in head.split("."))
+        weights = self.each_layer()[layer]
+        QK = weights.Q[index] @ weights.K[index].mT
+        return {name: x @ QK @ x.mT for name, x in (("token", self.token), ("position", self.position))}
+
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
         written = (name for name in trace.names if name.endswith(("/output", "/mlp")))
         return {name: trace[name] @ self.readout.T for name in ("token", "position", *written)}
 
     def each_layer(self) -> list[Layer]:
+        """List the layers, each with its weights Q, K, V by head.
+
+        >>> import sih
+        >>> sih.Transformer(num_states=2, length=8, dim=16, qk_dim=4).each_layer()[1].Q.shape
+        torch.Size([3, 16, 4])
+        """
         return [layer for layer in self.layers if isinstance(layer, Layer)]
 
 
