@@ -5,10 +5,10 @@
     batch = sih.sample(task, size=256, rng=0)
     sih.load("standard-1.2.3").trace(batch.tokens[:1]).plot()
 
-task        Task ParentsTask Batch sample FreshBatches random_parents
+task        Task FreshTask ParentsTask Batch sample FreshBatches random_parents
 matrices    random_transition_matrix random_doubly_stochastic random_sparse random_near_periodic
             as_transition_matrix load_transition_matrix stationary_distribution
-predict     bma maximum_likelihood selective known_lag ngram stationary_law LagTracker
+predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
 judge       kl_to_truth mean_kl lag_accuracy
 models      Transformer DisentangledTransformer load save open_run Run next_token_loss to_standard

@@ -64,7 +64,11 @@ class Lagged(ShownTask):
         return torch.where(position >= self.max_lag, position - torch.tensor(self.lags)[:, None], -1)
 
     def fields(self) -> dict[str, Any]:
-        """Give what the task was made from, by name."""
+        """Give what the task was made from, by name.
+
+        >>> list(Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 3), length=8).fields())
+        ['P', 'lags', 'length', 'lag_prior']
+        """
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def with_length(self: L, length: int) -> L:
