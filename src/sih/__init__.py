@@ -5,7 +5,7 @@
     batch = sih.sample(task, size=256, rng=0)
     sih.load("standard-1.2.3").trace(batch.tokens[:1]).plot()
 
-task        Task FreshTask ParentsTask Batch sample FreshBatches random_parents
+task        Task SwitchingTask FreshTask ParentsTask Batch sample FreshBatches random_parents
 matrices    random_transition_matrix random_doubly_stochastic random_sparse random_near_periodic
             as_transition_matrix load_transition_matrix stationary_distribution
 predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker

@@ -35,6 +35,8 @@ def _objects() -> Iterator[Any]:
         trained.trace(batch.tokens),
     )
     yield sih.ParentsTask(TASK.P, sih.random_parents(3, 20, rng=0))
+    for other in (sih.SwitchingTask(TASK.P, lags=(1, 2), length=32, rate=0.1), sih.FreshTask(5, (1, 2), 32)):
+        yield from (other, sih.sample(other, size=8, rng=0))
     yield from (sih.verify(circuit), sih.construct(TASK, target="bayes").circuit, sih.two_sided((1, 2), 32, 1))
     yield from (sih.diagnose(TASK, batch, model=circuit), sih.evidence_flow(trained, TASK, batch))
     yield from (sih.least_heads((1, 3, 4)), sih.head_offsets((1, 2, 3), heads=1), sih.exact_heads((1, 2, 3)))

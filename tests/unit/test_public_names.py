@@ -76,9 +76,8 @@ def test_a_public_method(name: str, method: Any, home: type) -> None:
     function: Callable[..., Any] = getattr(method, "__func__", method)
     short = name.rpartition(".")[2]
     bases = (*home.__mro__[1:], CausalTask)  # a task's members are those of the protocol, which explains them
-    doc = inspect.getdoc(function) or next(
-        (inspect.getdoc(vars(base)[short]) for base in bases if short in vars(base)), None
-    )
+    docs = [inspect.getdoc(function), *(inspect.getdoc(vars(base)[short]) for base in bases if short in vars(base))]
+    doc = next(filter(None, docs), None)
     assert doc, f"{name} says nothing"
     if short == "get_submodule":
         return
