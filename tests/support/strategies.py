@@ -36,3 +36,18 @@ def tasks_with_tokens(draw: st.DrawFn, zeros: bool = False) -> tuple[sih.Task, s
 
 
 lag_sets = st.sets(st.integers(1, 16), min_size=1, max_size=7).map(lambda s: tuple(sorted(s)))
+
+
+def parent_tables(most: int, hypotheses: int = 3) -> st.SearchStrategy[list[list[int]]]:
+    """Tables in which a token has a parent under all hypotheses or none."""
+
+    @st.composite
+    def draw_table(draw: st.DrawFn) -> list[list[int]]:
+        count, length = draw(st.integers(1, hypotheses)), draw(st.integers(2, most))
+        columns = [[-1] * count]
+        for n in range(1, length):
+            some = draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count))
+            columns.append(some if draw(st.integers(0, 5)) else [-1] * count)
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    return draw_table()

@@ -92,7 +92,9 @@ def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
 
 
 def _known(name: str, model: Model) -> KnownCircuit:
-    return KnownCircuit(name, model, carried(model)[1], circuit_edges(model))
+    task = carried(model)[1]
+    assert isinstance(task, Task)
+    return KnownCircuit(name, model, task, circuit_edges(model))
 
 
 @dataclass(frozen=True)

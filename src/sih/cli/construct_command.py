@@ -5,20 +5,23 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import torch
 import tyro
 from rich.console import Console
+from torch import Tensor
 
-from sih.checks import DTYPES
+from sih.checks import DTYPES, FieldError
 from sih.cli.printing import plain_console, table_of
 from sih.cli.sample_command import Kind, choose_matrix, seeded
-from sih.construction import CIRCUITS, Circuit, Verification, error_table
+from sih.construction import CIRCUITS, Circuit, ParentsCircuit, Verification, error_table
 from sih.construction import construct as build
 from sih.construction import verify as compare
 from sih.construction.verification import carried
-from sih.files import atomic_folder, read_json, reading, write_json
+from sih.files import atomic_folder, read_json, read_table, write_json
+from sih.files import reading as file_reading
 from sih.models.storage import FILES, NOTES, write_card, write_files
 from sih.runs.run_store import load
-from sih.task import Task
+from sih.task import ParentsTask, Task
 
 if TYPE_CHECKING:
     Target = str
@@ -31,9 +34,10 @@ def construct(
     out: Path = Path("circuit"),
     lags: tuple[int, ...] = (1, 2, 3),
     length: int = 128,
+    parents: Path | None = None,
     target: Target = "paper",
     model: Literal["disentangled", "standard"] = "disentangled",
-    third: Literal["auto", "mask", "position"] = "auto",
+    third: Literal["auto", "mask", "position", "parents", "slots"] = "auto",
     heads: int | None = None,
     evidence: Literal["mean", "sum"] | None = None,
     sink: bool = False,
@@ -61,9 +65,12 @@ def construct(
         out: the folder to write: config.json, weights.safetensors, notes.json (circuit and task), certificate.json.
         lags: the task's lags.
         length: positions of the model.
+        parents: any parents, instead of lags and length: a .csv, .npy or .json table with a row for each hypothesis, of
+            the position of each token's parent or -1, and last that of the token after the sequence.
         target: the paper's circuit, the single head for two lags, the Bayes-optimal one, or one that looks.
         model: the kind of transformer; standard, of a width that does not grow with the length, for the target bayes.
-        third: the form of the third layer; auto takes the mask form where it can be.
+        third: the form of the third layer; auto takes the mask form where it can be. Of any parents: one head that
+            looks at the parents, or several at slots; auto takes the smaller model.
         heads: second-layer heads (the least number that loses nothing unless said).
         evidence: averaged, as in the paper (mean, unless said), or added up.
         sink: rest on position 0, so that the closed form holds from the first position on.
@@ -82,7 +89,8 @@ def construct(
         seed: of the matrix.
     """
     rng = seeded(seed)
-    task = Task(choose_matrix(rng, states, matrix, kind, concentration), lags, length)
+    P = choose_matrix(rng, states, matrix, kind, concentration)
+    task = Task(P, lags, length) if parents is None else read_parents(parents, P)
     options: dict[str, Any] = {
         "target": target,
         "third": None if third == "auto" else third,
@@ -104,7 +112,7 @@ def construct(
     console = plain_console()
     _describe(console, built.circuit)
     _report(console, found)
-    if table:
+    if table and isinstance(task, Task):
         _show_table(console, task, options)
     console.print(f"saved -> {out}")
     return 0 if found.ok else 1
@@ -136,20 +144,40 @@ def verify(
     return 0 if found.ok else 1
 
 
+def read_parents(path: Path, P: Tensor) -> ParentsTask:
+    """Read a table of parents, the last column that of the token after the sequence, as a task with this matrix."""
+    if path.suffix not in (".npy", ".csv", ".json"):
+        raise FieldError("parents", f"a table of parents is read from a .csv, .npy or .json file; got {path}")
+    with file_reading(path, "is no table of parents"):
+        value = read_json(path) if path.suffix == ".json" else read_table(path)
+        table = torch.as_tensor(value)
+        if table.is_floating_point() and torch.equal(table, table.round()):
+            table = table.long()
+        return ParentsTask(P, table, max(table.shape[-1] - 1, 1))
+
+
 def _read_notes(path: Path) -> dict[str, Any]:
     """Read a circuit's choices, and its task, from a certificate of version 0.1, which wrote no notes.
 
     What it claims of errors and bounds is left aside.
     """
     missing = f"there is neither {path.parent / NOTES} nor {path}; `sih construct` writes the notes beside the weights"
-    with reading(path, "is no certificate with a circuit", missing=missing):
+    with file_reading(path, "is no certificate with a circuit", missing=missing):
         record = read_json(path)
         choices = {**record["circuit"], "head_of_offset": record["circuit"]["colours"]}
         known = [choice.name for choice in dataclasses.fields(Circuit)]
         return {"circuit": {name: choices[name] for name in known if name in choices}, "task": record["task"]}
 
 
-def _describe(console: Console, circuit: Circuit) -> None:
+def _describe(console: Console, circuit: Circuit | ParentsCircuit) -> None:
+    if isinstance(circuit, ParentsCircuit):
+        first, second, third = circuit.model_heads
+        heads = f"{first} + {second} + {third} heads (in the second, {circuit.fewest.lower} at least if nothing mixes)"
+        console.print(
+            f"{circuit.hypotheses} hypotheses, target {circuit.target}, third layer by {circuit.third}: {heads}"
+        )
+        _numbers(console, circuit)
+        return
     console.print(f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}")
     pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.head_of_offset)
     if circuit.profile is not None:
@@ -163,6 +191,10 @@ def _describe(console: Console, circuit: Circuit) -> None:
         lost = f"; {unused:.0%} of past transitions go unused" if unused and circuit.third != "key" else ""
         said = f", offsets 0, 1, 2, ... go to head {pattern} (and again){lost}"
     console.print(f"{circuit.heads} second-layer head(s){said}")
+    _numbers(console, circuit)
+
+
+def _numbers(console: Console, circuit: Circuit | ParentsCircuit) -> None:
     console.print(f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}")
 
 

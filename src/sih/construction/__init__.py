@@ -3,6 +3,8 @@
 from sih.construction.build import construct as construct
 from sih.construction.circuit import Circuit as Circuit
 from sih.construction.circuit import circuit_weights as circuit_weights
+from sih.construction.heads.apart import TokenHeads as TokenHeads
+from sih.construction.heads.apart import token_heads as token_heads
 from sih.construction.heads.exact import ExactHeads as ExactHeads
 from sih.construction.heads.exact import exact_heads as exact_heads
 from sih.construction.heads.fewer import head_offsets as head_offsets
@@ -15,6 +17,7 @@ from sih.construction.heads.least import heads_needed as heads_needed
 from sih.construction.heads.least import least_heads as least_heads
 from sih.construction.heads.two_sided_fit import two_sided as two_sided
 from sih.construction.layers import write as write
+from sih.construction.parents_circuit import ParentsCircuit as ParentsCircuit
 from sih.construction.specs import CIRCUITS as CIRCUITS
 from sih.construction.specs import BayesCircuit as BayesCircuit
 from sih.construction.specs import LookingCircuit as LookingCircuit

@@ -32,7 +32,8 @@ from dataclasses import dataclass
 import torch
 
 from sih.construction.circuit import Circuit
-from sih.task import Task
+from sih.construction.parents_circuit import ParentsCircuit
+from sih.task import MatrixTask, counted
 
 ROUNDING = 16.0
 LOG_ZERO = {torch.float64: -100.0, torch.float32: -25.0}
@@ -60,17 +61,17 @@ class Tempering:
         return weight_error(sum(self.log_odds))
 
 
-def column_spread(task: Task, dtype: torch.dtype) -> float:
+def column_spread(task: MatrixTask, dtype: torch.dtype) -> float:
     """Return R, the most that the evidence of one token can differ between two lags."""
     logs = torch.where(task.P > 0, task.P.log(), LOG_ZERO[dtype])
     return (logs.amax(dim=0) - logs.amin(dim=0)).max().item()
 
 
-def best_tempering(task: Task, size: float, dtype: torch.dtype, symmetric: bool) -> Tempering:
+def best_tempering(task: MatrixTask, size: float, dtype: torch.dtype, symmetric: bool) -> Tempering:
     """Find the exponent with the least certified error, on a fine grid of powers of ten, for a circuit of this size."""
     unit = torch.finfo(dtype).eps / 2
     spread = column_spread(task, dtype)
-    transitions = task.length - task.max_lag
+    transitions = int(counted(task.parents(task.length)).sum())
 
     def tempering(gamma: float) -> Tempering:
         growth = math.exp(min(gamma * spread, 700.0))
@@ -78,13 +79,13 @@ def best_tempering(task: Task, size: float, dtype: torch.dtype, symmetric: bool)
             error = gamma**2 / 6 * spread**3 * (1 + 2 * gamma * spread) * growth
         else:
             error = gamma / 2 * spread**2 * (1 + gamma * spread) * growth
-        rounding = ROUNDING * unit * len(task.lags) / gamma * max(size, 1.0)
+        rounding = ROUNDING * unit * len(task.hypotheses) / gamma * max(size, 1.0)
         return Tempering(gamma, (transitions * error, rounding))
 
     return min((tempering(10 ** (-i / 20)) for i in range(20, 240)), key=lambda t: sum(t.log_odds))
 
 
-def certified(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering | None:
+def certified(circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.dtype) -> Tempering | None:
     """Return the bounds on a circuit's attention, if it has the exponent for which they are proved."""
     if not circuit.prior:
         return None
@@ -92,14 +93,16 @@ def certified(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering | N
     return best if best.temper == circuit.temper else None
 
 
-def certified_bound(circuit: Circuit, task: Task, dtype: torch.dtype) -> float | None:
+def certified_bound(circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.dtype) -> float | None:
     """Return how far an attention weight may be from the exact posterior, or None where no bound is proved.
 
     None is proved for circuits of another target, for an exponent of one's own choice, and for fewer heads than are
     needed, since nothing bounds what goes unused. A profile adds what its matrices are off.
     """
     found = certified(circuit, task, dtype)
-    if found is None or -1 in circuit.head_of_offset:
+    if found is None or isinstance(circuit, ParentsCircuit):
+        return None if found is None else found.bound
+    if -1 in circuit.head_of_offset:
         return None
     if circuit.profile is None:
         return found.bound

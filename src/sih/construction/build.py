@@ -6,18 +6,21 @@ from typing import Any, Literal, overload
 
 import torch
 
-from sih.checks import check_choice
+from sih.checks import FieldError, check_choice, check_kind
+from sih.construction.circuit import Circuit
 from sih.construction.layers import write
 from sih.construction.narrow import narrow_circuit, narrow_transformer
+from sih.construction.parents_circuit import ParentsCircuit
+from sih.construction.parents_specs import parents_spec
 from sih.construction.specs import circuit_spec
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.standard.transformer import Transformer
-from sih.task import Task, check_task
+from sih.task import ParentsTask, Task
 
 
 @overload
 def construct(
-    task: Task,
+    task: Task | ParentsTask,
     *,
     target: str = "paper",
     kind: Literal["disentangled"] = "disentangled",
@@ -40,7 +43,7 @@ def construct(
 
 
 def construct(
-    task: Task,
+    task: Task | ParentsTask,
     *,
     target: str = "paper",
     kind: str = "disentangled",
@@ -56,27 +59,34 @@ def construct(
         target: the kind of circuit, one of `sih.construction.specs.CIRCUITS`. "paper" is the circuit of Prop. 1, for
             any set of lags; "two-lags" the paper's single head for two lags; "bayes" the Bayesian model average up to
             the bound that `sih.verify` states; "looking" a second layer that tells lags apart by where it looks.
+            For any parents (`ParentsTask`) there are "paper" and "bayes" (`sih.construction.parents_circuit`).
         kind: "disentangled", or "standard" for a standard transformer whose width does not grow with the length (target
             "bayes"; `sih.to_standard` makes wide ones of the others).
         readout: P^T ("probability") or log P^T before a softmax ("logit", the paper's footnote).
         dtype: torch.float64 or torch.float32.
         options: of that circuit, None for its own choice; `PaperCircuit`, `TwoLagCircuit`, `BayesCircuit` and
             `LookingCircuit` explain theirs. paper: third, heads, evidence, sink, lam, beta, temper; two-lags: lam,
-            beta, temper; bayes: heads, lam, temper, symmetric, reading; looking: lam, temper, looking.
+            beta, temper; bayes: heads, lam, temper, symmetric, reading; looking: lam, temper, looking. Of a
+            `ParentsTask`, paper: third, evidence, lam, beta, temper; bayes: third, lam, temper, symmetric.
 
     >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
     >>> construct(task, heads=1).circuit.head_of_offset
     (0, -1)
     """
-    check_task(task, Task)
+    check_kind("task", task, (Task, ParentsTask), "a task with a matrix, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
     check_choice("kind", kind, ("disentangled", "standard"))
-    spec = circuit_spec(target, **options)
+    circuit: Circuit | ParentsCircuit
     model: DisentangledTransformer | Transformer
     if kind == "standard":
-        circuit = narrow_circuit(task, spec, dtype)
+        if isinstance(task, ParentsTask):
+            raise FieldError("kind", "the kind 'standard' is for lags; any parents are written as 'disentangled'")
+        circuit = narrow_circuit(task, circuit_spec(target, **options), dtype)
         model = narrow_transformer(task, circuit, readout, dtype)
     else:
-        circuit = spec.resolve(task, dtype)
+        if isinstance(task, ParentsTask):
+            circuit = parents_spec(target, **options).resolve(task, dtype)
+        else:
+            circuit = circuit_spec(target, **options).resolve(task, dtype)
         model = DisentangledTransformer(
             task.num_states,
             task.length,

@@ -20,7 +20,7 @@ Where lags mix in a head (`profile`), a transition's evidence counts by the prof
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -30,13 +30,21 @@ from sih.checks import Tokens, check_kind
 from sih.construction.profiles import Profile
 from sih.evidence import check_states, normalised_probabilities
 from sih.showing import Drawn, coloured_cells
-from sih.task import Task, check_task
+from sih.task import MatrixTask, Task, check_task
 
 Third = Literal["mask", "position", "key", "looking"]
 Evidence = Literal["mean", "sum"]
 
 ZERO = -1e4
 """Written for log 0: its exponential is 0 in float32 and float64, and 0 times it is 0."""
+
+
+@runtime_checkable
+class Choices(Protocol):
+    """Says what stands for the logarithm of a probability 0."""
+
+    @property
+    def log_zero(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,11 @@ class Circuit(Drawn):
         """Bound what the heads together add to a score of summed evidence, over beta."""
         return float(self.counts()[-1].clamp_min(1).sum()) if self.profile is None else self.profile.size
 
+    @property
+    def times(self) -> float:
+        """Bound how much larger an error of the output may be than one of an attention weight."""
+        return 1.0
+
     def strength(self) -> float:
         """Bound how far the third layer's evidence can put one key ahead of another.
 
@@ -172,7 +185,7 @@ class Circuit(Drawn):
         return Circuit(**{**values, **lists, "profile": None if profile is None else Profile.from_dict(profile)})
 
 
-def log_probabilities(task: Task, circuit: Circuit, power: float = 1.0) -> Float[Tensor, "state state"]:
+def log_probabilities(task: MatrixTask, circuit: Choices, power: float = 1.0) -> Float[Tensor, "state state"]:
     """Return log P to a power, with a finite number in place of log 0."""
     log_P = power * torch.where(task.P > 0, task.P.log(), circuit.log_zero)
     return torch.where(task.P > 0, log_P, ZERO) if circuit.log_zero == ZERO else log_P  # 0 to any power is 0

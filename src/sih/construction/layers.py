@@ -14,8 +14,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.construction.circuit import Circuit, log_probabilities, one_residue_each
+from sih.construction.parents_circuit import ParentsCircuit
 from sih.construction.profiles import Profile
-from sih.task import Task
+from sih.task import ParentsTask, Task
 
 STRONG = 1e4
 """Masks of the paper's form are +lam and -lam up to this strength; beyond, log p would lose its digits beside lam."""
@@ -33,8 +34,17 @@ class Blocks(Protocol):
 BlocksT = TypeVar("BlocksT", bound=Blocks)
 
 
-def write(blocks: BlocksT, task: Task, circuit: Circuit, readout: str = "probability") -> BlocksT:
+def write(
+    blocks: BlocksT, task: Task | ParentsTask, circuit: Circuit | ParentsCircuit, readout: str = "probability"
+) -> BlocksT:
     """Write the circuit for this task into blocks that are zero, and return them."""
+    if isinstance(circuit, ParentsCircuit) or isinstance(task, ParentsTask):
+        from sih.construction.parents_layers import write_parents  # which is written in terms of this module
+
+        assert isinstance(task, ParentsTask)
+        assert isinstance(circuit, ParentsCircuit)
+        write_parents(blocks, task, circuit, readout)
+        return blocks
     if circuit.looking:
         from sih.construction.looking import write_looking  # which is written in terms of this module
 
@@ -47,7 +57,7 @@ def write(blocks: BlocksT, task: Task, circuit: Circuit, readout: str = "probabi
     return blocks
 
 
-def mask_levels(circuit: Circuit) -> tuple[float, float]:
+def mask_levels(circuit: Circuit | ParentsCircuit) -> tuple[float, float]:
     """Return what a mask adds to a wanted and to an unwanted pair's score."""
     return (0.0, -2 * circuit.lam) if circuit.sink or circuit.lam > STRONG else (circuit.lam, -circuit.lam)
 

@@ -4,8 +4,9 @@
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -17,8 +18,9 @@ from sih.construction.heads.least import Pattern, least_heads
 from sih.construction.heads.mixing import exact_profile
 from sih.construction.heads.two_sided_fit import two_sided
 from sih.construction.looking import best_looking, looking_error
+from sih.construction.parents_circuit import ParentsCircuit
 from sih.construction.profiles import Profile
-from sih.task import Task
+from sih.task import MatrixTask, Task
 
 LIMIT = {torch.float64: 1e8, torch.float32: 1e4}
 """What stands for beta = infinity: gaps in the evidence above 40 / LIMIT are decided to the last digit."""
@@ -64,7 +66,7 @@ class PaperCircuit:
     """Exponent on the probabilities in the first layer, 1 in the paper."""
 
     def __post_init__(self) -> None:
-        _check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
+        check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
         if self.evidence not in ("mean", "sum"):
             raise FieldError("evidence", f"evidence is 'mean' (the paper's) or 'sum'; got {self.evidence!r}")
         if self.third not in (None, "mask", "position"):
@@ -80,7 +82,7 @@ class PaperCircuit:
             why = "with a sink" if sink else f"for the pattern {pattern.colours}"
             needs = "the mask form needs heads that take one residue each and no sink"
             raise FieldError("third", f"{needs}, not {why}; use 'position'")
-        third, beta = self.third or ("mask" if by_mask else "position"), _finite(self.beta, dtype)
+        third, beta = self.third or ("mask" if by_mask else "position"), finite(self.beta, dtype)
         circuit = Circuit("paper", third, task.lags, task.length, pattern.colours, self.evidence, beta)
         return _with_masks(replace(circuit, temper=self.temper, sink=sink), task, self.lam)
 
@@ -97,12 +99,12 @@ class TwoLagCircuit:
     """Exponent on the probabilities in the first layer, 1 in the paper."""
 
     def __post_init__(self) -> None:
-        _check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
+        check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         if len(task.lags) != 2:
             raise FieldError("target", f"the target 'two-lags' is for two lags, e.g. (1, 3); got {task.lags}")
-        d, beta = task.lags[1] - task.lags[0], _finite(self.beta, dtype)
+        d, beta = task.lags[1] - task.lags[0], finite(self.beta, dtype)
         circuit = Circuit("two-lags", "key", task.lags, task.length, (0,) * d + (-1,) * d, "mean", beta)
         return _with_masks(replace(circuit, temper=self.temper), task, self.lam)
 
@@ -126,7 +128,7 @@ class BayesCircuit:
     come as near as `two_sided` finds (`circuit.residual`)."""
 
     def __post_init__(self) -> None:
-        _check_numbers(lam=self.lam, temper=self.temper)
+        check_numbers(lam=self.lam, temper=self.temper)
         if self.reading not in ("query", "both"):
             raise FieldError("reading", f"reading is 'query' or 'both'; got {self.reading!r}")
         if self.reading == "both" and self.heads is None:
@@ -171,7 +173,7 @@ class LookingCircuit:
     """How strongly the second layer looks where a parent was found, at most 10."""
 
     def __post_init__(self) -> None:
-        _check_numbers(lam=self.lam, temper=self.temper)
+        check_numbers(lam=self.lam, temper=self.temper)
         if self.looking is not None and not 0 < self.looking <= 10:
             raise FieldError("looking", f"looking is a positive strength, at most 10, e.g. 1.0; got {self.looking}")
 
@@ -188,6 +190,7 @@ class LookingCircuit:
         return _with_masks(circuit, task, self.lam)
 
 
+SpecT = TypeVar("SpecT")
 CIRCUITS: dict[str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit] | type[LookingCircuit]] = {
     "paper": PaperCircuit,
     "two-lags": TwoLagCircuit,
@@ -204,16 +207,22 @@ def circuit_spec(target: str, **options: Any) -> CircuitSpec:
     >>> circuit_spec("two-lags", beta=3.0, heads=None)
     TwoLagCircuit(lam=None, beta=3.0, temper=1.0)
     """
-    if not isinstance(target, str) or target not in CIRCUITS:
-        raise FieldError("target", f"target is {' or '.join(map(repr, CIRCUITS))}; got {described(target)}")
+    return named_spec(CIRCUITS, target, options)
+
+
+def named_spec(circuits: Mapping[str, type[SpecT]], target: str, options: Mapping[str, Any]) -> SpecT:
+    """Return the spec that a table has under this name, with these options, or raise a `FieldError`."""
+    if not isinstance(target, str) or target not in circuits:
+        raise FieldError("target", f"target is {' or '.join(map(repr, circuits))}; got {described(target)}")
     given = {name: value for name, value in options.items() if value is not None}
+    has = {other: [option.name for option in fields(spec)] for other, spec in circuits.items()}  # type: ignore[arg-type]
     for name in given:
-        if name not in option_names(target):
-            of = [repr(other) for other in CIRCUITS if name in option_names(other)]
+        if name not in has[target]:
+            of = [repr(other) for other in circuits if name in has[other]]
             whose = f" (it is one of {', '.join(of)})" if of else ""
-            has = ", ".join(option_names(target))
-            raise FieldError(name, f"the circuit {target!r} has no option {name!r}{whose}; its options are {has}")
-    return CIRCUITS[target](**given)
+            its = ", ".join(has[target])
+            raise FieldError(name, f"the circuit {target!r} has no option {name!r}{whose}; its options are {its}")
+    return circuits[target](**given)
 
 
 def option_names(target: str) -> tuple[str, ...]:
@@ -221,7 +230,7 @@ def option_names(target: str) -> tuple[str, ...]:
     return tuple(option.name for option in fields(CIRCUITS[target]))
 
 
-def needed_lam(circuit: Circuit, task: Task) -> float:
+def needed_lam(circuit: Circuit | ParentsCircuit, task: MatrixTask) -> float:
     r"""Return the least strength with which the masks let through at most `LEAK` of the attention.
 
     A mask multiplies the weight of an unwanted key by $e^{-2\lambda}$; the other terms of the scores may favour it. In
@@ -230,7 +239,7 @@ def needed_lam(circuit: Circuit, task: Task) -> float:
     vectors of non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the
     heads' strengths (for two lags, where B has both signs, by twice that). Of the prior, some lag has 1/K at least.
     """
-    others = math.log(circuit.length / LEAK) + (math.log(len(circuit.lags)) if circuit.prior else 0.0)
+    others = math.log(circuit.length / LEAK) + (math.log(len(task.hypotheses)) if circuit.prior else 0.0)
     logs = log_probabilities(task, circuit, circuit.temper)
     possible = logs[task.P > 0] if circuit.log_zero == ZERO else logs
     first = -possible.min().item() if not circuit.symmetric else (logs.max() - logs.min()).item()
@@ -243,24 +252,29 @@ def _with_masks(circuit: Circuit, task: Task, lam: float | None) -> Circuit:
         right = f"for the lags {circuit.lags} this circuit is right from position {circuit.first_exact_position} on"
         other = f"use a longer task, or evidence='sum', right from {circuit.max_lag - 1}"
         raise FieldError("length", f"length {circuit.length} is too short: {right}; {other}")
+    return replace(circuit, lam=mask_strength(circuit, task, lam))
+
+
+def mask_strength(circuit: Circuit | ParentsCircuit, task: MatrixTask, lam: float | None) -> float:
+    """Return the masks' strength, `lam` or, if None, as much as the circuit needs, and refuse one that is too small."""
     needed = needed_lam(circuit, task)
     if lam is not None and lam < needed:
         leak = f"in the worst case more than {LEAK:g} of the attention would leave the allowed positions"
         why = f"{leak}, for P's smallest entry, the length and beta; use lam >= {math.ceil(needed)}"
         raise FieldError("lam", f"lam={lam:g} is too small: {why}")
-    return replace(circuit, lam=max(500.0, needed) if lam is None else lam)
+    return max(500.0, needed) if lam is None else lam
 
 
 def _pattern(task: Task, heads: int | None) -> Pattern:
     return least_heads(task.lags) if heads is None else head_offsets(task.lags, heads)
 
 
-def _finite(beta: float, dtype: torch.dtype) -> float:
+def finite(beta: float, dtype: torch.dtype) -> float:
     dtype_name(dtype)
     return LIMIT[dtype] if math.isinf(beta) else float(beta)
 
 
-def _check_numbers(*, lam: float | None = None, beta: float | None = None, temper: float | None = None) -> None:
+def check_numbers(*, lam: float | None = None, beta: float | None = None, temper: float | None = None) -> None:
     wanted = {
         "beta": (beta, "a positive inverse temperature (math.inf for the limit)"),
         "temper": (temper, "a positive exponent, 1 in the paper"),

@@ -19,17 +19,17 @@ from torch import Tensor
 from sih.checks import DTYPES, Seed, check_kind, dtype_name, generator
 from sih.construction.bayes import ROUNDING, Tempering, certified, certified_bound
 from sih.construction.build import construct
-from sih.construction.circuit import Circuit, circuit_weights, normalised
-from sih.construction.layers import key_weights, mask_levels
-from sih.construction.looking import looked_posterior, looking_attention, looking_error
+from sih.construction.circuit import Circuit
+from sih.construction.expected import Expected, lag_form, parents_form
+from sih.construction.layers import mask_levels
+from sih.construction.looking import looking_error
 from sih.construction.narrow import early_size
+from sih.construction.parents_circuit import ParentsCircuit, read_circuit
 from sih.construction.specs import option_names
-from sih.evidence import lag_posterior, mixture
 from sih.models.base import Model
-from sih.models.offsets import attention_at
 from sih.models.standard.transformer import Transformer
 from sih.showing import Drawn, html_table
-from sih.task import Task, check_task, sample
+from sih.task import ParentsTask, Task, sample
 
 VACUOUS = 0.1
 """A tolerance so large says nothing of the first two layers: masks of such a strength leave no digits."""
@@ -110,16 +110,9 @@ class Verification(Drawn):
         return {**asdict(self), "max_error": self.max_error, "ok": self.ok}
 
 
-@dataclass(frozen=True, eq=False)
-class Expected:
-    """Holds what the closed form says of one value of the pass, from position `first` on."""
-
-    site: str
-    first: int
-    value: Float[Tensor, "batch time _"]
-
-
-def verify(model: Model, task: Task | None = None, *, size: int = 16, rng: Seed | None = None) -> Verification:
+def verify(
+    model: Model, task: Task | ParentsTask | None = None, *, size: int = 16, rng: Seed | None = None
+) -> Verification:
     """Compare attention, stream and prediction of a constructed model with the closed form of its circuit.
 
     The model runs on sequences of the task and on adversarial ones (constant, cycling, least likely steps, coin
@@ -145,61 +138,65 @@ def verify(model: Model, task: Task | None = None, *, size: int = 16, rng: Seed 
     kinds = [kind for kind, rows in named.items() for _ in range(len(rows))]
     with torch.no_grad():
         trace = model.trace(tokens)
-    first, dtype = circuit.first_exact_position, DTYPES[model.config.dtype]
-    weights = circuit_weights(tokens, task, circuit)
-    narrow = isinstance(model, Transformer)
-    expected = [*_expected_before_the_last_layer(tokens, task, circuit, stored_at_indices=not narrow)]
-    expected.append(Expected("3.1/attention", first, _at_offsets(weights, [lag - 1 for lag in circuit.lags])))
-    if model.config.readout == "probability":
-        expected.append(Expected("output", first, mixture(weights, tokens, task)))
-    posterior_error = None
-    if circuit.prior:
-        read = attention_at(trace["3.1/attention"].double(), [lag - 1 for lag in circuit.lags])
-        exact = looked_posterior(tokens, task, circuit) if circuit.looking else lag_posterior(tokens, task)
-        posterior_error = (read - exact)[:, first:].abs().max().item()
+    dtype, largest = DTYPES[model.config.dtype], 0.0
+    if isinstance(circuit, Circuit):
+        narrow = isinstance(model, Transformer)
+        largest = early_size(circuit) if narrow else mask_levels(circuit)[0]
+        form = lag_form(tokens, task, circuit, stored_at_indices=not narrow)
+    else:
+        form = parents_form(tokens, task, circuit)
+    expected = [*form.before, *form.last, *([form.output] if model.config.readout == "probability" else [])]
+    certificate = _certificate(circuit, task, dtype)
+    exact = [_compare(trace[entry.site], entry, kinds).error for entry in form.exact]
     return Verification(
         comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
         tolerance=rounding(circuit, task, dtype),
-        early_tolerance=early_rounding(early_size(circuit) if narrow else mask_levels(circuit)[0], dtype),
-        first_exact_position=first,
-        posterior_error=posterior_error,
-        bound=_looking_error(circuit, task, dtype).bound if circuit.looking else certified_bound(circuit, task, dtype),
+        early_tolerance=early_rounding(largest, dtype),
+        first_exact_position=circuit.first_exact_position,
+        posterior_error=max(exact, default=None),
+        bound=certificate.bound
+        if certificate is not None and circuit.looking
+        else certified_bound(circuit, task, dtype),
         sequences={kind: len(rows) for kind, rows in named.items()},
         dtype=model.config.dtype,
     )
 
 
-def carried(model: Model, task: Task | None = None) -> tuple[Circuit, Task]:
+def carried(
+    model: Model, task: Task | ParentsTask | None = None
+) -> tuple[Circuit | ParentsCircuit, Task | ParentsTask]:
     """Return the circuit that a model carries, and the task: the one given or the one that its notes hold."""
     check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
     if task is not None:
-        check_task(task, Task)
+        check_kind("task", task, (Task, ParentsTask), "a task, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
     if model.circuit is None and "circuit" not in model.notes:
         raise ValueError(
             "verify compares weights that sih.construct wrote with the closed form of their circuit, and this model "
             "carries no circuit; of a trained model, sih.diagnose says what it has learnt"
         )
     try:
-        circuit = Circuit.from_dict(model.notes["circuit"]) if model.circuit is None else model.circuit
-        return circuit, Task(**model.notes["task"]) if task is None else task
+        circuit = read_circuit(model.notes["circuit"]) if model.circuit is None else model.circuit
+        if task is None:
+            task = (ParentsTask if isinstance(circuit, ParentsCircuit) else Task)(**model.notes["task"])
+        return circuit, task
     except KeyError as missing:
         raise ValueError(f"the model does not know its {missing.args[0]}; one made by `sih.construct` does") from None
     except TypeError as error:
         raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
 
 
-def rounding(circuit: Circuit, task: Task, dtype: torch.dtype) -> float:
+def rounding(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype) -> float:
     """Return how far rounding may move an attention weight from the closed form: a margin, not a theorem.
 
     It is `ROUNDING` units in the last place of the largest score, and the digits that the first layer's probabilities
-    lose beside a mask that adds lam to wanted scores.
+    lose beside a mask that adds lam to wanted scores. Where several third-layer heads are added up, so are their errors.
     """
-    certificate = _looking_error(circuit, task, dtype) if circuit.looking else certified(circuit, task, dtype)
+    certificate = _certificate(circuit, task, dtype)
     if certificate is not None:
-        return certificate.rounding
+        return certificate.rounding * circuit.times
     unit, strength = torch.finfo(dtype).eps / 2, circuit.strength()
     lost = mask_levels(circuit)[0] * strength
-    return math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit
+    return circuit.times * (math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit)
 
 
 def early_rounding(largest: float, dtype: torch.dtype) -> float:
@@ -208,8 +205,10 @@ def early_rounding(largest: float, dtype: torch.dtype) -> float:
     return math.tanh(unit * largest) + 64 * unit
 
 
-def _looking_error(circuit: Circuit, task: Task, dtype: torch.dtype) -> Tempering:
-    return looking_error(task, max(circuit.head_of_offset) + 1, circuit.temper, circuit.looking, dtype)
+def _certificate(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype) -> Tempering | None:
+    if isinstance(circuit, Circuit) and circuit.looking and isinstance(task, Task):
+        return looking_error(task, max(circuit.head_of_offset) + 1, circuit.temper, circuit.looking, dtype)
+    return certified(circuit, task, dtype)
 
 
 def error_table(
@@ -240,7 +239,7 @@ def error_table(
     return rows
 
 
-def adversarial(task: Task, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
+def adversarial(task: Task | ParentsTask, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
     """Make sequences that chance would hardly draw, though possible ones where P has zeros."""
     length, states = task.length, task.num_states
     rows: dict[str, Tensor] = {}
@@ -250,56 +249,32 @@ def adversarial(task: Task, rng: torch.Generator) -> dict[str, Int[Tensor, "batc
         rows["coin tosses"] = torch.randint(states, (4, length), generator=rng)
     unlikely = torch.where(task.P > 0, task.P, torch.inf).argmin(dim=-1).tolist()
     least = []
-    for lag in task.lags:
-        row = torch.randint(states, (task.max_lag,), generator=rng).tolist()
-        while len(row) < length:
-            row.append(unlikely[row[-lag]])
+    for parents in task.parents(length).tolist():
+        drawn = iter(torch.randint(states, (parents.count(-1),), generator=rng).tolist())
+        row: list[int] = []
+        for parent in parents:
+            row.append(next(drawn) if parent < 0 else unlikely[row[parent]])
         least.append(row)
     rows["least likely"] = torch.tensor(least)
     return rows
 
 
 def _compare(found: Float[Tensor, "batch time _"], expected: Expected, kinds: Sequence[str]) -> Comparison:
-    gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, expected.first :].amax(dim=-1)
+    at = expected.rows.nonzero().flatten()
+    gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, at].amax(dim=-1)
     row, position = divmod(int(gap.argmax()), gap.shape[1])
-    return Comparison(expected.site, expected.first, gap.max().item(), row, kinds[row], position + expected.first)
+    return Comparison(expected.site, int(at[0]), gap.max().item(), row, kinds[row], int(at[position]))
 
 
-def _expected_before_the_last_layer(
-    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit, stored_at_indices: bool
-) -> Iterator[Expected]:
-    """Say what the first two layers attend to, and, unless positions are few numbers, what the second gathers.
-
-    The first layer is claimed where transitions are, a head of the second where it has a key.
-    """
-    stored = {}
-    for source, power in circuit.exponents.items():
-        stored[source] = _at_offsets(normalised(tokens, task, circuit, power), circuit.lags)
-        yield Expected(f"{source}/attention", circuit.max_lag, stored[source])
-    looked = looking_attention(tokens, task, circuit).unbind(1) if circuit.looking else key_weights(circuit)
-    for head, keys in enumerate(looked):
-        first = 0 if circuit.sink else circuit.max_lag + circuit.head_of_offset.index(head)
-        gathered = keys.expand(len(tokens), -1, -1)
-        yield Expected(f"2.{head + 1}/attention", first, gathered)
-        for source, holds in stored.items() if stored_at_indices else ():
-            holds = holds.clone()
-            holds[:, 0, 0] = 1.0  # position 0 can attend only to itself; the sink
-            yield Expected(f"2.{head + 1}/{source}/position", first, gathered @ holds)
-
-
-def _at_offsets(weights: Float[Tensor, "batch time lag"], offsets: Sequence[int]) -> Float[Tensor, "batch time time"]:
-    """Spread weights of offsets over keys: query i pays weights[i, n] to the key i - offsets[n], if there is one."""
-    size, time, _ = weights.shape
-    out = weights.new_zeros((size, time, time))
-    for index, offset in enumerate(offsets):
-        queries = torch.arange(offset, time)
-        out[:, queries, queries - offset] = weights[:, queries, index]
-    return out
-
-
-def _check_fit(model: Model, task: Task, circuit: Circuit) -> None:
+def _check_fit(model: Model, task: Task | ParentsTask, circuit: Circuit | ParentsCircuit) -> None:
     shape = (model.config.num_states, model.config.length, model.config.heads)
     heads = circuit.model_heads
+    if isinstance(circuit, ParentsCircuit) or isinstance(task, ParentsTask):
+        if not isinstance(circuit, ParentsCircuit) or not torch.equal(circuit.table, task.parents(task.length + 1)):
+            raise ValueError("model and task do not fit: the circuit was written for other parents than the task's")
+        if shape != (task.num_states, task.length, heads):
+            raise ValueError(f"model, task, circuit do not fit: the model has sizes {shape}, the circuit heads {heads}")
+        return
     if (task.lags, task.length) != (circuit.lags, circuit.length) or shape != (task.num_states, task.length, heads):
         raise ValueError(
             f"model, task, circuit do not fit: the model has {shape[0]} states, length {shape[1]}, heads {shape[2]}, "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sih.checks import check_path
-from sih.construction.circuit import Circuit
+from sih.construction.parents_circuit import read_circuit
 from sih.files import reading
 from sih.models import storage
 from sih.models.base import Model
@@ -86,5 +86,5 @@ def load(path: str | Path, *, unfinished: bool = False) -> Model:
     model = storage.load(folder)
     if "circuit" in model.notes:
         with reading(folder / storage.NOTES, "holds no circuit"):
-            model.circuit = Circuit.from_dict(model.notes["circuit"])
+            model.circuit = read_circuit(model.notes["circuit"])
     return model

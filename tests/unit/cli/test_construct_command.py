@@ -31,6 +31,48 @@ def test_the_table_shows_every_strength(tmp_path: Path, capsys: pytest.CaptureFi
     assert "1000" in capsys.readouterr().out
 
 
+def test_any_parents_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = [[-1, 0, 1, 2, 3, 4, 5, 6, 7], [-1, 0, 0, 1, 2, 3, 4, 5, 6], [-1, 0, 0, 0, 1, 1, 2, 2, 2]]
+    (tmp_path / "t.json").write_text(json.dumps(table))
+    (tmp_path / "t.csv").write_text("\n".join(",".join(map(str, row)) for row in table))
+    said = []
+    for name in ("t.json", "t.csv"):
+        out = str(tmp_path / "circuit")
+        assert (
+            main(["construct", "--states", "3", "--parents", str(tmp_path / name), "--third", "slots", "--out", out])
+            == 0
+        )
+        assert main(["verify", out]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert "3 hypotheses, target paper, third layer by slots: 1 + " in said[0]
+    assert "the circuit holds" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[[-1, 0, 1], [-1, 0, 2]]", "is no table of parents: a parent comes before its child"),
+        ("[[-1, 0, 1], [-1]]", "is no table of parents: "),
+        ("{}", "is no table of parents: "),
+        ("[[-1, 0.5, 1]]", "is no table of parents: parents is a row for each hypothesis"),
+        ("[[-1, 0, 1, 0], [-1, -1, 0, 1]]", "--parents: token 1 has no parent under hypothesis 1"),
+        ("[[-1, 0", "is no table of parents: "),
+    ],
+)
+def test_a_bad_table_is_one_line(
+    content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    for words in ([str(path)], [str(tmp_path / "none.csv")], [str(tmp_path / "t.txt")]):
+        assert main(["construct", "--states", "2", "--parents", *words, "--out", str(tmp_path / "c")]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert words != [str(path)] or message in error
+    assert list(tmp_path.iterdir()) == [path]
+
+
 BAD = {
     "option of another circuit": (["--target", "bayes", "--beta", "3"], "--beta: the circuit 'bayes' has no option"),
     "lam": (["--lam", "5"], "--lam: lam=5 is too small"),
