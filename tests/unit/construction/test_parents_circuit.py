@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from support.strategies import parent_tables
 
 import sih
 from sih.checks import FieldError
-from sih.construction.circuit import Circuit
+from sih.construction.circuit import Circuit, Evidence
 from sih.construction.parents_circuit import (
     ParentsCircuit,
     check_table,
@@ -49,10 +50,11 @@ def test_what_slots_copy_adds_up_to_the_parents(count: int, seed: int, distinct:
 def test_the_closed_form_against_loops(table: list[list[int]], seed: int) -> None:
     task = sih.ParentsTask(sih.random_transition_matrix(3, rng=seed), table, len(table[0]) - 1)
     tokens, P = sih.sample(task, 2, rng=seed).tokens, task.P.tolist()
-    for evidence in ("mean", "sum"):
-        circuit = ParentsCircuit("paper", "parents", (), task.length, ((-1,) * task.length,), evidence, 7.0)  # type: ignore[arg-type]
+    kinds: tuple[Evidence, ...] = ("mean", "sum")
+    for evidence in kinds:
+        circuit = ParentsCircuit("paper", "parents", (), task.length, ((-1,) * task.length,), evidence, 7.0)
         weights = parents_weights(tokens, task, circuit)
-        torch.testing.assert_close(weights, sih.selective_weights(tokens, task, beta=7.0, evidence=evidence))  # type: ignore[arg-type]
+        torch.testing.assert_close(weights, sih.selective_weights(tokens, task, beta=7.0, evidence=evidence))
         for b, i in itertools.product(range(2), range(task.length)):
             expected = oracle.selective_weights(tokens[b].tolist(), P, table, i, 7.0, evidence == "mean")
             assert weights[b, i].tolist() == pytest.approx(expected, abs=1e-12)
@@ -62,7 +64,8 @@ def test_lags_as_a_table_have_the_closed_form_of_lags() -> None:
     task = sih.Task(sih.random_transition_matrix(4, rng=0), (1, 3, 4), 30)
     same = sih.ParentsTask(task.P, task.parents(31), 30)
     tokens = sih.sample(task, 4, rng=1).tokens
-    for options in ({"sink": True}, {"evidence": "sum", "beta": 3.0}):
+    ways: list[dict[str, Any]] = [{"sink": True}, {"evidence": "sum", "beta": 3.0}]
+    for options in ways:
         lags = sih.construct(task, **options)
         table = sih.construct(same, **{name: value for name, value in options.items() if name != "sink"})
         assert table.config.heads == lags.config.heads  # found again, without knowing of lags

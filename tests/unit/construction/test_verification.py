@@ -276,7 +276,8 @@ def test_parents_where_p_has_zeros_and_roots_come_late() -> None:
     """Rows are claimed where the next token has parents, and nowhere else."""
     table = [[-1, 0, 1, -1, 2, 3, 3, 5, -1, 7], [-1, 0, 0, -1, 1, 2, 4, 4, -1, 6]]
     task = sih.ParentsTask(sih.random_sparse(4, rng=0, nonzero=2), table, 9)
-    for options in ({}, {"third": "slots"}, {"target": "bayes"}):
+    ways: list[dict[str, Any]] = [{}, {"third": "slots"}, {"target": "bayes"}]
+    for options in ways:
         model = construct(task, **options)
         found = verify(model, task)
         assert found.ok
