@@ -105,3 +105,34 @@ def test_two_hypotheses_need_two_heads_at_most_where_they_may_mix() -> None:
         read = {later: sum(m * value for m, value in enumerate(held[later])) for later in held}
         offs.append(read[True] - read[False] - sum(share[n] for n in spoken))
     assert offs == pytest.approx([offs[0]] * 3, abs=1e-9)
+
+
+def test_heads_that_mix_need_not_grow_with_the_length() -> None:
+    """docs/family_circuits.md: (K - 1)^2 + 1 heads for any table. Scores of slots, against sums of any p-tilde."""
+    count, length = 3, 50
+    table, rng = sih.random_parents(count, length, rng=1)[:, :length], torch.Generator().manual_seed(0)
+    phi = torch.randn(length, count - 1, generator=rng, dtype=torch.float64)
+    tokens = range(count, length)
+    heads: dict[tuple[int, int], dict[int, float]] = {(h, d): {} for h in range(1, count) for d in range(count - 1)}
+    for n, h in itertools.product(tokens, range(1, count)):
+        points = torch.cat([torch.ones(count, 1, dtype=torch.float64), phi[table[:, n]]], dim=1)
+        wanted = torch.tensor([float(g == h) - float(g == 0) for g in range(count)], dtype=torch.float64)
+        for d, value in enumerate(torch.linalg.solve(points, wanted)[1:].tolist()):
+            heads[h, d][n] = value
+    assert len(heads) + 1 == (count - 1) ** 2 + 1
+    added = {head: 1 + max(map(abs, weights.values())) for head, weights in heads.items()}
+    offs = []
+    for _ in range(3):
+        shares = torch.softmax(torch.randn(length, count, generator=rng, dtype=torch.float64), dim=1)
+        off = []
+        for h in range(1, count):
+            score = 0.0
+            for d in range(count - 1):
+                kept = {n: float((shares[n] * phi[table[:, n], d]).sum()) for n in tokens}
+                assert all(heads[h, d][n] + added[h, d] > 0 for n in tokens)
+                score += sum((heads[h, d][n] + added[h, d]) * kept[n] for n in tokens)  # positive weights
+                score -= added[h, d] * sum(kept.values())  # the head of equal weights
+            off.append(score - float((shares[count:, h] - shares[count:, 0]).sum()))
+        offs.append(off)
+    assert offs[0] == pytest.approx(offs[1], abs=1e-9)
+    assert offs[0] == pytest.approx(offs[2], abs=1e-9)

@@ -1,8 +1,12 @@
-"""How many second-layer heads does a table of parents need? They grow with the length unless parents stay near.
+"""How many second-layer heads does a table of parents need? More for longer sequences, unless parents stay near.
 
 For K hypotheses, "slots": the least number of heads that tell tokens apart (smallest and largest of five tables); and
 "parents": heads with which the paper's one third-layer head will do, found by first fit, if it can serve the table.
 """
+
+from collections.abc import Iterator
+
+from torch import Tensor
 
 import sih
 from sih.construction.heads.apart import pair_heads, token_heads
@@ -11,7 +15,7 @@ from sih.construction.parents_circuit import shared_parent
 P = [[0.9, 0.1], [0.5, 0.5]]
 
 
-def tables(count, length):
+def tables(count: int, length: int) -> Iterator[tuple[str, Tensor]]:
     for seed in range(5):
         yield "random graphs", sih.random_parents(count, length, rng=seed)
         yield "random trees", sih.random_parents(count, length, rng=seed, distinct=False)
@@ -22,7 +26,7 @@ def tables(count, length):
 print("| K | table | form | T = 16 | 32 | 64 | 128 |")
 print("|---|---|---|---|---|---|---|")
 for count in (2, 3, 5):
-    cells = {}
+    cells: dict[tuple[str, str], dict[int, list[int]]] = {}
     for length in (16, 32, 64, 128):
         for name, table in tables(count, length):
             found = token_heads(table[:, :length])

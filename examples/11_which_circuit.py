@@ -6,6 +6,7 @@ which is in the second column; 0 solves the task. A circuit that needs P is not 
 """
 
 import torch
+from torch import Tensor
 
 import sih
 
@@ -18,7 +19,7 @@ CHAIN = [-1, *range(LENGTH)]
 TREE = sih.random_parents(1, LENGTH, rng=rng, distinct=False)[0].tolist()
 
 
-def induction_head(tree):
+def induction_head(tree: list[int]) -> sih.DisentangledTransformer:
     """Count in context, in two layers: find tokens whose parent was like the next token's, and copy them.
 
     Head 1.1 copies to every token its parent, head 1.2 the parent of the token after it. Layer 2 looks where they are
@@ -38,7 +39,7 @@ def induction_head(tree):
     return model.requires_grad_(False)
 
 
-def counted_along(tree, tokens):
+def counted_along(tree: list[int], tokens: Tensor) -> Tensor:
     """Predict by the exact Bayesian answer where rows of P are Dirichlet(1): (n + 1) / (N + states), along the tree."""
     counts = torch.ones(len(tokens), STATES, STATES, dtype=torch.float64)
     each, laws = torch.arange(len(tokens)), []
@@ -50,7 +51,7 @@ def counted_along(tree, tokens):
     return torch.stack(laws, dim=1)
 
 
-def drawn_along(tree):
+def drawn_along(tree: list[int]) -> tuple[Tensor, Tensor]:
     """Draw sequences with a matrix of their own each, the root uniform, and the true law of the next token."""
     tokens, truth = torch.zeros(SIZE, LENGTH, dtype=torch.int64), torch.zeros(SIZE, LENGTH, STATES, dtype=torch.float64)
     for row in range(SIZE):
@@ -63,13 +64,17 @@ def drawn_along(tree):
     return tokens, truth
 
 
-def kl(law, truth):
+def kl(law: Tensor, truth: Tensor) -> float:
     gap = (truth * (truth.log() - law.log())).sum(dim=-1)
     return gap[:, 6:].mean().item()
 
 
+def over_bayes(law: Tensor, best: Tensor, truth: Tensor) -> str:
+    return f"{round(kl(law, truth) - kl(best, truth), 4) + 0.0:.4f}"
+
+
 lags = sih.Task(P, (1, 2, 3), LENGTH)
-known = {
+known: dict[str, tuple[sih.Task | sih.ParentsTask, list[int] | None]] = {
     "lag 1, 2 or 3 (the paper's)": (lags, CHAIN),
     "one of 3 random graphs": (sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng), LENGTH), None),
     "one of 3 random trees": (sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng, distinct=False), LENGTH), None),
@@ -83,15 +88,17 @@ for name, (task, tree) in known.items():
     batch = sih.sample(task, SIZE, rng=rng)
     truth, best = sih.known_lag(batch.tokens, batch.lags, task), sih.bma(batch.tokens, task)
     follows = task.parents(LENGTH + 1)[0].tolist() if tree is None else tree
-    laws = [sih.construct(task, target=target).predict(batch.tokens, path="written") for target in ("paper", "bayes")]
-    laws.append(sih.construct(task, target="looking").predict(batch.tokens) if task is lags else None)
+    targets = ("paper", "bayes", "looking") if task is lags else ("paper", "bayes")
+    circuits = [sih.construct(task, target=target) for target in targets]
+    laws = [model.predict(batch.tokens, path="written") for model in circuits]
     laws += [induction_head(follows).predict(batch.tokens)]
     laws += [sih.ngram(batch.tokens, lags if task is lags else sih.Task(P, (1,), LENGTH))]
-    over = [" " if law is None else f"{kl(law, truth) - kl(best, truth):.4f}" for law in laws]
+    over = [over_bayes(law, best, truth) for law in laws]
+    over[2:2] = ["for lags"] * (3 - len(targets))
     print(f"| {name} | {kl(best, truth):.4f} | {' | '.join(over)} |")
 for name, tree in hidden.items():
     tokens, truth = drawn_along(tree)
     best = counted_along(tree, tokens)
     bigram = sih.ngram(tokens, sih.Task(UNIFORM, (1,), LENGTH), pseudo_count=STATES)
-    over = [f"{kl(law, truth) - kl(best, truth):.4f}" for law in (induction_head(tree).predict(tokens), bigram)]
+    over = [over_bayes(law, best, truth) for law in (induction_head(tree).predict(tokens), bigram)]
     print(f"| {name} | {kl(best, truth):.4f} | needs P | needs P | needs P | {' | '.join(over)} |")
