@@ -90,6 +90,8 @@ def construct(
     """
     rng = seeded(seed)
     P = choose_matrix(rng, states, matrix, kind, concentration)
+    if parents is not None and (table or (lags, length) != ((1, 2, 3), 128)):
+        raise FieldError("parents", "--parents says which task it is; leave --lags, --length and --table out")
     task = Task(P, lags, length) if parents is None else read_parents(parents, P)
     options: dict[str, Any] = {
         "target": target,

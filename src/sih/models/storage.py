@@ -65,8 +65,9 @@ def card(model: Model) -> str:
     """Make the model card: what the model is, how to load it, how to check or to read it."""
     circuit, task = (model.notes.get(name) for name in ("circuit", "task"))
     if isinstance(circuit, dict) and isinstance(task, dict):
-        lags = ", ".join(map(str, task.get("lags", ())))
-        what = f"Its weights were written by hand: the circuit {circuit.get('target')!r} for the lags {lags}."
+        lags = f"the lags {', '.join(map(str, task.get('lags', ())))}"
+        of = "a table of parents" if "parents" in task else lags
+        what = f"Its weights were written by hand: the circuit {circuit.get('target')!r} for {of}."
         further = "sih.verify(model)  # the circuit and the task are in notes.json; bounds are computed anew"
     else:
         what, further = (

@@ -44,6 +44,7 @@ def test_any_parents_are_read_from_a_file(tmp_path: Path, capsys: pytest.Capture
         )
         assert main(["verify", out]) == 0
         said.append(capsys.readouterr().out)
+    assert "the circuit 'paper' for a table of parents." in (tmp_path / "circuit" / "README.md").read_text()
     assert said[0] == said[1]
     assert "3 hypotheses, target paper, third layer by slots: 1 + " in said[0]
     assert "the circuit holds" in said[0]
@@ -65,7 +66,8 @@ def test_a_bad_table_is_one_line(
 ) -> None:
     path = tmp_path / "t.json"
     path.write_text(content)
-    for words in ([str(path)], [str(tmp_path / "none.csv")], [str(tmp_path / "t.txt")]):
+    others = [[str(tmp_path / "none.csv")], [str(tmp_path / "t.txt")], [str(path), "--lags", "1"]]
+    for words in ([str(path)], *others):
         assert main(["construct", "--states", "2", "--parents", *words, "--out", str(tmp_path / "c")]) == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
