@@ -14,7 +14,6 @@ STATES, LENGTH, SIZE = 3, 32, 256
 MATCH, SMOOTHING = 2.5, 0.2  # of the induction head, the best of a small grid
 rng = torch.Generator().manual_seed(0)
 P = sih.random_transition_matrix(STATES, rng=rng, concentration=2.0)
-UNIFORM = torch.full((STATES, STATES), 1 / STATES)
 CHAIN = [-1, *range(LENGTH)]
 TREE = sih.random_parents(1, LENGTH, rng=rng, distinct=False)[0].tolist()
 
@@ -80,7 +79,11 @@ known: dict[str, tuple[sih.Task | sih.ParentsTask, list[int] | None]] = {
     "one of 3 random trees": (sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng, distinct=False), LENGTH), None),
     "one tree, P known": (sih.ParentsTask(P, [TREE], LENGTH), TREE),
 }
-hidden = {"one tree, P hidden (Nichani et al.)": TREE, "chain, P hidden (Edelman et al.)": CHAIN}
+hidden = {
+    "one tree, P hidden (Nichani et al.)": None,
+    "chain, P hidden (Edelman et al.)": sih.FreshTask(STATES, (1,), LENGTH),
+    "lag 1, 2 or 3, P hidden": sih.FreshTask(STATES, (1, 2, 3), LENGTH),
+}
 
 print("| task | Bayes | paper's circuit | Bayes circuit | looking | induction head | n-gram |")
 print("|---|---|---|---|---|---|---|")
@@ -96,9 +99,13 @@ for name, (task, tree) in known.items():
     over = [over_bayes(law, best, truth) for law in laws]
     over[2:2] = ["for lags"] * (3 - len(targets))
     print(f"| {name} | {kl(best, truth):.4f} | {' | '.join(over)} |")
-for name, tree in hidden.items():
-    tokens, truth = drawn_along(tree)
-    best = counted_along(tree, tokens)
-    bigram = sih.ngram(tokens, sih.Task(UNIFORM, (1,), LENGTH), pseudo_count=STATES)
-    over = [over_bayes(law, best, truth) for law in (induction_head(tree).predict(tokens), bigram)]
+for name, fresh in hidden.items():
+    if fresh is None:
+        (tokens, truth), tree = drawn_along(TREE), TREE
+        best = counted_along(TREE, tokens)
+    else:
+        batch, tree = sih.sample(fresh, SIZE, rng=rng), CHAIN
+        tokens, truth, best = batch.tokens, sih.truth(batch, fresh), sih.bma(batch.tokens, fresh)
+    counted = sih.ngram(tokens, fresh or sih.FreshTask(STATES, (1,), LENGTH), pseudo_count=STATES)
+    over = [over_bayes(law, best, truth) for law in (induction_head(tree).predict(tokens), counted)]
     print(f"| {name} | {kl(best, truth):.4f} | needs P | needs P | needs P | {' | '.join(over)} |")
