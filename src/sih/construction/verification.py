@@ -189,7 +189,7 @@ def rounding(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype:
     """Return how far rounding may move an attention weight from the closed form: a margin, not a theorem.
 
     It is `ROUNDING` units in the last place of the largest score, and the digits that the first layer's probabilities
-    lose beside a mask that adds lam to wanted scores. Where several third-layer heads are added up, so are their errors.
+    lose beside a mask that adds lam to wanted scores. Where third-layer heads are added up, so are their errors.
     """
     certificate = _certificate(circuit, task, dtype)
     if certificate is not None:
