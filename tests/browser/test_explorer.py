@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+import urllib.request
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,23 +19,30 @@ from typing import Any
 import pytest
 
 import sih
-from sih.explorer.parse_state import fragment, from_fragment
+from sih.explorer.channels_view import make_channels
+from sih.explorer.parse_state import fragment, from_fragment, read_state
 from sih.explorer.state import Matrix, ModelChoice, State
+from sih.explorer.trained_models import all_runs
 from sih.explorer.view import draw_sequence
+from sih.runs.run_store import RunStore
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
-PANELS = ("sequence", "race", "next", "circuit", "stream")
+PANELS = ("sequence", "race", "next", "circuit", "channels", "mixed", "stream")
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "sih.cli", "explore", "--no-browser", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    own = {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}  # nothing is fitted yet
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as server:
         assert server.stdout is not None
         found = re.search(r"http://\S+/", server.stdout.readline())
         assert found
+        body = json.dumps({"models": [{"kind": "trained", "name": "standard-1.2.3"}]}).encode()
+        first = urllib.request.Request(f"{found[0]}api/view", body, {"Content-Type": "application/json"})
+        urllib.request.urlopen(first, timeout=180).close()  # a new cache folder: the kernel is compiled and timed
         yield found[0]
         server.terminate()
 
@@ -62,6 +71,7 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda r: None if r.url.startswith((base, "blob:", "data:")) else wrong.append(r.url))
         page.goto(f"{base}#{at}" if at else base)
         until(page, "Number(document.body.dataset.views) > 0")
+        until(page, "!document.getElementById('channels').textContent.includes('Working')")  # drawn when they come
         return page
 
     yield open_page
@@ -169,6 +179,106 @@ def test_models_are_switched_tuned_and_compared(visit: Callable[..., Any]) -> No
     assert page.locator(".model").count() == 1
 
 
+CHANNELS = (
+    "document.querySelectorAll('#channels svg').length > 0"
+    " && !document.getElementById('channels').innerText.includes('Working')"
+    " && !document.querySelector('#channels .stale')"
+)
+
+
+@pytest.mark.parametrize("model", [{"kind": "trained", "name": "standard-1.2.3"}, {"kind": "looking"}, {}], ids=str)
+def test_channels_are_the_librarys_and_colour_layer_2(visit: Callable[..., Any], model: dict[str, Any]) -> None:
+    state = read_state({"models": [model], "length": 60, "query": 40})
+    page = visit(fragment(state))
+    until(page, CHANNELS)
+    found = make_channels(state, 0, all_runs(RunStore()))
+    said = page.get_attribute("#channels [role=img]", "aria-label")
+    for lag, value in zip(state.lags, found.arrays["score"][40], strict=True):
+        assert f"lag {lag} {value:.2f}".replace("-", "−") in said
+    shown = page.text_content("#channels svg")
+    for part in found.header["parts"]:
+        for value in found.arrays[f"part/{part}"][40]:
+            assert abs(value) < 0.005 or f"{value:.2f}".replace("-", "−") in shown
+    coloured = page.evaluate(
+        "(() => { const c = document.querySelector('canvas[aria-label^=\"Attention of head 2.1\"]');"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;"
+        " for (let i = 0; i < d.length; i += 4) if (Math.abs(d[i] - d[i + 2]) > 40) n += 1; return n; })()"
+    )
+    assert coloured > 100
+    page.keyboard.press("ArrowRight")
+    assert "position 41" in page.get_attribute("#channels [role=img]", "aria-label")
+
+
+def test_channels_give_nothing_away_before_the_guess(visit: Callable[..., Any]) -> None:
+    page = visit("revealed=false")
+    page.wait_for_timeout(800)
+    assert page.locator("#channels").is_hidden()
+    assert page.locator("#channels-panel .veil").is_visible()
+    page.locator("#reveal").click()
+    until(page, CHANNELS)
+    assert page.locator("#channels svg").is_visible()
+
+
+def test_a_model_without_a_middle_layer_says_that_it_has_no_channels(visit: Callable[..., Any]) -> None:
+    page = visit(fragment(read_state({"models": [{"kind": "trained", "name": "standard-1.2.3-1.3"}]})))
+    until(page, "document.getElementById('channels').innerText.includes('no layer between')")
+
+
+def test_heads_are_chosen_by_a_slider_that_says_what_is_built(visit: Callable[..., Any]) -> None:
+    page = visit("models=[{%22kind%22:%22bayes%22}]&length=36")
+    slider = page.locator("input[aria-label='Model A: number of second-layer heads']")
+    assert [slider.get_attribute(name) for name in ("min", "max")] == ["1", "3"]
+    assert page.inner_text(".built") == "2 heads: lags mix in a head, exact."
+    assert page.locator("#mixed svg").count() == 5
+    assert "read by a parabola" in page.inner_text("#mixed")
+    page.wait_for_selector(".verdict.ok")
+    after(page, lambda: slider.fill("3"))
+    assert page.inner_text(".built") == "3 heads: nothing mixed, exact."
+    assert page.locator("#mixed-panel").is_hidden()
+    after(page, lambda: slider.fill("1"))
+    assert page.inner_text(".built") == "1 head: nothing mixed, 2/3 of the past unused."
+    assert state_of(page).models == (ModelChoice("bayes", heads=1),)
+
+
+def test_a_fit_is_announced_and_the_page_stays_alive(visit: Callable[..., Any]) -> None:
+    page = visit("length=34&query=20", permissions=["clipboard-read", "clipboard-write"])
+    before = page.evaluate("document.body.dataset.views")
+    page.locator("select[aria-label='Model A']").select_option("both")
+    page.wait_for_selector("#fitting:has-text('Fitting one head')")
+    page.focus("#sequence")
+    page.keyboard.press("ArrowRight")
+    assert page.get_attribute("#sequence", "aria-valuenow") == "21"
+    assert page.evaluate("document.body.dataset.views") == before
+    until(page, f"document.body.dataset.views !== '{before}'", 120)
+    assert page.locator("#fitting").is_hidden()
+    assert page.inner_text(".built").startswith("1 head: read from both sides, approximate: residual up to 0.4")
+    assert "read at the query and at the key" in page.inner_text("#mixed")
+    assert state_of(page).models == (ModelChoice("both"),)
+    assert state_of(page).query == 21
+    page.locator("#copy-python").click()
+    until(page, "navigator.clipboard.readText().then((text) => text.includes(\"heads=1, reading='both')\"))")
+    page.locator("#copy-link").click()
+    until(page, "navigator.clipboard.readText().then((text) => text.includes('both') && text.endsWith('query=21'))")
+
+
+def test_what_is_too_large_to_fit_is_said_at_the_model(visit: Callable[..., Any]) -> None:
+    page = visit("lags=[1,2,3,4,5,6,7]")
+    page.locator("select[aria-label='Model A']").select_option("both")
+    page.wait_for_selector("[data-error-for='models.0.heads']:has-text('6 lags are the most')")
+    assert page.locator("#fitting").is_hidden()
+    assert page.locator("#race svg").is_visible()
+
+
+def test_the_offset_looked_at_is_in_the_address(visit: Callable[..., Any]) -> None:
+    page = visit("models=[{%22kind%22:%22bayes%22}]&lags=[1,2]")
+    assert "Uniform attention and a parabola" in page.inner_text("#mixed")
+    page.locator("#offset").fill("9")
+    assert "at o = 9" in page.inner_text("#mixed")
+    assert state_of(page).offset == 9
+    again = visit(page.evaluate("location.hash").removeprefix("#"))
+    assert again.inner_html("#mixed") == page.inner_html("#mixed")
+
+
 def test_a_trained_model_brings_its_task_and_leaves_with_it(visit: Callable[..., Any]) -> None:
     page = visit()
     after(page, lambda: page.locator("select[aria-label='Model A']").select_option("trained:standard-3.5.7"))
@@ -217,7 +327,8 @@ def test_a_sequence_is_drawn_hidden_guessed_and_revealed(visit: Callable[..., An
 
 
 def test_every_panel_can_be_saved(visit: Callable[..., Any], tmp_path: Path) -> None:
-    page = visit()
+    page = visit("models=[{%22kind%22:%22bayes%22}]")
+    until(page, CHANNELS)
     for panel in PANELS:
         for kind in ("SVG", "PNG"):
             with page.expect_download() as waiting:
@@ -249,6 +360,7 @@ def test_the_whole_state_is_in_the_address(visit: Callable[..., Any]) -> None:
         arcs="2.1",
         race="evidence",
         speed=4.5,
+        offset=6,
     )
     first = visit(fragment(state))
     assert state_of(first) == state
@@ -418,7 +530,20 @@ def test_a_saved_page_works_without_a_server(visit: Callable[..., Any], tmp_path
     assert page.locator("#maps canvas").count() == 5
     page.wait_for_selector(".verdict.ok")
     after(page, page.locator("#compare").click)
-    assert page.locator("#maps canvas").count() == 10
+    assert page.locator("#maps canvas").count() == 5 + 5
+    until(page, CHANNELS)
+    assert page.locator("#channels svg").count() == 2
+    slider = page.locator("input[aria-label='Model B: number of second-layer heads']")
+    after(page, lambda: slider.fill("1"))
+    assert "nothing mixed, 2/3 of the past unused" in page.inner_text(".built >> nth=1")
+    after(page, lambda: slider.fill("3"))
+    assert "nothing mixed, exact" in page.inner_text(".built >> nth=1")
+    assert page.locator("#mixed-panel").is_hidden()
+    after(
+        page, lambda: page.locator("select[aria-label='Model A']").select_option(label="Bayes, few heads, both sides")
+    )
+    assert "approximate: residual up to" in page.inner_text(".built >> nth=0")
+    assert page.locator("#mixed svg").count() == 5
     after(page, lambda: page.locator("select[aria-label='Model A']").select_option(label="Fewer heads"))
     after(page, page.locator("#draw").click)
     page.locator("#reveal").click()

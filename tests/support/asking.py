@@ -9,7 +9,8 @@ import anyio
 import httpx
 from starlette.applications import Starlette
 
-QUESTIONS = ("/api/view", "/api/certificate", "/api/python")
+QUESTIONS = ("/api/view", "/api/certificate", "/api/channels", "/api/python", "/api/fit")
+OF_A_MODEL = ("/api/certificate", "/api/channels", "/api/fit")
 JSON = {"content-type": "application/json"}
 
 

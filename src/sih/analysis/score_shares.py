@@ -28,6 +28,7 @@ from sih.analysis.stream_pieces import Pieces, averaged, block_pieces, path_piec
 from sih.checks import FieldError
 from sih.models.base import Model, check_model
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.offsets import attention_at
 from sih.showing import Drawn, html_table
 from sih.task import Batch, Task, check_batch, check_task
 
@@ -100,7 +101,7 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
     if len(lags) < 2 or count < 2 or time < task.max_lag + 2:
         needs = f"two lags, two sequences and {task.max_lag + 2} positions"
         raise ValueError(f"evidence needs {needs} at least; got {len(lags)}, {count} and {time}")
-    last, varying = len(model.config.heads), set[str]()
+    last, varying, counted = len(model.config.heads), set[str](), slice(task.max_lag, -1)
     by_blocks = isinstance(model, DisentangledTransformer) and by != "paths"
     means = {} if by_blocks else mean_values(model, batch, averaged(model))
     sums = {head: _Sums() for head in range(1, model.config.heads[-1] + 1)}
@@ -110,16 +111,19 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
         h = trace[f"{last - 1}/stream"]
         pieces = path_pieces(model, trace, means) if means else block_pieces(model, h)
         for head, total in sums.items():
-            found = dict(_products(pieces, matrices[head], h, task, mirrored=bool(means)))
-            total.add(found, _candidates(trace[f"{last}.{head}/scores"], task))
+            found = products(pieces, matrices[head], h, task, mirrored=bool(means))
+            total.add(
+                {part: value[:, counted] for part, value in found},
+                candidates(trace[f"{last}.{head}/scores"], task)[:, counted].double(),
+            )
         if not means:
             varying |= {name for name, (_, x) in pieces.items() if _varies(x)}
     return _flow(list(sums.values()), varying)
 
 
-def _products(
+def products(
     pieces: Pieces, W: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], task: Task, mirrored: bool
-) -> Iterator[tuple[Part, Float[Tensor, "batch query lag"]]]:
+) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
     """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
     if not mirrored:
         for query, (rows, x) in pieces.items():
@@ -136,17 +140,20 @@ def _products(
             yield name, _dots(d @ W[columns], u, task) + _dots(read[..., columns], d, task)
 
 
-def _dots(query: Float[Tensor, "#batch time dim"], key: Float[Tensor, "#batch time dim"], task: Task) -> Tensor:
-    """Give query_i . key_j at the candidates j = i - k + 1 of the queries that count."""
-    rows = torch.arange(task.max_lag, key.shape[1] - 1)
-    return torch.stack(
-        [(query[:, rows] * key[:, rows - k + 1]).sum(dim=-1, dtype=torch.float64) for k in task.lags], -1
-    )
+def _dots(
+    query: Float[Tensor, "#batch time dim"], key: Float[Tensor, "#batch time dim"], task: Task
+) -> Float[Tensor, "#batch time lag"]:
+    """Give query_i . key_j at the candidates j = i - k + 1, and 0 where there is no such key."""
+    out = torch.zeros(max(len(query), len(key)), key.shape[1], len(task.lags), dtype=torch.float64)
+    for index, k in enumerate(task.lags):
+        pairs = query[:, k - 1 :] * key[:, : key.shape[1] - k + 1]
+        out[:, k - 1 :, index] = pairs.sum(dim=-1, dtype=torch.float64)
+    return out
 
 
-def _candidates(scores: Float[Tensor, "batch time time"], task: Task) -> Float[Tensor, "batch query lag"]:
-    rows = torch.arange(task.max_lag, scores.shape[1] - 1)
-    return torch.stack([scores[:, rows, rows - k + 1] for k in task.lags], dim=-1).double()
+def candidates(scores: Float[Tensor, "*batch time time"], task: Task) -> Float[Tensor, "*batch time lag"]:
+    """Give the scores at the candidates, and 0 where there is no such key."""
+    return attention_at(scores, [lag - 1 for lag in task.lags])
 
 
 @dataclass
@@ -161,8 +168,8 @@ class _Sums:
     largest: float = 0.0
 
     def add(self, found: dict[Part, Tensor], score: Float[Tensor, "batch query lag"]) -> None:
-        x = torch.stack([_apart(one.expand_as(score)) for one in found.values()])
-        self.mismatch = max(self.mismatch, (x.sum(dim=0) - _apart(score)).abs().max().item())
+        x = torch.stack([apart(one.expand_as(score)) for one in found.values()])
+        self.mismatch = max(self.mismatch, (x.sum(dim=0) - apart(score)).abs().max().item())
         self.largest = max(self.largest, x.abs().max().item())
         self.parts = tuple(found)
         self.first = x[:, :1].clone() if self.first is None else self.first
@@ -243,6 +250,6 @@ def _varies(x: Float[Tensor, "batch time dim"]) -> bool:
     return bool(((x - x[:1]).abs() > CONSTANT * torch.finfo(x.dtype).eps * x.abs()).any())
 
 
-def _apart(values: Float[Tensor, "batch query lag"]) -> Float[Tensor, "batch query lag"]:
+def apart(values: Float[Tensor, "*rows lag"]) -> Float[Tensor, "*rows lag"]:
     """Take off the mean over candidates, which softmax does not see."""
     return values - values.mean(dim=-1, keepdim=True)

@@ -7,8 +7,8 @@ import torch
 
 from sih.checks import FieldError
 from sih.construction import Circuit, construct, verify
+from sih.explorer.circuit_choice import resolve
 from sih.explorer.state import State
-from sih.explorer.view import resolve
 from sih.task import Task
 
 QUICK = 1_300_000
@@ -19,9 +19,7 @@ HUGE = 1e300
 
 def verdict(state: State, index: int) -> dict[str, Any]:
     """Ask `sih.verify` about the circuit of model `index`, and say at which length it was asked."""
-    if not 0 <= index < len(state.models):
-        raise FieldError("models", f"there are {len(state.models)} models; got number {index}")
-    choice, task = state.models[index], state.task()
+    choice, task = state.choice(index), state.task()
     if choice.trained:
         raise FieldError(f"models.{index}", "a trained model has no certificate: it follows no closed form")
     circuit = resolve(f"models.{index}", choice, task)

@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from sih.checks import FieldError
+from sih.construction import least_heads, two_sided
+from sih.explorer.channels_view import make_channels
 from sih.explorer.circuit_check import verdict
+from sih.explorer.circuit_choice import fit_of, resolve
+from sih.explorer.head_ladder import ladder
 from sih.explorer.python_snippet import snippet
-from sih.explorer.state import SHOWN, TRAINED, ModelChoice, State, choice_json, to_json
+from sih.explorer.state import BOTH, SHOWN, TRAINED, ModelChoice, State, choice_json, to_json
 from sih.explorer.trained_models import Runs, all_runs, fitting_model
-from sih.explorer.view import make_view, resolve
+from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
 from sih.files import atomic_write
 from sih.runs.run_store import RunStore
@@ -28,6 +32,8 @@ from sih.runs.run_store import RunStore
 STATIC = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import \{ (.+) \} from "\./(\w+)\.js";\n', re.M)
 EXPORT = re.compile(r"^export ((?:async )?(?:const|function|class) (\w+))", re.M)
+HEADS = 6
+"""The most heads of the Bayes circuits in a page."""
 MOST = 64
 """Sequences in a page; each adds up to a few hundred kilobytes."""
 
@@ -48,27 +54,36 @@ def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
     """Collect what a saved page knows: views of every sequence by every model that fits, certificates, Python."""
     models = fitting(state, runs)
     states = [replace(state, seed=state.seed + n) for n in range(sequences)]
-    views, python = {}, {}
+    known = [_known(state, model, runs) for model in models]
+    views, channels, python = {}, {}, {}
     for (s, sequence), (m, model) in itertools.product(enumerate(states), enumerate(models)):
         alone = replace(sequence, models=(model,))
-        packed = gzip.compress(pack(make_view(alone, runs)), mtime=0)
-        views[f"{s}.{m}"] = base64.b64encode(packed).decode()
+        views[f"{s}.{m}"] = _packed(make_view(alone, runs))
+        if "refused" not in known[m]:
+            channels[f"{s}.{m}"] = _packed(make_channels(alone, 0, runs))
         python[f"{s}.{m}"] = snippet(alone)
         for n, other in enumerate(models):
             python[f"{s}.{m}.{n}"] = snippet(replace(sequence, models=(model, other)))
-    known = [{"choice": choice_json(model), "certificate": _certificate(state, model)} for model in models]
     shown = {"state": {**to_json(state), "seed": state.seed}, "seeds": [sequence.seed for sequence in states]}
-    return {**shown, "models": known, "views": views, "python": python}
+    return {**shown, "models": known, "views": views, "channels": channels, "python": python}
 
 
 def fitting(state: State, runs: Runs) -> list[ModelChoice]:
-    """List the state's own model, then the others that can be shown for its task, equal circuits once."""
+    """List the state's own model, then the others that can be shown for its task, equal circuits once.
+
+    The Bayes circuits are there with every number of heads up to `HEADS`, fitted where they have to be.
+    """
     task = state.task()
     found, circuits = [], []
-    for choice in (state.models[0], *(ModelChoice(kind) for kind in SHOWN)):
+    numbers = range(1, min(HEADS, least_heads(task.lags).heads) + 1)
+    bayes = (ModelChoice(kind, heads=heads) for kind in ("bayes", BOTH) for heads in numbers)
+    for choice in (state.models[0], *(ModelChoice(kind) for kind in SHOWN), *bayes):
         with suppress(FieldError):
+            if needed := fit_of("models.0", choice, task):
+                two_sided(*needed)
             circuit = resolve("models.0", choice, task)
-            if circuit not in circuits:
+            exact = choice.kind == BOTH and ladder(choice, circuit)[circuit.heads - 1]["built"] != BOTH
+            if circuit not in circuits and not exact:
                 circuits.append(circuit)
                 found.append(choice)
     for name in runs:
@@ -121,8 +136,21 @@ def bundle(entry: str) -> str:
     return "".join(done.values())
 
 
-def _certificate(state: State, model: ModelChoice) -> dict[str, Any] | None:
-    return None if model.trained else verdict(replace(state, models=(model,)), 0)
+def _known(state: State, model: ModelChoice, runs: Runs) -> dict[str, Any]:
+    """Return what a saved page knows of a model, whatever the sequence; `refused` says why it has no channels."""
+    alone, choice = replace(state, models=(model,)), choice_json(model)
+    if not model.trained:
+        heads = resolve("models.0", model, state.task()).heads
+        return {"choice": choice, "heads": heads, "certificate": verdict(alone, 0)}
+    try:
+        make_channels(alone, 0, runs)
+    except FieldError as error:
+        return {"choice": choice, "certificate": None, "refused": str(error)}
+    return {"choice": choice, "certificate": None}
+
+
+def _packed(view: View) -> str:
+    return base64.b64encode(gzip.compress(pack(view), mtime=0)).decode()
 
 
 def _hash(text: str) -> str:

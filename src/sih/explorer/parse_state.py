@@ -42,6 +42,7 @@ def read_state(value: object) -> State:
         arcs=given.get("arcs", State.arcs),
         race=given.get("race", State.race),
         speed=_real("speed", given.get("speed", State.speed), 0, 5),
+        offset=_whole("offset", given.get("offset", State.offset), 0, LENGTH - 1),
     )
     if not isinstance(state.revealed, bool):
         raise FieldError("revealed", f"revealed is true or false; got {_short(state.revealed)}")
@@ -115,8 +116,8 @@ def _model(where: str, value: object) -> ModelChoice:
         return None if given.get(of) is None else _real(f"{where}.{of}", given[of], low, high)
 
     heads = None if given.get("heads") is None else _whole(f"{where}.heads", given["heads"], 1, LAGS)
-    lam, beta, temper = slider("lam", 0.1, 1e6), slider("beta", 0.01, 1e6), slider("temper", 1e-6, 10.0)
-    return ModelChoice(kind, name, heads, lam, beta, temper, evidence)
+    lam, beta, temper = slider("lam", 0.1, 1e6), slider("beta", 0.01, 1e6), slider("temper", 1e-9, 10.0)
+    return ModelChoice(kind, name, heads, lam, beta, temper, slider("looking", 1e-6, 10.0), evidence)
 
 
 def _edits(value: object, length: int, states: int) -> tuple[tuple[int, int], ...]:

@@ -1,10 +1,15 @@
-"""The explorer's server: a page, its modules, and three questions that the page asks. Nothing is ever written."""
+"""The explorer's server: a page, its modules, and the questions that the page asks.
+
+What is cheap never waits for what is slow: views that take long, certificates and channels have turns of their own.
+Fits run in processes of their own (`fit_process.py`). Nothing is written but fits, which `sih.two_sided` keeps.
+"""
 
 import json
 import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -16,13 +21,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sih.checks import FieldError
+from sih.explorer.channels_view import make_channels
 from sih.explorer.circuit_check import verdict
+from sih.explorer.circuit_choice import UnfittedError, fit_of
+from sih.explorer.fit_process import FitRefusedError, Fits
 from sih.explorer.guard import Guard, RefusedError, refusal, request_json
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.state import SHOWN
+from sih.explorer.state import SHOWN, State
 from sih.explorer.trained_models import Runs, all_runs, described
-from sih.explorer.view import make_view
+from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
 from sih.models.kernels.threads import limited_threads
 from sih.runs.run_store import RunStore
@@ -32,22 +40,29 @@ TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".s
 WORKERS = 2
 """Views computed at once; the others wait their turn, so that memory stays bounded however many come."""
 Handler = Callable[[Request], Awaitable[Response]]
+Turns = Callable[[Any], anyio.Semaphore]
+"""Which turns a question takes, by its body."""
 
 
-def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
+def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlette:
     """Make the ASGI application, which answers to `hosts` besides the names of the loopback interface."""
     runs = all_runs(RunStore())
-    quick, slow = anyio.Semaphore(WORKERS), anyio.Semaphore(1)  # certificates do not keep views waiting
+    quick, slow, sure, ways = (anyio.Semaphore(count) for count in (WORKERS, 1, 1, 1))
     listed = {"circuits": list(SHOWN), "trained": described(runs)}
 
     async def models(request: Request) -> Response:
         return _json(listed)
 
+    def views(state: State) -> anyio.Semaphore:
+        return slow if state.matrix.slow else quick
+
     routes = [
         Route("/api/models", models),
-        Route("/api/view", _answering(partial(_view, runs), quick), methods=["POST"]),
-        Route("/api/certificate", _answering(_certificate, slow), methods=["POST"]),
-        Route("/api/python", _answering(_python, quick), methods=["POST"]),
+        Route("/api/view", _answering(read_state, partial(_view, runs), views), methods=["POST"]),
+        Route("/api/certificate", _answering(_of_model, _certificate, lambda _: sure), methods=["POST"]),
+        Route("/api/channels", _answering(_of_model, partial(_channels, runs), lambda _: ways), methods=["POST"]),
+        Route("/api/python", _answering(read_state, _python, lambda _: quick), methods=["POST"]),
+        Route("/api/fit", _fitting(fits or Fits()), methods=["POST"]),
         *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
     ]
     app = Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
@@ -55,14 +70,47 @@ def create_app(hosts: tuple[str, ...] = ()) -> Starlette:
     return app
 
 
-def _answering(work: Callable[[Any], Response], turns: anyio.Semaphore) -> Handler:
+def _answering(read: Callable[[Any], Any], work: Callable[[Any], Response], turns: Turns) -> Handler:
     """Make a handler that reads JSON and answers with `work` on it, in a thread, in its turn (bad input is a 422)."""
+
+    async def answer(request: Request) -> Response:
+        asked = read(await request_json(request))
+        async with turns(asked):
+            return await anyio.to_thread.run_sync(work, asked)
+
+    return _refusing(answer)
+
+
+def _fitting(fits: Fits) -> Handler:
+    """Make a handler that has the circuit of a model fitted, if it has to be, and says so when it is done."""
+
+    async def answer(request: Request) -> Response:
+        state, index = _of_model(await request_json(request))
+
+        async def needed() -> tuple[tuple[int, ...], int, int] | None:
+            return await anyio.to_thread.run_sync(lambda: fit_of(f"models.{index}", state.choice(index), state.task()))
+
+        if (fit := await needed()) is None:
+            return _json({"fitted": False})
+        try:
+            await fits.make(*fit)
+        except FitRefusedError as error:
+            raise RefusedError(429, str(error), f"models.{index}.heads") from None
+        if await needed() is not None:
+            raise FieldError(f"models.{index}.heads", "the fit could not be kept: is the cache folder writable?")
+        return _json({"fitted": True})
+
+    return _refusing(answer)
+
+
+def _refusing(answer: Handler) -> Handler:
+    """Turn errors about the request into answers in the 400s that name the entry at fault."""
 
     async def handler(request: Request) -> Response:
         try:
-            body = await request_json(request)
-            async with turns:
-                return await anyio.to_thread.run_sync(work, body)
+            return await answer(request)
+        except UnfittedError as error:
+            return refusal(RefusedError(409, str(error), error.field))
         except FieldError as error:
             return refusal(RefusedError(422, str(error), error.field))
         except RefusedError as error:
@@ -71,18 +119,31 @@ def _answering(work: Callable[[Any], Response], turns: anyio.Semaphore) -> Handl
     return handler
 
 
-def _view(runs: Runs, body: Any) -> Response:
-    return Response(pack(make_view(read_state(body), runs)), media_type="application/octet-stream")
-
-
-def _certificate(body: Any) -> Response:
+def _of_model(body: Any) -> tuple[State, int]:
+    """Read a question about one model of a state."""
     if not isinstance(body, dict) or set(body) != {"state", "model"} or type(body["model"]) is not int:
         raise FieldError("model", "ask with a state and the number of a model: {state: ..., model: 0}")
-    return _json(verdict(read_state(body["state"]), body["model"]))
+    return read_state(body["state"]), body["model"]
 
 
-def _python(body: Any) -> Response:
-    return Response(snippet(read_state(body)), media_type="text/plain")
+def _view(runs: Runs, state: State) -> Response:
+    return _bytes(make_view(state, runs))
+
+
+def _channels(runs: Runs, asked: tuple[State, int]) -> Response:
+    return _bytes(make_channels(*asked, runs))
+
+
+def _certificate(asked: tuple[State, int]) -> Response:
+    return _json(verdict(*asked))
+
+
+def _python(state: State) -> Response:
+    return Response(snippet(state), media_type="text/plain")
+
+
+def _bytes(view: View) -> Response:
+    return Response(pack(view), media_type="application/octet-stream")
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
@@ -113,8 +174,21 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
+class _Server(uvicorn.Server):
+    """Ends the fit that is under way when it is told to end, so that nobody waits for it."""
+
+    fits: Fits
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.fits.stop()
+        super().handle_exit(sig, frame)
+
+
 def serve(listening: socket.socket, hosts: tuple[str, ...] = ()) -> None:
     """Answer requests until interrupted."""
-    config = uvicorn.Config(create_app(hosts), log_level="warning", access_log=False, ws="none", lifespan="off")
+    fits = Fits()
+    app = create_app(hosts, fits)
+    server = _Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none", lifespan="off"))
+    server.fits = fits
     with limited_threads(1):  # the requests are the parallel part
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])

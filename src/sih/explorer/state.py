@@ -1,9 +1,11 @@
 """The state of the page: what is drawn, with which models. `parse_state.py` makes one from JSON, checked."""
 
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from torch import Generator
+from jaxtyping import Float
+from torch import Generator, Tensor
 
 from sih.checks import FieldError
 from sih.construction import CIRCUITS
@@ -15,6 +17,8 @@ SEED = 2**53 - 1
 """The largest seed: a whole number that JavaScript holds exactly."""
 TRAINED = "trained"
 """The kind of a model that is chosen by name."""
+BOTH = "both"
+"""The kind of a Bayes circuit that reads both sides, so that few heads come near: some take a fit."""
 PRESETS = {"sticky": 0, "cycle": 1}
 """How many states further on the one is that each row gives 0.8 to; the others share the rest."""
 SHOWN: dict[str, dict[str, Any]] = {
@@ -23,6 +27,7 @@ SHOWN: dict[str, dict[str, Any]] = {
     "position": {"third": "position"},
     "fewer": {"heads": 1},
     **{target: {"target": target} for target in CIRCUITS if target != "paper"},
+    BOTH: {"target": "bayes", "heads": 1, "reading": "both"},
 }
 """The circuits that the page offers, and what each asks of `sih.construct` unless a slider says otherwise."""
 
@@ -36,15 +41,10 @@ class Matrix:
     concentration: float = 1.0
     rows: tuple[tuple[float, ...], ...] | None = None
 
-    def build(self, states: int) -> Any:
-        if self.kind == "rows":
-            return as_transition_matrix(self.rows or ())
-        if self.kind in PRESETS:
-            rest = 0.2 / (states - 1)
-            ahead = [(i + PRESETS[self.kind]) % states for i in range(states)]
-            return as_transition_matrix([[0.8 if j == to else rest for j in range(states)] for to in ahead])
-        rng = Generator().manual_seed(self.seed)
-        return RANDOM[self.kind](states, rng=rng, concentration=self.concentration)
+    @property
+    def slow(self) -> bool:
+        """Tell whether it may take a second to draw: a sparse matrix is slow to balance, or cannot be."""
+        return self.kind == "doubly-stochastic" and self.concentration < 0.5
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class ModelChoice:
     lam: float | None = None
     beta: float | None = None
     temper: float | None = None
+    looking: float | None = None
     evidence: str = "mean"
 
     @property
@@ -66,7 +67,7 @@ class ModelChoice:
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `sih.construct`, only those that are not its own defaults."""
-        sliders = {name: getattr(self, name) for name in ("heads", "lam", "beta", "temper")}
+        sliders = {name: getattr(self, name) for name in ("heads", "lam", "beta", "temper", "looking")}
         sliders["evidence"] = None if self.evidence == "mean" else self.evidence
         return SHOWN[self.kind] | {name: value for name, value in sliders.items() if value is not None}
 
@@ -93,16 +94,35 @@ class State:
     """What the evidence race draws of each lag: its weight, or its log evidence below the best ("evidence")."""
     speed: float = 3
     """Of the play: 2 ** speed tokens a second."""
+    offset: int = 0
+    """How far back the transition is that is looked at in heads where lags mix."""
+
+    def choice(self, index: int) -> ModelChoice:
+        """Return one of the models, or raise a `FieldError` if there is none of this number."""
+        if not 0 <= index < len(self.models):
+            raise FieldError("models", f"there are {len(self.models)} models; got number {index}")
+        return self.models[index]
 
     def task(self) -> Task:
         """Return the task, or raise a `FieldError` about the matrix."""
         try:
-            P = self.matrix.build(self.states)
+            P = _built(self.matrix, self.states)
         except ValueError as error:
             raise FieldError("matrix", str(error)) from error
         if P.shape[0] != self.states:
             raise FieldError("matrix", f"the matrix has {P.shape[0]} rows, but there are {self.states} states")
         return Task(P, self.lags, self.length)
+
+
+@lru_cache(maxsize=64)  # one that is slow to balance is balanced once
+def _built(matrix: Matrix, states: int) -> Float[Tensor, "state state"]:
+    if matrix.kind == "rows":
+        return as_transition_matrix(matrix.rows or ())
+    if matrix.kind in PRESETS:
+        rest = 0.2 / (states - 1)
+        ahead = [(i + PRESETS[matrix.kind]) % states for i in range(states)]
+        return as_transition_matrix([[0.8 if j == to else rest for j in range(states)] for to in ahead])
+    return RANDOM[matrix.kind](states, rng=Generator().manual_seed(matrix.seed), concentration=matrix.concentration)
 
 
 def to_json(state: State) -> dict[str, Any]:

@@ -5,8 +5,7 @@ the attention matrices (`sih.models.disentangled.lazy_trace`), so the page makes
 by itself.
 """
 
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError
-from sih.construction import Circuit, circuit_spec, least_heads, write
+from sih.construction import Circuit
+from sih.construction.heads.mixing import parabola_and_waves, progression
+from sih.construction.profiles import centring
 from sih.construction.specs import option_names
 from sih.evidence import lag_posterior
+from sih.explorer.circuit_choice import resolve, written_blocks
+from sih.explorer.head_ladder import ladder
 from sih.explorer.state import ModelChoice, State
 from sih.explorer.trained_models import Runs, fitting_model
 from sih.metrics import kl_to_truth
 from sih.models.disentangled import written
-from sih.models.disentangled.written import WrittenBlocks
 from sih.models.offsets import attention_at
 from sih.models.sites import Trace
 from sih.predictors import PREDICTORS, known_lag, selective_weights
@@ -82,11 +84,15 @@ def make_view(state: State, runs: Runs) -> View:
         arrays[f"log_weights/{name}"] = weight[0].log().float()
     for index, done in enumerate(passes):
         arrays[f"attention/{index}"] = (done.attention * FULL).round().to(torch.uint16)
+        if done.circuit is not None and done.circuit.sink:
+            arrays[f"beside/{index}"] = _beside_sink(done.trace.attention[1][0])
         arrays[f"log_weights/{index}"] = done.log_weights.float()
         arrays[f"law/{index}"] = done.law.float()
         arrays[f"kl/{index}"] = kl_to_truth(done.law[None].double(), batch, task)[0].float()
         for name, part in done.parts.items():
             arrays[f"part/{index}/{name}"] = part.float()
+        for name, part in _mixed(done.circuit).items():
+            arrays[f"mixed/{index}/{name}"] = part.float()
     header = {
         "lag": int(batch.lags[0]),
         "P": task.P.tolist(),
@@ -107,17 +113,8 @@ def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, "
             parts = {name: part[0] for name, part in model.contributions(trace).items()}
             return Pass(trace, model.law(trace.output)[0], _copied(trace, model.config.temperature, task), parts)
     circuit = resolve(where, choice, task)
-    trace = written.run(_written(_Key(task, circuit)), tokens[None])
+    trace = written.run(written_blocks(where, choice, task), tokens[None])
     return Pass(trace, trace.output[0], _copied(trace, 1.0, task), {}, circuit)
-
-
-def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
-    """Return the circuit that a choice asks for, or raise an error about its slider or about all of the choice."""
-    try:
-        return circuit_spec(**{"target": "paper", **choice.options()}).resolve(task, torch.float64)
-    except FieldError as error:
-        sliders = [entry.name for entry in fields(choice)]
-        raise FieldError(f"{where}.{error.field}" if error.field in sliders else where, str(error)) from error
 
 
 def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -154,25 +151,38 @@ def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
     said = {"kind": choice.kind, "heads": done.trace.heads}
     if done.circuit is None:
         return {**said, "name": choice.name}
-    sliders = {name: getattr(done.circuit, name) for name in ("lam", "beta", "temper", "sink")}
-    return {**said, "least": least_heads(done.circuit.lags).heads, **sliders}
+    sliders = {name: getattr(done.circuit, name) for name in ("lam", "beta", "temper", "looking", "sink")}
+    return {**said, "ladder": ladder(choice, done.circuit), **sliders, "parabola": _parabola(done.circuit)}
 
 
-class _Key:
-    """Holds a task and a circuit, as something a cache can compare."""
-
-    def __init__(self, task: Task, circuit: Circuit) -> None:
-        self.task, self.circuit = task, circuit
-        self.identity = (task.P.numpy().tobytes(), task.lag_prior.numpy().tobytes(), circuit)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
+def _parabola(circuit: Circuit) -> float | None:
+    """Return c of the parabola -c x² in the closed form by which the circuit's heads mix lags, None if it has none."""
+    if (
+        circuit.profile is None
+        or len(circuit.lags) < 2
+        or (circuit.profile.key is not None and circuit.profile.key.any())
+    ):
+        return None
+    step, count = progression(circuit.lags)
+    return parabola_and_waves(count)[0] / step**2
 
 
-@lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
-def _written(key: _Key) -> WrittenBlocks:
-    task, circuit = key.task, key.circuit
-    return write(WrittenBlocks(task.num_states, task.length, circuit.model_heads), task, circuit)
+def _beside_sink(attention: Float[Tensor, "head query key"]) -> Tensor:
+    """Return what heads that rest on position 0 pay the other keys, as shares of the largest: it may be tiny."""
+    others = attention.clone()
+    others[..., 0] = 0
+    return (others / others.amax(dim=(1, 2), keepdim=True).clamp_min(1e-300) * FULL).round().to(torch.uint16)
+
+
+def _mixed(circuit: Circuit | None) -> dict[str, Tensor]:
+    """Return how heads in which lags mix weigh the past, how they are read, and what that makes of the evidence.
+
+    `counted` is J F_o J, by which a transition's evidence counts at each offset (`sih.construction.profiles`). With J
+    it counts as it should, and `residual` is the distance.
+    """
+    if circuit is None or circuit.profile is None:
+        return {}
+    profile = circuit.profile
+    found = {"weights": profile.weights, "query": profile.query, "residual": profile.residual}
+    found["counted"] = profile.deviations + centring(len(circuit.lags))
+    return found if profile.key is None or not profile.key.any() else {**found, "key": profile.key}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support.views import unpack
 
+from sih.explorer.channels_view import make_channels
 from sih.explorer.page_export import bundle, export_page, fitting, record, saved_page
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
@@ -37,6 +38,10 @@ def test_a_saved_page_holds_the_views_that_a_server_would_send(saved: dict[str, 
         assert found.header["lag"] == wanted.header["lag"]
         assert all(np.array_equal(found.arrays[name], array) for name, array in wanted.arrays.items())
         assert entry["certificate"]["ok"]
+        channels = unpack(gzip.decompress(base64.b64decode(saved["channels"][f"1.{number}"])))
+        computed = make_channels(state, 0, RUNS)
+        assert channels.header == computed.header
+        assert all(np.array_equal(channels.arrays[name], array) for name, array in computed.arrays.items())
         assert saved["python"][f"1.{number}"] == snippet(state)
 
 
@@ -46,7 +51,11 @@ def test_every_pair_of_models_has_its_python(saved: dict[str, Any]) -> None:
 
 
 def test_models_that_fit_are_listed_once() -> None:
-    assert [choice.kind for choice in fitting(SMALL, RUNS)] == ["paper", "fewer", "two-lags", "bayes", "looking"]
+    small = [(choice.kind, choice.heads) for choice in fitting(SMALL, RUNS)]
+    assert small[:5] == [("paper", None), ("fewer", None), ("two-lags", None), ("bayes", None), ("looking", None)]
+    assert small[5:] == [("bayes", 2)], "one head mixes both lags; with two nothing does; both sides add nothing"
+    three = [(choice.kind, choice.heads) for choice in fitting(read_state({"length": 20}), RUNS) if not choice.trained]
+    assert three[-3:] == [("both", None), ("bayes", 1), ("bayes", 3)]
     first = [choice.name or choice.kind for choice in fitting(read_state({}), RUNS)]
     assert first[:4] == [
         "paper",

@@ -15,11 +15,12 @@ from sih.explorer.state import Matrix, ModelChoice, State, to_json
 CHOICES = st.one_of(
     st.builds(
         ModelChoice,
-        kind=st.sampled_from(["paper", "mask", "position", "fewer", "two-lags", "bayes"]),
+        kind=st.sampled_from(["paper", "mask", "position", "fewer", "two-lags", "bayes", "both", "looking"]),
         heads=st.none() | st.integers(1, 16),
         lam=st.none() | st.floats(1, 1e5),
         beta=st.none() | st.floats(0.1, 1e5),
         temper=st.none() | st.floats(0.01, 5),
+        looking=st.none() | st.floats(0.01, 10),
         evidence=st.sampled_from(["mean", "sum"]),
     ),
     st.builds(ModelChoice, kind=st.just("trained"), name=st.text(max_size=12)),
@@ -50,6 +51,7 @@ def states(draw: st.DrawFn) -> State:
         draw(st.booleans()),
         draw(st.integers(1, 16)),
         draw(st.sampled_from(["all", "3", "2.1"])),
+        offset=draw(st.integers(0, 255)),
     )
 
 
@@ -96,6 +98,13 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "beta a word": ({"models": [{"beta": "inf"}]}, "models.0.beta", "got 'inf'"),
     "lam": ({"models": [{"lam": 1e7}]}, "models.0.lam", "got 10000000"),
     "temper": ({"models": [{"temper": None, "evidence": "max"}]}, "models.0.evidence", "got 'max'"),
+    "looking": ({"models": [{"kind": "looking", "looking": 11}]}, "models.0.looking", "from 1e-06 to 10; got 11"),
+    "looking a list": ({"models": [{"looking": [1]}]}, "models.0.looking", "got [1]"),
+    "heads": ({"models": [{"kind": "both", "heads": 17}]}, "models.0.heads", "from 1 to 16; got 17"),
+    "heads half": ({"models": [{"kind": "both", "heads": 1.5}]}, "models.0.heads", "got 1.5"),
+    "reading": ({"models": [{"kind": "bayes", "reading": "both"}]}, "models.0", "no entry 'reading'"),
+    "offset": ({"offset": 256}, "offset", "from 0 to 255; got 256"),
+    "offset true": ({"offset": True}, "offset", "got True"),
     "query": ({"query": 128}, "query", "from 0 to 127"),
     "revealed": ({"revealed": 1}, "revealed", "true or false"),
     "arcs": ({"arcs": "3/../x"}, "arcs", "'2.1'"),

@@ -16,6 +16,14 @@ STATES: dict[str, dict[str, Any]] = {
     "two models": {"length": 32, "models": [{"kind": "position", "beta": 20.0}, {"kind": "bayes"}]},
     "fewer heads": {"length": 40, "lags": [1, 3, 4], "models": [{"kind": "fewer"}, {"heads": 2, "evidence": "sum"}]},
     "two lags": {"length": 40, "lags": [2, 5], "models": [{"kind": "two-lags", "temper": 0.5}]},
+    "mixed": {"length": 32, "models": [{"kind": "bayes", "heads": 2}, {"kind": "bayes", "heads": 3}], "offset": 3},
+    "mixed progression": {
+        "length": 40,
+        "lags": [3, 5, 7],
+        "models": [{"kind": "bayes"}, {"kind": "bayes", "heads": 1}],
+    },
+    "both sides": {"length": 20, "models": [{"kind": "both"}, {"kind": "both", "heads": 2}]},
+    "looking": {"length": 32, "models": [{"kind": "looking"}, {"kind": "looking", "looking": 0.3, "temper": 1e-5}]},
     "trained": TRAINED,
     "rows": {"states": 2, "length": 20, "matrix": {"rows": [[0.25, 0.75], [0.5, 0.5]]}, "models": [{"lam": 900.0}]},
     "sparse": {"length": 30, "matrix": {"kind": "sparse", "seed": 5}},
@@ -27,7 +35,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("case", STATES)
 def test_the_python_it_gives_makes_the_same_numbers(case: str) -> None:
-    """The snippet shares nothing with the view but `sih`'s public names: it builds the dense models."""
+    """The snippet shares nothing with the view but `sih`'s public names: it builds the dense models, fitted or not."""
     made: dict[str, Any] = {}
     exec(snippet(read_state(STATES[case])), made)
     view = view_of(STATES[case])

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import JSON, QUESTIONS, Client
+from support.asking import JSON, OF_A_MODEL, QUESTIONS, Client
 from support.views import unpack
 
 from sih.explorer.server import bind, create_app
@@ -55,6 +62,64 @@ def test_questions_are_answered() -> None:
     assert "standard-1.2.3" in [model["name"] for model in CLIENT.get("/api/models").json()["trained"]]
 
 
+def test_a_fit_is_asked_for_made_elsewhere_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    state = {"length": 22, "models": [{"kind": "both"}]}
+    asked = {"state": state, "model": 0}
+    for path, body in (("/api/view", state), ("/api/channels", asked), ("/api/certificate", asked)):
+        answer = CLIENT.post(path, json=body)
+        assert answer.status_code == 409
+        assert answer.json()["field"] == "models.0.heads"
+    assert "sih.construct(task, target='bayes', heads=1, reading='both')" in CLIENT.post("/api/python", json=state).text
+    assert CLIENT.post("/api/fit", json=asked).json() == {"fitted": True}
+    assert len(list(tmp_path.rglob("two-sided-*.json"))) == 1
+    assert CLIENT.post("/api/fit", json=asked).json() == {"fitted": False}
+    assert CLIENT.post("/api/view", json=state).status_code == 200
+    assert unpack(CLIENT.post("/api/channels", json=asked).content).header["heads"] == ["2.1"]
+
+
+@pytest.mark.parametrize("path", OF_A_MODEL)
+def test_questions_about_a_model_name_the_entry_at_fault(path: str) -> None:
+    for body, field in (
+        ({"model": 0}, "model"),
+        ({"state": {}, "model": "0"}, "model"),
+        ({"state": {}, "model": 3}, "models"),
+        ({"state": {"models": [{"kind": "both", "heads": 0}]}, "model": 0}, "models.0.heads"),
+        ({"state": {"lags": [1, 2, 3, 4, 5, 6, 7], "models": [{"kind": "both"}]}, "model": 0}, "models.0.heads"),
+        ({"state": {"models": [{"kind": "trained", "name": "../x"}]}, "model": 0}, "models.0"),
+    ):
+        answer = CLIENT.post(path, json=body)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["field"] == field
+
+
+def test_a_matrix_that_is_slow_to_balance_keeps_no_view_waiting() -> None:
+    """Two that take a second each, one after the other in turns of their own, and six views beside them."""
+    client = Client(create_app())
+    slow = [{"length": 20, "matrix": {"kind": "doubly-stochastic", "concentration": 0.01, "seed": n}} for n in (8, 9)]
+    done: list[str] = []
+
+    async def ask(http: httpx.AsyncClient, name: str, state: dict[str, Any]) -> None:
+        await http.post("/api/view", json=state)
+        done.append(name)
+
+    async def all_at_once() -> None:
+        transport = httpx.ASGITransport(app=client.app)
+        async with (
+            httpx.AsyncClient(transport=transport, base_url=client.base) as http,
+            anyio.create_task_group() as group,
+        ):
+            for state in slow:
+                group.start_soon(ask, http, "slow", state)
+            await anyio.sleep(0.05)
+            for n in range(6):
+                group.start_soon(ask, http, "quick", {"length": 20, "seed": n})
+
+    anyio.run(all_at_once)
+    assert done[-1] == "slow"
+    assert done.index("slow") >= 3, "views overtake what is slow"
+
+
 NUMBERS = st.integers(-3, 20) | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=8),
@@ -63,8 +128,8 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
 )
 MODELS = st.lists(
     st.dictionaries(
-        st.sampled_from(["kind", "name", "heads", "lam", "beta", "temper", "evidence"]),
-        st.sampled_from(["paper", "mask", "bayes", "two-lags", "fewer", "trained", "standard-1.2.3", "sum"])
+        st.sampled_from(["kind", "name", "heads", "lam", "beta", "temper", "looking", "evidence"]),
+        st.sampled_from(["paper", "mask", "bayes", "two-lags", "fewer", "looking", "trained", "standard-1.2.3", "sum"])
         | NUMBERS
         | ANYTHING,
     ),
@@ -96,13 +161,14 @@ NEARLY_STATES = st.fixed_dictionaries(
         "arcs": ANYTHING,
         "race": ANYTHING,
         "speed": NUMBERS,
+        "offset": NUMBERS,
     },
 )
 
 
 @given(st.sampled_from(QUESTIONS), ANYTHING | NEARLY_STATES)
 def test_no_question_breaks_the_server(path: str, value: Any) -> None:
-    body = {"state": value, "model": 0} if path == "/api/certificate" else value
+    body = {"state": value, "model": 0} if path in OF_A_MODEL else value
     answer = CLIENT.post(path, content=json.dumps(body), headers=JSON)
     assert answer.status_code in (200, 400, 413, 422)
     if answer.status_code != 200:
@@ -115,6 +181,33 @@ def test_no_question_breaks_the_server(path: str, value: Any) -> None:
 @given(st.binary(max_size=300), st.sampled_from(QUESTIONS))
 def test_no_bytes_break_the_server(body: bytes, path: str) -> None:
     assert 400 <= CLIENT.post(path, content=body, headers=JSON).status_code < 500 or body.strip() == b"{}"
+
+
+def test_clients_that_vanish_leave_no_trace() -> None:
+    """Half a body, none of the answer read, the connection reset: nothing is printed, and the next is answered."""
+    command = [sys.executable, "-m", "sih.cli", "explore", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        found = re.search(r":(\d+)/", server.stdout.readline())
+        assert found
+        place, body = ("127.0.0.1", int(found[1])), b'{"length": 200}'
+        for path in ("view", "channels", "fit"):
+            head = f"POST /api/{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            head += f"Content-Length: {len(body)}\r\n\r\n"
+            for sent, reset in (
+                (head.encode() + body[:5], False),
+                (head.encode() + body, False),
+                (head.encode(), True),
+            ):
+                with socket.create_connection(place) as client:
+                    client.sendall(sent)
+                    if reset:
+                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert httpx.get(f"http://127.0.0.1:{place[1]}/api/models", timeout=60).status_code == 200
+        assert httpx.post(f"http://127.0.0.1:{place[1]}/api/view", json={}, timeout=60).status_code == 200
+        server.terminate()
+        said = server.communicate(timeout=60)
+    assert said == ("", "")
 
 
 def test_a_port_in_use_is_one_line() -> None:

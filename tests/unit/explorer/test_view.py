@@ -40,6 +40,45 @@ def test_an_edit_changes_its_token_and_nothing_before_it() -> None:
         assert not np.array_equal(before.arrays[name][25:], after.arrays[name][25:]), name
 
 
+def test_mixed_heads_show_weights_reads_and_a_residual() -> None:
+    view = view_of({"length": 30, "models": [{"kind": "bayes"}, {}]})
+    c = sih.construct(read_state({"length": 30}).task(), target="bayes").circuit
+    u, g = view.arrays["mixed/0/weights"], view.arrays["mixed/0/query"]
+    assert np.abs(u - c.profile.weights.numpy()).max() < 1e-6
+    assert u[0].tolist() == [1.0] * 27
+    n = np.arange(-2, 29)
+    assert view.header["models"][0]["parabola"] == 0.25
+    assert np.abs(np.diff(np.diff(g[0] + g[1])) + 2 * 0.25)[4:].max() < 1e-5, "less the ripple it is a parabola"
+    assert len(g[0]) == len(n)
+    counted = view.arrays["mixed/0/counted"]
+    assert np.abs(counted - (np.eye(3) - 1 / 3)).max() < 1e-6
+    assert view.arrays["mixed/0/residual"].max() < 1e-10
+    assert "mixed/0/key" not in view.arrays
+    assert not [name for name in view.arrays if name.startswith("mixed/1/")]
+    one = view_of({"length": 20, "models": [{"kind": "both"}]}) if sih.two_sided((1, 2, 3), 20, 1) else view
+    counted = one.arrays["mixed/0/counted"][7].astype(np.float64)
+    for k in range(3):  # F by its definition, a loop over heads and both sides
+        for other in range(3):
+            lag, found, o = k + 1, other + 1, 7
+            total = one.arrays["mixed/0/weights"][0, o] * one.arrays["mixed/0/query"][0, o + found - lag + 2]
+            total += one.arrays["mixed/0/weights"][0, o - lag + 1] * one.arrays["mixed/0/key"][0, o + found]
+            counted[k, other] -= total
+    left = counted - counted.mean(axis=0) - counted.mean(axis=1, keepdims=True) + counted.mean()
+    assert np.abs(left).max() < 1e-3
+    assert one.header["models"][0]["parabola"] is None
+
+
+@pytest.mark.parametrize("model", [{"kind": "bayes"}, {"kind": "looking"}, {"evidence": "sum"}])
+def test_what_is_paid_beside_a_sink_is_sent_however_small(model: dict[str, Any]) -> None:
+    state = {"length": 30, "models": [model]}
+    view, choice = view_of(state), read_state(state).models[0]
+    tokens = torch.from_numpy(view.arrays["tokens"].astype(np.int64))[None]
+    attention = sih.construct(read_state(state).task(), **choice.options()).trace(tokens).attention[1][0].numpy()
+    assert view.arrays["beside/0"].shape == attention.shape
+    for head, others in zip(attention[..., 1:], view.arrays["beside/0"][..., 1:], strict=True):
+        assert np.abs(others / 65535 - head / head.max()).max() < 1e-4
+
+
 def test_parts_of_a_trained_model_add_up_to_its_output() -> None:
     view = view_of(TRAINED)
     total = sum(array for name, array in view.arrays.items() if name.startswith("part/0/"))

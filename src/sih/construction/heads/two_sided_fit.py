@@ -67,19 +67,25 @@ def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
 
 @lru_cache(maxsize=32)
 def _two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    found = quick_two_sided(lags, length, heads)
+    if found is None:
+        found = best_fit(lags, length, heads)
+        with suppress(ValueError, OSError):  # a cache that cannot be written to costs a fit in each process
+            write_json(_kept_file(lags, length, heads), found.to_dict())
+    return found
+
+
+def quick_two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile | None:
+    """Return what `two_sided` would, if that takes no fit: by a closed form, with nothing mixed, or fitted before."""
     closed = exact_profile(lags, length, heads)
     if closed is not None:
         return replace(closed, key=torch.zeros(closed.heads, length, dtype=torch.float64))
     if -1 not in head_offsets(lags, heads).colours:
         return unmixed_profile(lags, length, heads)
-    kept = compiled.cache_folder() / f"two-sided-{_digest(lags, length, heads)}.json"
     try:
-        return Profile.from_dict(read_json(kept))
+        return Profile.from_dict(read_json(_kept_file(lags, length, heads)))
     except (ValueError, KeyError, TypeError, AttributeError):
-        found = best_fit(lags, length, heads)
-    with suppress(ValueError, OSError):  # a cache that cannot be written to costs a fit in each process
-        write_json(kept, found.to_dict())
-    return found
+        return None
 
 
 @limited_threads(1)
@@ -172,8 +178,9 @@ def _profile(
     return Profile(lags, length, weights / scale, query * scale, key * scale)
 
 
-def _digest(lags: tuple[int, ...], length: int, heads: int) -> str:
-    """Name a fit after all it depends on: what was asked, the source, torch and the processor."""
+def _kept_file(lags: tuple[int, ...], length: int, heads: int) -> Path:
+    """Name the file of a fit after all it depends on: what was asked, the source, torch and the processor."""
     sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, read_fit)]
     told = [str((lags, length, heads)), Path(__file__).read_text(), *sources, torch.__version__, compiled.processor()]
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+    return compiled.cache_folder() / f"two-sided-{digest}.json"

@@ -1,10 +1,13 @@
 // The page: one state, one view; a change asks for a new view, and what is drawn follows from the two.
 
-import { lagColour, lagInk } from "./colour.js";
+import { certify, findChannels, fittedView } from "./asking.js";
+import { drawChannels } from "./channels.js";
+import { currentTheme, lagColour, lagInk } from "./colour.js";
 import { Controls } from "./controls.js";
 import { headsOf } from "./data.js";
 import { listen } from "./input.js";
 import { Maps, element } from "./maps.js";
+import { drawMixed, mixedOf } from "./mixed.js";
 import { ModelCards, fits, modelName } from "./models.js";
 import { drawBars, drawKl } from "./next.js";
 import { Player } from "./play.js";
@@ -23,6 +26,7 @@ class App {
   told = null;
   hovered = null;
   asking = null;
+  channels = [];
 
   async start() {
     this.source = await openSource();
@@ -80,21 +84,23 @@ class App {
     this.asking?.abort();
     const asking = new AbortController();
     this.asking = asking;
+    this.coming = wanted;
     const slow = setTimeout(() => { $("progress").hidden = false; }, 150);
     const begun = performance.now();
     try {
-      const view = await this.source.view(wanted, asking.signal);
+      const view = await fittedView(this, wanted, asking);
       if (this.asking !== asking) return false;
       if (!keepErrors) this.clearErrors();
       $("failure").hidden = true;
       this.state = wanted;
       this.view = view;
+      findChannels(this);
       document.body.classList.remove("loading");
       this.drawAll();
       document.body.dataset.views = Number(document.body.dataset.views ?? 0) + 1;
       requestAnimationFrame(() => { document.body.dataset.latency = (performance.now() - begun).toFixed(1); });
       this.remember();
-      this.certify();
+      certify(this);
       return true;
     } catch (error) {
       if (error.name === "AbortError") return false;
@@ -103,7 +109,10 @@ class App {
       return false;
     } finally {
       clearTimeout(slow);
-      if (this.asking === asking) $("progress").hidden = true;
+      if (this.asking === asking) {
+        this.coming = null;
+        $("progress").hidden = $("fitting").hidden = true;
+      }
     }
   }
 
@@ -166,6 +175,7 @@ class App {
     if (!this.state || Object.entries(patch).every(([name, entry]) => same(this.state[name], entry))) return;
     Object.assign(this.state, patch);
     if (this.wanted) Object.assign(this.wanted, patch);
+    if (this.coming) Object.assign(this.coming, patch, "query" in patch ? { query: Math.min(patch.query, this.coming.length - 1) } : {});
     this.drawLook();
     this.remember();
   }
@@ -202,7 +212,7 @@ class App {
   }
 
   scene() {
-    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.state.race === "evidence", veiled: !this.state.revealed, arcs: this.hovered?.arcs ?? this.state.arcs, arcsModel: this.hovered?.model ?? 0 };
+    return { state: this.state, view: this.view, query: this.query(), window: this.window(), evidence: this.state.race === "evidence", veiled: !this.state.revealed, arcs: this.hovered?.arcs ?? this.state.arcs, arcsModel: this.hovered?.model ?? 0, channels: this.channels };
   }
 
   drawAll() {
@@ -228,6 +238,8 @@ class App {
       write("bars", drawBars);
       write("kl", drawKl);
     }
+    if (!scene.veiled) drawChannels($("channels"), scene, (index) => modelName(this.state.models[index]));
+    this.drawMixed(scene);
     if (maps) this.maps.redraw(scene);
     drawStream($("stream"), scene, (index) => modelName(this.state.models[index]));
     this.sayPosition(scene);
@@ -236,6 +248,20 @@ class App {
     for (const race of ["weight", "evidence"]) $(`race-${race}`).setAttribute("aria-pressed", String(race === this.state.race));
     this.player.setSpeed(this.state.speed);
     $("zoom-level").textContent = `${this.state.zoom}×`;
+  }
+
+  // Only what the view, the offset, the zoom and the width change: not the position.
+  drawMixed(scene) {
+    const { state, view } = scene;
+    const offsets = Math.max(0, ...view.models.map(({ heads }, m) => (mixedOf(view, m)?.weights.length ?? 0) / heads[1]));
+    $("mixed-panel").hidden = offsets === 0;
+    if (!offsets) return;
+    Object.assign($("offset"), { max: offsets - 1, value: Math.min(state.offset, offsets - 1) });
+    $("offset-value").textContent = Math.min(state.offset, offsets - 1);
+    const key = JSON.stringify([state.offset, state.zoom, state.models, $("mixed").clientWidth, currentTheme().ink]);
+    if (this.mixedView === view && this.mixedKey === key) return;
+    Object.assign(this, { mixedView: view, mixedKey: key });
+    drawMixed($("mixed"), scene, (index) => modelName(state.models[index]));
   }
 
   sayPosition({ query, state, view, veiled, arcs, arcsModel }) {
@@ -272,29 +298,6 @@ class App {
     const reveal = element("button", "", { type: "button", id: "reveal" }, "Reveal");
     reveal.addEventListener("click", () => this.look({ revealed: true }));
     $("guess").replaceChildren("Which lag made it?", ...choices, reveal);
-  }
-
-  // A certificate is about the weights: the tokens do not matter.
-  certify() {
-    const { lags, states, length, matrix, models } = this.state;
-    const weights = JSON.stringify({ lags, states, length, matrix, models });
-    if (weights === this.certified) return;
-    this.certified = weights;
-    clearTimeout(this.certifying);
-    this.state.models.forEach((choice, index) => {
-      if (choice.kind === "trained") this.cards.say(index, "Learned, not written: there is no closed form to check it against.");
-      else this.cards.say(index, "Checking the certificate…");
-    });
-    const state = copyOf(this.state);
-    this.certifying = setTimeout(() => state.models.forEach(async (choice, index) => {
-      if (choice.kind === "trained") return;
-      try {
-        const found = await this.source.certificate(state, index);
-        if (this.certified === weights) this.cards.showVerdict(index, found);
-      } catch (error) {
-        if (this.certified === weights) this.cards.say(index, `No certificate: ${error.message}`);
-      }
-    }), 350);
   }
 
   remember() {

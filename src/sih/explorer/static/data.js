@@ -29,6 +29,20 @@ export function attention(view, model, head, length) {
   return (query, key) => all[start + query * length + key] / FULL;
 }
 
+// What a head pays a key, or, where it rests on position 0, what it pays the others beside the most that it pays one.
+export function attentionBeside(view, model, head, length) {
+  const whole = attention(view, model, head.index, length);
+  const others = head.layer === 2 ? view.arrays[`beside/${model}`] : undefined;
+  const start = (head.index - view.models[model].heads[0]) * length * length;
+  return others ? (query, key) => (key ? others[start + query * length + key] / FULL : whole(query, key)) : whole;
+}
+
+// The lag that a key votes for in a head between the first layer and the last, null for none.
+export function votedLag(channels, head, query, key, { length, lags }, way = "votes") {
+  const index = channels?.heads ? channels.heads.indexOf(head) : -1;
+  return index < 0 ? null : lags[channels.arrays[`lag/${way}`][(index * length + query) * length + key] - 1] ?? null;
+}
+
 // Row `index` of an array of `width` columns.
 export const row = (array, index, width) => array.subarray(index * width, (index + 1) * width);
 

@@ -74,6 +74,7 @@ export function listen(app) {
   $("arcs").addEventListener("change", () => app.look({ arcs: $("arcs").value }));
   $("compare").addEventListener("click", () => app.change({ models: [...app.state.models, app.second()] }));
   for (const race of ["weight", "evidence"]) $(`race-${race}`).addEventListener("click", () => app.look({ race }));
+  $("offset").addEventListener("input", () => app.look({ offset: Number($("offset").value) }));
   $("speed").addEventListener("input", () => app.look({ speed: Number($("speed").value) }));
   $("copy-link").addEventListener("click", () => copy(`${location.href.split("#")[0]}#${app.fragment()}`, (words) => app.notice(words)));
   $("copy-python").addEventListener("click", async () => copy(await app.source.python(app.state), (words) => app.notice(words)));

@@ -1,19 +1,19 @@
 // Attention as maps on canvas, a head each; keys that stand for a lag in its colour, all others in ink.
 
-import { attention, headsOf } from "./data.js";
+import { attentionBeside, headsOf, votedLag } from "./data.js";
 import { currentTheme, lagColour, modelColour, rgb } from "./colour.js";
 import { lagOf } from "./sequence.js";
 
 const ROLES = ["looks up transitions", "gathers them", "selects the lag"];
 
 // One pixel a pair of positions, made once for a view and drawn as often as the page moves.
-function bitmapOf(view, model, head, state) {
+function bitmapOf(view, model, head, state, channels) {
   const { length: size, lags } = state;
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = size;
   const context = canvas.getContext("2d");
   const image = context.createImageData(size, size);
-  const weight = attention(view, model, head.index, size);
+  const weight = attentionBeside(view, model, head, size);
   const last = view.models[model].heads.length;
   const theme = currentTheme();
   const ink = rgb(theme.ink);
@@ -25,7 +25,8 @@ function bitmapOf(view, model, head, state) {
   for (let i = 0; i < size; i += 1) {
     for (let j = 0; j <= i; j += 1) {
       const strength = Math.min(1, weight(i, j) ** 0.6);
-      const colour = hue[i - j];
+      const voted = strength > 0 ? votedLag(channels, head.name, i, j, state) : null;
+      const colour = voted ? rgb(lagColour(voted)) : hue[i - j];
       const at = 4 * (i * size + j);
       for (let c = 0; c < 3; c += 1) image.data[at + c] = paper[c] + (colour[c] - paper[c]) * strength;
       image.data[at + 3] = 255;
@@ -34,6 +35,8 @@ function bitmapOf(view, model, head, state) {
   context.putImageData(image, 0, 0);
   return canvas;
 }
+
+const known = (channels, veiled) => (veiled || channels?.stale ? undefined : channels);
 
 export class Maps {
   constructor(host, { onHover, onLeave, onArcs, modelName }) {
@@ -48,8 +51,14 @@ export class Maps {
     if (shape !== this.shape) this.layOut(view);
     this.shape = shape;
     view.models.forEach((_, m) => { this.host.querySelector(`#maps-${m} .name`).textContent = this.modelName(m); });
-    for (const figure of this.figures) figure.bitmap = bitmapOf(view, figure.model, figure.head, state);
+    for (const figure of this.figures) this.paint(figure, scene);
     this.redraw(scene);
+  }
+
+  // Heads between the first layer and the last in the colours of what their keys vote for, once that is known and told.
+  paint(figure, { view, state, channels, veiled }) {
+    figure.channels = known(channels[figure.model], veiled);
+    figure.bitmap = bitmapOf(view, figure.model, figure.head, state, figure.channels);
   }
 
   layOut(view) {
@@ -104,7 +113,9 @@ export class Maps {
     const theme = currentTheme();
     const size = this.size();
     const scale = globalThis.devicePixelRatio || 1;
-    for (const { canvas, bitmap, button, head, model } of this.figures) {
+    for (const figure of this.figures) {
+      if (figure.channels !== known(scene.channels[figure.model], veiled)) this.paint(figure, scene);
+      const { canvas, bitmap, button, head, model } = figure;
       const pixels = Math.round(size * scale);
       if (canvas.width !== pixels) canvas.width = canvas.height = pixels;
       canvas.style.width = canvas.style.height = `${size}px`;

@@ -6,13 +6,16 @@ import { same } from "./state.js";
 const CIRCUITS = {
   paper: "Paper's circuit, least heads", mask: "Paper's circuit, mask form", position: "Paper's circuit, position form",
   fewer: "Fewer heads", "two-lags": "Two lags, one head", bayes: "Bayes-optimal circuit",
-  looking: "Looking circuit",
+  both: "Bayes, few heads, both sides", looking: "Looking circuit",
 };
+const PAPER = ["paper", "mask", "position", "fewer", "two-lags"];
 const SLIDERS = [
-  { key: "heads", name: "Heads", of: ["paper", "mask", "position", "fewer", "bayes"], heads: true },
-  { key: "beta", name: "β", of: ["paper", "mask", "position", "fewer", "two-lags"], low: -0.5, high: 4, long: "beta, inverse temperature of the third layer" },
-  { key: "lam", name: "λ", of: Object.keys(CIRCUITS), low: 1, high: 4, long: "lambda, strength of the masks" },
-  { key: "temper", name: "Temper", of: Object.keys(CIRCUITS), low: -4, high: 0.7, long: "temper, exponent on the probabilities" },
+  { key: "heads", name: "Heads", of: ["paper", "mask", "position", "fewer", "bayes", "both"], heads: true },
+  { key: "beta", name: "β", of: PAPER, low: -0.5, high: 4, long: "beta, inverse temperature of the third layer" },
+  { key: "lam", name: "λ", of: PAPER, low: 1, high: 4, long: "lambda, strength of the masks" },
+  { key: "temper", name: "Temper", of: PAPER, low: -4, high: 0.7, long: "temper, exponent on the probabilities" },
+  { key: "temper", name: "Temper", of: ["bayes", "both", "looking"], low: -9, high: 0, long: "temper, exponent on the probabilities" },
+  { key: "looking", name: "Looking", of: ["looking"], low: -3, high: 1, long: "looking, how strongly layer 2 looks where a parent was found" },
 ];
 const number = (value) => (value >= 1000 || value < 0.01 ? value.toExponential(1) : String(Number(value.toPrecision(3))));
 
@@ -31,6 +34,7 @@ export class ModelCards {
   }
 
   show(state, view) {
+    this.shown = state.models;
     while (this.cards.length > state.models.length) this.cards.pop().box.remove();
     while (this.cards.length < state.models.length) this.add(this.cards.length);
     this.cards.forEach((card, index) => this.fill(card, index, state, view));
@@ -56,17 +60,20 @@ export class ModelCards {
       const value = () => (slider.heads ? Number(input.value) : Number((10 ** Number(input.value)).toPrecision(3)));
       input.addEventListener("input", () => {
         output.textContent = number(value());
-        this.onChange(index, { [slider.key]: value() });
+        if (slider.heads) this.sayBuilt(index, value());
+        this.moved(index, { [slider.key]: value() });
       });
       box.append(label);
-      return { ...slider, label, input, output };
+      const built = slider.heads ? element("p", "built", { "aria-live": "polite" }) : null;
+      if (built) box.append(built);
+      return { ...slider, label, input, output, built };
     });
     const evidence = element("label", "slider wide", {}, "Evidence");
     const kind = element("select", "", { "aria-label": `Model ${"AB"[index]}: evidence` });
     kind.append(new Option("averaged", "mean"), new Option("summed", "sum"));
     kind.addEventListener("change", () => this.onChange(index, { evidence: kind.value }));
     evidence.append(kind);
-    const errors = ["", ".beta", ".lam", ".temper", ".heads", ".evidence"].map((name) => element("p", "error", { "data-error-for": `models.${index}${name}`, role: "alert" }));
+    const errors = ["", ".beta", ".lam", ".temper", ".looking", ".heads", ".evidence"].map((name) => element("p", "error", { "data-error-for": `models.${index}${name}`, role: "alert" }));
     const verdict = element("p", "verdict", { "aria-live": "polite" });
     box.append(evidence, ...errors, verdict);
     this.host.append(box);
@@ -74,7 +81,7 @@ export class ModelCards {
   }
 
   options(state) {
-    if (this.known.saved) return [{ label: "In this page", entries: this.known.saved.map(({ choice }, n) => [String(n), modelName(choice)]) }];
+    if (this.known.saved) return [{ label: "In this page", entries: this.known.saved.map(({ choice, heads }, n) => [String(n), choice.heads ? `${modelName(choice)} (${heads})` : modelName(choice)]) }];
     const trained = this.known.trained.map((model) => [`trained:${model.name}`, fits(model, state) ? model.name : `${model.name} (takes its task)`]);
     return [{ label: "Written by hand", entries: Object.entries(CIRCUITS) }, { label: "Trained", entries: trained }];
   }
@@ -93,16 +100,36 @@ export class ModelCards {
       : kind === "trained" ? `trained:${choice.name}` : kind;
     for (const { label, input, output, key, of, heads, low, high } of card.sliders) {
       label.hidden = !of.includes(kind);
-      input.disabled = this.fixed;
-      if (label.hidden || document.activeElement === input) continue;
+      input.disabled = this.fixed && !(heads && this.saved(kind).length > 1);
       const value = heads ? described.heads[1] : described[key];
-      Object.assign(input, heads ? { min: 1, max: described.least, step: 1 } : { min: low, max: high, step: 0.05 });
+      if (heads) {
+        card.ladder = described.ladder ?? [];
+        this.sayBuilt(index, value);
+      }
+      if (label.hidden || document.activeElement === input) continue;
+      Object.assign(input, heads ? { min: 1, max: card.ladder.length, step: 1 } : { min: low, max: high, step: 0.05 });
       input.value = heads ? value : Math.log10(value);
       output.textContent = number(value);
     }
     card.evidence.hidden = !["paper", "position", "fewer"].includes(kind);
     card.kind.disabled = this.fixed;
     card.kind.value = choice.evidence ?? "mean";
+  }
+
+  // What a circuit with so many second-layer heads is.
+  sayBuilt(index, heads) {
+    const { ladder, sliders } = this.cards[index];
+    const step = ladder.find((one) => one.heads === heads);
+    sliders[0].built.textContent = step ? `${heads === 1 ? "1 head" : `${heads} heads`}: ${step.words}.` : "";
+  }
+
+  saved(kind) { return (this.known.saved ?? []).filter(({ choice }) => (choice.kind ?? "paper") === kind); }
+
+  // A saved page has one model for some numbers of heads, and no other sliders.
+  moved(index, patch) {
+    if (!this.fixed) this.onChange(index, patch);
+    const found = this.fixed && this.saved(this.shown[index].kind ?? "paper").find(({ heads }) => heads === patch.heads);
+    if (found) this.onChange(index, found.choice, true);
   }
 
   chosen(index, value) {

@@ -1,6 +1,6 @@
 // The sequence: coloured tokens, and arcs from the position looked at to the keys it attends.
 
-import { attention, headsOf } from "./data.js";
+import { attention, headsOf, votedLag } from "./data.js";
 import { currentTheme, lagColour, lagInk, stateColour, stateInk } from "./colour.js";
 import { across, drawing, tag, text, ticks } from "./svg.js";
 
@@ -46,7 +46,7 @@ export const arcsName = (arcs) => (arcs === "all" ? "all layers" : arcs.includes
 
 // The keys that the heads chosen attend from the query, heaviest last.
 export function attended(scene, model) {
-  const { state, view, query, arcs: wanted } = scene;
+  const { state, view, query, veiled, channels, arcs: wanted } = scene;
   const described = view.models[model];
   const chosen = headsOf(described).filter(({ name, layer }) => ["all", name, String(layer)].includes(wanted));
   const last = described.heads.length;
@@ -55,7 +55,8 @@ export function attended(scene, model) {
     const weight = attention(view, model, head.index, state.length);
     for (let key = 0; key <= query; key += 1) {
       const value = weight(query, key);
-      if (value > 0.004) found.push({ key, weight: value, head, lag: lagOf(head.layer, last, query - key, state.lags) });
+      const voted = veiled || channels?.[model]?.stale ? null : votedLag(channels?.[model], head.name, query, key, state);
+      if (value > 0.004) found.push({ key, weight: value, head, lag: lagOf(head.layer, last, query - key, state.lags) ?? voted });
     }
   }
   return found.sort((a, b) => a.weight - b.weight);
@@ -83,7 +84,7 @@ function arcs(scene, width) {
     const height = 12 + ((down ? GROUND : SKY) - 32) * Math.min(1, Math.abs(from - to) / (width * 0.6)) ** 0.6;
     const peak = base + (down ? 1.3 : -1.3) * height;
     const colour = lag ? lagColour(lag) : theme.ink;
-    const several = wanted === "all" && !lag;
+    const several = wanted === "all" && (!lag || (head.layer > 1 && head.layer < last));
     if (weight >= 0.03 && found.length - order <= 6 && !several) {
       labels.push({ at: (from + to) / 2, y: down ? base + height + 10 : base - height - 3, words: weight.toFixed(2), colour: lag ? lagInk(lag) : theme.ink, weight });
     }

@@ -4,7 +4,7 @@ import { unpack } from "./data.js";
 import { same } from "./state.js";
 
 class Refused extends Error {
-  constructor(message, field) { super(message); this.field = field; }
+  constructor(message, field, status) { super(message); Object.assign(this, { field, status }); }
 }
 
 async function ask(path, body, signal) {
@@ -18,7 +18,7 @@ async function ask(path, body, signal) {
   }
   if (!answer.ok) {
     const told = await answer.json().catch(() => ({ error: `The server answered ${answer.status}.`, field: null }));
-    throw new Refused(told.error, told.field);
+    throw new Refused(told.error, told.field, answer.status);
   }
   return answer;
 }
@@ -28,6 +28,8 @@ class Server {
   async models() { return (await ask("api/models")).json(); }
   async view(state, signal) { return unpack(await (await ask("api/view", state, signal)).arrayBuffer()); }
   async certificate(state, model, signal) { return (await ask("api/certificate", { state, model }, signal)).json(); }
+  async channels(state, model, signal) { return unpack(await (await ask("api/channels", { state, model }, signal)).arrayBuffer()); }
+  async fit(state, model, signal) { await ask("api/fit", { state, model }, signal); }
   async python(state) { return (await ask("api/python", state)).text(); }
 }
 
@@ -38,10 +40,10 @@ class Saved {
 
   async models() { return { circuits: [], trained: [], saved: this.record.models }; }
 
-  async part(sequence, model) {
-    const key = `${sequence}.${model}`;
+  async part(sequence, model, of = "views") {
+    const key = `${of}.${sequence}.${model}`;
     if (!this.views.has(key)) {
-      const packed = Uint8Array.from(atob(this.record.views[key]), (c) => c.charCodeAt(0));
+      const packed = Uint8Array.from(atob(this.record[of][`${sequence}.${model}`]), (c) => c.charCodeAt(0));
       const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
       this.views.set(key, unpack(await new Response(stream).arrayBuffer()));
     }
@@ -61,11 +63,18 @@ class Saved {
     const arrays = { ...parts[0].arrays };
     parts.slice(1).forEach((part, n) => {
       for (const [name, array] of Object.entries(part.arrays)) {
-        const own = name.match(/^(attention|log_weights|law|kl|part)\/0(\/.*)?$/);
+        const own = name.match(/^(\w+)\/0(\/.*)?$/);
         if (own) arrays[`${own[1]}/${n + 1}${own[2] ?? ""}`] = array;
       }
     });
     return { ...parts[0], models: parts.map((part) => part.models[0]), arrays };
+  }
+
+  async channels(state, model) {
+    const { sequence, models } = this.places(state);
+    const { refused } = this.record.models[models[model]];
+    if (refused) throw new Refused(refused, `models.${model}`);
+    return this.part(sequence, models[model], "channels");
   }
 
   async certificate(state, model) { return this.record.models[this.places(state).models[model]].certificate; }

@@ -2,7 +2,7 @@
 
 const FIRST = {
   lags: [1, 2, 3], states: 5, length: 128, matrix: {}, seed: 19, edits: [], models: [{}],
-  query: null, revealed: true, zoom: 2, arcs: "all", race: "weight", speed: 3,
+  query: null, revealed: true, zoom: 2, arcs: "all", race: "weight", speed: 3, offset: 0,
 };
 
 export const copyOf = (value) => JSON.parse(JSON.stringify(value));

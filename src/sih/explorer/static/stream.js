@@ -57,17 +57,21 @@ export function drawStream(host, scene, modelName) {
     const title = element("h3");
     title.append(element("span", model ? "badge b" : "badge", {}, "AB"[model]), element("span", "", {}, modelName(model)));
     box.append(title);
-    const blocks = blocksOf(scene, model).filter(({ final }) => !(final && scene.veiled));
-    const rows = blocks.map((block) => {
-      const line = element("div", block.kind === "position" ? "block" : "block narrow");
-      const canvas = element("canvas", "", { role: "img", "aria-label": spoken(block) });
-      line.append(element("code", "", {}, block.name), canvas);
-      box.append(line);
-      return { canvas, block };
-    });
-    queueMicrotask(() => rows.forEach(({ canvas, block }) => drawBlock(canvas, block, scene, model)));
+    appendBlocks(box, blocksOf(scene, model).filter(({ final }) => !(final && scene.veiled)), scene, model);
     return box;
   }));
+}
+
+// A row for each block, drawn as soon as it has its place.
+export function appendBlocks(box, blocks, scene, model) {
+  const rows = blocks.map((block) => {
+    const line = element("div", block.kind === "position" ? "block" : "block narrow");
+    const canvas = element("canvas", "", { role: "img", "aria-label": spoken(block) });
+    line.append(element("code", "", {}, block.name), canvas);
+    box.append(line);
+    return { canvas, block };
+  });
+  queueMicrotask(() => rows.forEach(({ canvas, block }) => drawBlock(canvas, block, scene, model)));
 }
 
 function spoken({ name, kind, values, bars }) {

@@ -20,7 +20,7 @@ function panelSvg(panel) {
   for (const canvas of panel.querySelectorAll("canvas")) {
     parts.push(tag("image", { ...place(canvas), href: canvas.toDataURL("image/png"), "image-rendering": "pixelated" }));
   }
-  for (const words of panel.querySelectorAll("figcaption button, .layer > p, .block code, h3")) {
+  for (const words of panel.querySelectorAll("figcaption button, .layer > p, .block code, h3, h4")) {
     const { x, y, height } = place(words);
     const spoken = [...words.childNodes].map((part) => part.textContent).join("  ");
     parts.push(text(x, y + height / 2 + 4, spoken, { fill: theme.soft, "font-size": 12 }));

@@ -1,0 +1,92 @@
+"""The circuit that a choice on the page asks for, and its written blocks: chosen once, written once.
+
+A circuit that reads both sides may take a fit of some seconds. A view never waits for one: it is refused with an
+`UnfittedError`, the page asks for the fit and then again for the view.
+"""
+
+import math
+from dataclasses import fields
+from functools import lru_cache
+
+import torch
+
+from sih.checks import FieldError
+from sih.construction import Circuit, circuit_spec, write
+from sih.construction.heads.two_sided_fit import quick_two_sided
+from sih.explorer.state import ModelChoice
+from sih.models.disentangled.written import WrittenBlocks
+from sih.task import Task
+
+FIT = 6**2 * 128
+"""The largest lags² x length that the page fits: six lags at 128 tokens, which take some 15 seconds of a core."""
+
+
+class UnfittedError(FieldError):
+    """Stands for a circuit that has to be fitted before it can be shown."""
+
+
+def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
+    """Return the circuit that a choice asks for, or raise an error about its slider or about all of the choice."""
+    try:
+        return _resolved(_Asked(task, choice))
+    except FieldError as error:
+        sliders = [entry.name for entry in fields(choice)]
+        place = f"{where}.{error.field}" if error.field in sliders else where
+        raise type(error)(place, str(error)) from error
+
+
+def written_blocks(where: str, choice: ModelChoice, task: Task) -> WrittenBlocks:
+    """Return the blocks of the circuit that a choice asks for."""
+    resolve(where, choice, task)
+    return _written(_Asked(task, choice))
+
+
+def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...], int, int] | None:
+    """Return lags, length and heads of the fit that a choice still needs, None if it needs none."""
+    if choice.trained:
+        raise FieldError(where, "a trained model is not fitted here; circuits of the kind 'both' are")
+    try:
+        resolve(where, choice, task)
+    except UnfittedError:
+        return task.lags, task.length, choice.options()["heads"]
+    return None
+
+
+def too_large_to_fit(lags: tuple[int, ...], length: int) -> str | None:
+    """Say in one line why the page does not fit these lags at this length, None if it does."""
+    if len(lags) ** 2 * length <= FIT:
+        return None
+    most = f"{math.isqrt(FIT // length)} lags are the most that the page fits at length {length}; got {len(lags)}"
+    return f"{most}. sih.two_sided fits them in Python and keeps the fit, and then it is shown here"
+
+
+class _Asked:
+    """Holds a task and a choice, as something a cache can compare."""
+
+    def __init__(self, task: Task, choice: ModelChoice) -> None:
+        self.task, self.options = task, {"target": "paper", **choice.options()}
+        numbers = (task.P.numpy().tobytes(), task.lag_prior.numpy().tobytes())
+        self.identity = (*numbers, task.lags, task.length, tuple(sorted(self.options.items())))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
+@lru_cache(maxsize=64)
+def _resolved(asked: _Asked) -> Circuit:
+    task, options = asked.task, asked.options
+    spec = circuit_spec(**options)
+    if options.get("reading") == "both" and quick_two_sided(task.lags, task.length, options["heads"]) is None:
+        if too_large := too_large_to_fit(task.lags, task.length):
+            raise FieldError("heads", too_large)
+        raise UnfittedError("heads", "these heads read both sides and are not fitted yet")
+    return spec.resolve(task, torch.float64)
+
+
+@lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
+def _written(asked: _Asked) -> WrittenBlocks:
+    task, circuit = asked.task, _resolved(asked)
+    return write(WrittenBlocks(task.num_states, task.length, circuit.model_heads), task, circuit)
