@@ -36,7 +36,8 @@ def check_sizes(**sizes: int) -> None:
     """Raise a FieldError unless every size, by its name, is a whole number of at least 1."""
     for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
-            raise FieldError(name, f"{name} must be a whole number, at least 1; got {described(value)}")
+            most = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
+            raise FieldError(name, f"{name} must be a whole number, at least 1{most}; got {described(value)}")
 
 
 def check_heads(heads: Sequence[int]) -> tuple[int, ...]:

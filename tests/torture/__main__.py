@@ -8,13 +8,14 @@ import os
 import sys
 
 from torture import asking, commands, damage, kills, places
-from torture.trial import Tally, tally
+from torture.trial import Tally, tally, warm
 
 PARTS = {
     "commands": ("malformed command lines", commands.trials),
     "damage": ("damaged files", damage.trials),
     "kills": ("kills at file operations", kills.trials),
     "random-kills": ("kills at random moments", kills.random_trials),
+    "interrupts": ("Ctrl-C at random moments", kills.interrupt_trials),
     "disk": ("full disks", places.full_disk_trials),
     "folders": ("hostile folders", places.folder_trials),
     "requests": ("fuzzed requests, 50 each", asking.fuzz_trials),
@@ -30,13 +31,7 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="the number of one trial, to repeat it")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which a part begins no new trial")
     given = parser.parse_args()
-    import torch
-
-    torch.set_num_threads(1)  # before any fork: what forks must not have started threads
-    import sih.cli.claim_search_command
-    import sih.cli.construct_command
-    import sih.cli.train_command  # noqa: F401 (loaded once, for all forks)
-
+    warm()
     found = []
     for name in given.parts or PARTS:
         title, trials = PARTS[name]

@@ -89,7 +89,7 @@ def odd_state(draw: random.Random) -> Any:
         while isinstance(at[key], dict | list) and at[key] and draw.random() < 0.7:
             at = at[key]
             key = draw.choice(list(at)) if isinstance(at, dict) else draw.randrange(len(at))
-        at[key] = draw.choice(ODD)
+        at[key] = copy.deepcopy(draw.choice(ODD))  # a later change may be made to it
         if draw.random() < 0.05:
             return draw.choice(ODD)
     return state

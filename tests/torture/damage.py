@@ -1,26 +1,97 @@
-"""Damaged files: every reader, on every kind of file, with bits flipped, ends cut off and values of another kind."""
+"""Damaged files: every reader, on every kind of file, with bits flipped, ends cut off and values of another kind.
+
+`KINDS` has an entry for each kind of file or folder: how a good one is made, and what reads each of its files.
+"""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 import shutil
-from collections.abc import Callable, Iterator
-from functools import cache
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from torture.trial import Trial, forked
+from torture.trial import SHARED, Trial, command, forked
 
 Reader = Callable[[Path], Any]
 ODD: list[Any] = [None, [], {}, "", "x", True, -1, 0, 1e308, 10**30, [[]], [1, [2]], {"a": 1}, "é" * 99, [None] * 3]
+GRID = "[base]\nlags = [1, 2]\nstates = 3\nlength = 12\nheads = [1, 2]\ndim = 8\nqk_dim = 4\nsteps = 3\nbatch = 5\n"
+GRID += "evaluate_every = 3\nheld_out = 7\n[grid]\nseed = [0, 1]\n"
 
 
-def _model(path: Path) -> Any:
+@dataclass(frozen=True)
+class Kind:
+    """Makes a good file or folder of its name, and reads each file in it.
+
+    `same` are those that are never read as something else than was written: they have a checksum, or are made anew.
+    """
+
+    name: str
+    make: Callable[[Path], Any]
+    readers: Mapping[str, Reader]
+    same: tuple[str, ...] = ()
+
+
+def sweep(grid: Path, out: Path) -> int:
+    """Sweep with workers that are forks of this process, and have torch loaded, instead of a new server's."""
+    context = multiprocessing.get_context("fork")
+    multiprocessing.get_context = lambda method=None: context  # type: ignore[assignment]
+    return command("sweep", str(grid), "--out", str(out), "--jobs", "1")()
+
+
+def _matrix() -> Any:
     import sih
 
-    model = sih.load(path.parent)
-    return [weight.tolist() for weight in model.parameters()]
+    return sih.random_transition_matrix(3, rng=0)
+
+
+def _task() -> Any:
+    import sih
+
+    return sih.Task(_matrix(), (1, 2), 12)
+
+
+def _make_matrix(path: Path) -> None:
+    import numpy as np
+
+    np.save(path, _matrix().numpy()) if path.suffix == ".npy" else np.savetxt(path, _matrix().numpy(), delimiter=",")
+
+
+def _read_matrix(path: Path) -> Any:
+    from sih.markov import load_transition_matrix
+
+    return load_transition_matrix(path)
+
+
+def _make_sample(path: Path) -> None:
+    import sih
+    from sih.task.sample_file import save_sample
+
+    save_sample(path, sih.sample(_task(), 3, rng=0), _task(), 0)
+
+
+def _read_sample(path: Path) -> Any:
+    from sih.task.sample_file import load_sample
+
+    return load_sample(path)
+
+
+def _make_circuit(path: Path) -> None:
+    import sih
+
+    sih.save(sih.construct(_task()), path)
+
+
+def _read_model(path: Path) -> Any:
+    import sih
+
+    return [weight.tolist() for weight in sih.load(path.parent).parameters()]
 
 
 def _verified(path: Path) -> Any:
@@ -29,147 +100,236 @@ def _verified(path: Path) -> Any:
     return sih.verify(sih.load(path.parent)).ok
 
 
-def _run(path: Path) -> Any:
+def _make_run(path: Path, stop_after: int | None = None) -> None:
+    from support.small_runs import SHORT
+
+    from sih.runs.run_writer import RunWriter
+
+    writer = RunWriter(SHORT, path, threads=1, keep_every=8)
+    for step in writer:
+        if step.step == stop_after:
+            writer.save()
+            break
+
+
+def _read_run(path: Path) -> Any:
     from sih.runs.run import Run
 
     run = Run(path.parent)
-    return run.config, run.environment, run.metrics, run.evaluations, run.model
+    return run.config, run.environment, run.metrics, run.evaluations, [w.tolist() for w in run.model.parameters()]
 
 
-def _resumed(path: Path) -> Any:
-    from support.small_runs import SHORT, make
+def _read_kept(path: Path) -> Any:
+    from sih.runs.run import Run
 
-    make(path.parent, SHORT)
+    return [weight.tolist() for weight in Run(path.parents[1]).model_at(8).parameters()]
+
+
+def _resume(path: Path) -> Any:
+    _make_run(path.parent)
     return (path.parent / "weights.safetensors").read_bytes()
 
 
-def _matrix(path: Path) -> Any:
-    from sih.markov import load_transition_matrix
-
-    return load_transition_matrix(path)
-
-
-def _sample(path: Path) -> Any:
-    from sih.task.sample_file import load_sample
-
-    return load_sample(path)
+def _make_search(path: Path) -> None:
+    words = "claim search --states 3 --sizes 3 --descents 2 --starts 2 --steps 2 --out"
+    assert command(*words.split(), str(path))() == 0
 
 
-def _search(path: Path) -> Any:
+def _read_search(path: Path) -> Any:
     from sih.theory.search import SearchState
 
     return SearchState.load(path.parent)
 
 
-def _estimates(path: Path) -> Any:
-    from sih.theory.monte_carlo import MonteCarlo, load_estimates
+def _make_estimates(path: Path) -> None:
+    from sih.theory.monte_carlo import estimates, save_estimates
 
-    return load_estimates(path.parent, MonteCarlo(3, 2, (1, 2), 4, 8))
+    save_estimates(path, _monte_carlo(), list(estimates(_monte_carlo())))
 
 
-def _grid(path: Path) -> Any:
+def _monte_carlo() -> Any:
+    from sih.theory.monte_carlo import MonteCarlo
+
+    return MonteCarlo(3, 2, (1, 2), 4, 8)
+
+
+def _read_estimates(path: Path) -> Any:
+    from sih.theory.monte_carlo import load_estimates
+
+    return load_estimates(path.parent, _monte_carlo())
+
+
+def _read_grid(path: Path) -> Any:
     from sih.sweep.grid import read_grid
 
     return read_grid(path)
 
 
-READERS: list[tuple[str, Reader]] = [
-    *(("matrix.npy", _matrix), ("matrix.csv", _matrix), ("sample.npz", _sample), ("sample.csv", _sample)),
-    *(("circuit/config.json", _model), ("circuit/weights.safetensors", _model), ("circuit/notes.json", _verified)),
-    *(("run/config.json", _run), ("run/metrics.jsonl", _run), ("run/environment.json", _run)),
-    *(("run/weights.safetensors", _run), ("half/checkpoint.safetensors", _resumed), ("half/metrics.jsonl", _resumed)),
-    *(("half/environment.json", _resumed), ("search/search.json", _search), ("mc/estimates.npz", _estimates)),
-    ("grid.toml", _grid),
+def _make_sweep(path: Path) -> None:
+    """Make a sweep of two runs of which one is finished, in a folder whose name a table can have."""
+    path.mkdir()
+    (path / "grid.toml").write_text(GRID)
+    (path / "half.toml").write_text(GRID.replace("[0, 1]", "[0]"))
+    assert sweep(path / "half.toml", path / "out") == 0
+    next((path / "out").glob("*/")).rename(path / "run")
+
+
+def _read_sweep(path: Path) -> Any:
+    from sih.sweep.grid import read_grid
+
+    out = path.parents[1] / "out" if path.parent.name == "run" else path.parent
+    (out.parent / "run").rename(out / next(iter(read_grid(out.parent / "grid.toml").runs)))
+    sys.exit(sweep(out.parent / "grid.toml", out))
+
+
+def _make_lens(path: Path) -> None:
+    import sih
+    from sih.export.lens import export_transformer_lens
+
+    export_transformer_lens(sih.construct(_task()), path)
+
+
+def _read_lens(path: Path) -> Any:
+    from sih.export.lens import from_transformer_lens
+
+    return [weight.tolist() for weight in from_transformer_lens(path.parent).parameters()]
+
+
+def _make_known(path: Path) -> None:
+    from sih.analysis.ground_truth import CIRCUITS, known_circuit, save_circuits
+
+    save_circuits(path, [known_circuit(next(iter(CIRCUITS)), 0)])
+    next(path.glob("*/")).rename(path / "it")
+
+
+def _read_known(path: Path) -> Any:
+    from sih.analysis.ground_truth import load_circuits
+
+    return load_circuits(path.parents[1])["it"].edges
+
+
+BRACKETS = ("--reach", "3", "--both-up-to", "0")
+
+
+def _experiment() -> Any:
+    import dataclasses
+
+    from sih.experiments import head_counts
+
+    return dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4))
+
+
+def _make_figure(path: Path) -> Any:
+    from sih.figures.drawn import make
+    from sih.runs.run_store import RunStore
+
+    return make(_experiment(), path, RunStore(path / "runs")).kept.data
+
+
+KINDS: list[Kind] = [
+    *(Kind(name, _make_matrix, {"": _read_matrix}) for name in ("matrix.npy", "matrix.csv")),
+    *(Kind(name, _make_sample, {"": _read_sample}) for name in ("sample.npz", "sample.csv")),
+    Kind(
+        "circuit",
+        _make_circuit,
+        {"config.json": _read_model, "weights.safetensors": _read_model, "notes.json": _verified},
+        same=("weights.safetensors",),
+    ),
+    Kind(
+        "run",
+        _make_run,
+        {
+            **dict.fromkeys(("config.json", "metrics.jsonl", "environment.json", "weights.safetensors"), _read_run),
+            "kept/step-000008.safetensors": _read_kept,
+        },
+        same=("weights.safetensors",),
+    ),
+    Kind(
+        "half",
+        partial(_make_run, stop_after=9),
+        dict.fromkeys(("checkpoint.safetensors", "metrics.jsonl", "environment.json"), _resume),
+        same=("checkpoint.safetensors",),
+    ),
+    Kind("search", _make_search, {"search.json": _read_search}),
+    Kind("mc", _make_estimates, {"estimates.npz": _read_estimates}),
+    Kind("grid.toml", lambda path: path.write_text(GRID), {"": _read_grid}),
+    Kind(
+        "sweep",
+        _make_sweep,
+        dict.fromkeys(
+            ("out/results.csv", "run/config.json", "run/metrics.jsonl", "run/weights.safetensors"), _read_sweep
+        ),
+    ),
+    Kind(
+        "lens",
+        _make_lens,
+        dict.fromkeys(("config.json", "weights.safetensors"), _read_lens),
+        same=("weights.safetensors",),
+    ),
+    Kind("known", _make_known, dict.fromkeys(("it/config.json", "it/notes.json"), _read_known)),
+    Kind(
+        "brackets.json",
+        lambda path: command("heads", "--table", str(path), *BRACKETS)(),
+        {"": lambda path: sys.exit(command("heads", "--table", str(path), *BRACKETS)())},
+    ),
+    Kind(
+        "figure",
+        _make_figure,
+        dict.fromkeys(("data/heads.json", "data/heads.drawn.json"), lambda path: _make_figure(path.parents[1])),
+        same=("data/heads.json", "data/heads.drawn.json"),
+    ),
 ]
-SAME = ("circuit/weights.safetensors", "run/weights.safetensors", "half/checkpoint.safetensors")
-"""Files with a checksum: what is read from them at all is what was written."""
+READERS = [(kind, name) for kind in KINDS for name in kind.readers]
 
 
 @cache
 def originals() -> Path:
-    """Make one good file of each kind, once."""
-    import tempfile
-
-    place = Path(tempfile.mkdtemp(prefix="torture-originals-"))
-    here = place / "here"
+    """Make one good file or folder of each kind, once."""
+    here = Path(tempfile.mkdtemp(prefix="torture-originals-", dir=SHARED)) / "here"
     here.mkdir()
-    made = forked(lambda: _write(here), here)
+
+    def make() -> None:
+        for kind in KINDS:
+            kind.make(here / kind.name)
+
+    made = forked(make, here)
     assert made.code == 0, made.err
     return here
 
 
-def _write(here: Path) -> None:
-    import numpy as np
-    from support.small_runs import make
-
-    import sih
-    from sih.cli import main
-    from sih.task.sample_file import save_sample
-    from sih.theory.monte_carlo import MonteCarlo, estimates, save_estimates
-
-    P = sih.random_transition_matrix(3, rng=0)
-    np.save(here / "matrix.npy", P.numpy())
-    np.savetxt(here / "matrix.csv", P.numpy(), delimiter=",")
-    task = sih.Task(P, (1, 2), 12)
-    for name in ("sample.npz", "sample.csv"):
-        save_sample(here / name, sih.sample(task, 3, rng=0), task, 0)
-    sih.save(sih.construct(task), here / "circuit")
-    make(here / "run")
-    make(here / "half", stop_after=9)
-    main(
-        [
-            "claim",
-            "search",
-            "--states",
-            "3",
-            "--sizes",
-            "3",
-            "--descents",
-            "2",
-            "--starts",
-            "2",
-            "--steps",
-            "2",
-            "--out",
-            "search",
-        ]
-    )
-    check = MonteCarlo(3, 2, (1, 2), 4, 8)
-    save_estimates(here / "mc", check, list(estimates(check)))
-    (here / "grid.toml").write_text("[base]\nlags = [1, 2]\nsteps = 2\n[grid]\nseed = [0, 1]\n")
-
-
 def trials(share: float) -> Iterator[Trial]:
     for number in range(int(1500 * share)):
-        name, read = READERS[number % len(READERS)]
-        yield lambda draw, folder, name=name, read=read: _damaged(draw, folder, name, read)  # type: ignore[misc]
+        kind, name = READERS[number % len(READERS)]
+        yield partial(_damaged, kind=kind, name=name)
 
 
-def _damaged(draw: random.Random, folder: Path, name: str, read: Reader) -> str:
-    shutil.copytree(originals(), folder, dirs_exist_ok=True)
-    path = folder / name
+def _damaged(draw: random.Random, folder: Path, kind: Kind, name: str) -> str:
+    _copy(kind, folder)
+    path = folder / kind.name / name
     before = path.read_bytes()
     path.write_bytes(damaged(before, path.suffix, draw))
     if path.read_bytes() == before:
         return ""
-    found = forked(lambda: _read(path, read, before if name in SAME else None), folder)
-    return f"{name}: {found.fault}" if found.fault else ""
+    found = forked(lambda: _read(path, kind, name), folder)
+    return f"{kind.name}/{name}: {found.fault}" if found.fault else ""
 
 
-def _read(path: Path, read: Reader, original: bytes | None) -> int:
+def _copy(kind: Kind, folder: Path) -> None:
+    source, target = originals() / kind.name, folder / kind.name
+    shutil.copytree(source, target) if source.is_dir() else shutil.copyfile(source, target)
+
+
+def _read(path: Path, kind: Kind, name: str) -> int:
     """Read a file: 0 if that goes well, 2 with one line if the file is refused."""
     try:
-        found = read(path)
+        found = kind.readers[name](path)
     except ValueError as error:
-        print(str(error), file=__import__("sys").stderr)
+        print(f"sih: {error}", file=sys.stderr)
         return 2
-    if original is not None:
-        path.write_bytes(original)
-        if path.name == "checkpoint.safetensors":
-            shutil.rmtree(path.parent)
-            shutil.copytree(originals() / "half", path.parent)
-        again = read(path)
-        assert str(again) == str(found), "silently wrong: something else was read than was written"
+    if name in kind.same:
+        shutil.rmtree(path.parents[len(Path(name).parts) - 1])
+        _copy(kind, path.parents[len(Path(name).parts)])
+        assert str(kind.readers[name](path)) == str(found), "silently wrong: something else was read than was written"
     return 0
 
 

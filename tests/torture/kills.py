@@ -1,19 +1,26 @@
-"""Kills: at every file operation of a command, and at random moments. Nothing is lost, and the result is the same."""
+"""Kills and Ctrl-C: at every file operation of a command, and at random moments. Nothing is lost, the result the same.
+
+`WORK` has a line for each command that is stopped.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 import random
 import shutil
 import signal
+import struct
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from support.small_runs import WORDS
-
+from torture.damage import BRACKETS, GRID, originals, sweep
 from torture.trial import Outcome, Trial, command, forked, scratch
 
 EVENTS = (
@@ -27,13 +34,12 @@ EVENTS = (
     "os.scandir",
     "os.link",
 )
-GRID = "[base]\nlags = [1, 2]\nstates = 3\nlength = 12\nheads = [1, 2]\ndim = 8\nqk_dim = 4\nsteps = 24\nbatch = 5\n"
-GRID += "evaluate_every = 8\nheld_out = 7\n[grid]\nseed = [0, 1]\n"
-TRAIN = [*WORDS, "out", "--checkpoint-seconds", "0"]
+TRAIN = "train --lags 1 2 --states 3 --length 12 --heads 1 2 --dim 8 --qk-dim 4 --steps 5 --batch 5 --evaluate-every 3 "
+TRAIN += "--held-out 7 --threads 1 --keep-every 2 --checkpoint-seconds 0 --out out"
 
 
-def _reproduce() -> int:
-    """Make two small figures and the report, in this process."""
+def _reproduce(jobs: int = 1) -> int:
+    """Make two small figures and the report."""
     import dataclasses
 
     from sih.cli import main, reproduce_command
@@ -47,61 +53,77 @@ def _reproduce() -> int:
         dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
     ]
     reproduce_command.EXPERIMENTS = {one.name: one for one in chosen}  # type: ignore[attr-defined]
-    return main(["reproduce", "--out", "out", "--jobs", "1"])
+    return main(["reproduce", "--out", "out", "--jobs", str(jobs)])
 
 
 def _construct(lags: str) -> Callable[[], int]:
-    return command("construct", "--lags", *lags.split(), "--length", "16", "--states", "3", "--out", "out")
+    return command(*f"construct --lags {lags} --length 16 --states 3 --out out".split())
 
 
 WORK: dict[str, Callable[[], int]] = {
-    "train": command(*TRAIN),
+    "train": command(*TRAIN.split()),
     "construct": _construct("1 2"),
+    "export": command(*["export", "../circuit", "--out", "out"]),
+    "heads table": command("heads", "--table", "out/table.json", *BRACKETS),
     "reproduce": _reproduce,
-    "sweep": command("sweep", "../grid.toml", "--out", "out", "--jobs", "1"),
+    "sweep": lambda: sweep(Path("../grid.toml"), Path("out")),
 }
+REPLACED = {"construct": ["verify", "out"], "export": ["export", "out", "--to", "sih", "--out", "back"]}
+"""Commands that replace a folder, and what reads it: the old one or the new one is there whenever they are killed."""
 
 
 def begin(name: str, folder: Path) -> None:
-    """Prepare the folder: a circuit to be replaced, a grid."""
+    """Prepare the folder: a grid, a circuit to export, what is to be replaced."""
     (folder.parent / "grid.toml").write_text(GRID)
+    if name == "export":
+        shutil.copytree(_circuit("1 2"), folder.parent / "circuit")
+        shutil.copytree(_circuit("1 3"), folder.parent / "other")
+        assert forked(command("export", "../other", "--out", "out"), folder).code == 0
     if name == "construct":
-        assert forked(_construct("1 3"), folder).code == 0
+        shutil.copytree(_circuit("1 3"), folder / "out")
+
+
+@cache
+def _circuit(lags: str) -> Path:
+    place = originals().parent / f"circuit {lags}"
+    place.mkdir()
+    assert forked(_construct(lags), place).code == 0
+    return place / "out"
 
 
 def content(folder: Path) -> dict[str, bytes]:
     """Read all that must come out the same: everything but times and versions."""
-    left_out = ("environment.json", "results.csv", "success.png")
-    paths = [path for path in sorted((folder / "out").rglob("*")) if path.is_file() and path.name not in left_out]
+    paths = [path for path in sorted((folder / "out").rglob("*")) if path.is_file() and path.name != "environment.json"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 @cache
-def undisturbed(name: str) -> tuple[int, dict[str, bytes]]:
-    """Run a command to its end, and count its file operations."""
+def undisturbed(name: str) -> tuple[int, float, dict[str, bytes]]:
+    """Run a command to its end: its number of file operations, its seconds, and what it wrote."""
     with scratch() as folder:
         begin(name, folder)
+        began = time.monotonic()
         found = forked(lambda: _watched(WORK[name], folder, None), folder)
         assert found.code == 0, found.err
-        return int((folder.parent / "operations").read_text()), content(folder)
+        return int((folder.parent / "operations").read_text()), time.monotonic() - began, content(folder)
 
 
 def _watched(work: Callable[[], int], folder: Path, last: int | None) -> int:
-    """Do the work and count its file operations below the folder, or end at the one with the number `last`."""
-    count, place = 0, str(folder)
+    """Do the work and count its file operations below the folder, its workers' too; the one that does `last` ends."""
+    shared, place = mmap.mmap(-1, 8), str(folder)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal count
         if event not in EVENTS or not arguments or not isinstance(arguments[0], str | bytes | os.PathLike):
             return
         if os.path.abspath(os.fsdecode(arguments[0])).startswith(place):
-            count += 1
+            count = struct.unpack("q", shared[:])[0] + 1
+            shared[:] = struct.pack("q", count)
             if count == last:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
     code = work()
-    total, place = count, "\0"
+    total, place = struct.unpack("q", shared[:])[0], "\0"
     (folder.parent / "operations").write_text(str(total))
     return code
 
@@ -110,16 +132,21 @@ def trials(share: float) -> Iterator[Trial]:
     """Kill at every file operation; a share of it takes every so-manieth."""
     for name in WORK:
         for number in range(1, undisturbed(name)[0] + 1, max(1, round(1 / share))):
-            yield lambda draw, folder, name=name, number=number: _killed_at(folder, name, number)  # type: ignore[misc]
+            yield partial(_killed_at, name=name, number=number)
 
 
 def random_trials(share: float) -> Iterator[Trial]:
     for number in range(int(200 * share)):
-        name = list(WORK)[number % len(WORK)]
-        yield lambda draw, folder, name=name: _killed_after(draw, folder, name)  # type: ignore[misc]
+        yield partial(_killed_after, name=list(WORK)[number % len(WORK)])
 
 
-def _killed_at(folder: Path, name: str, number: int) -> str:
+def interrupt_trials(share: float) -> Iterator[Trial]:
+    """Press Ctrl-C at a random moment, twenty times in each of four commands, one of them with workers of its own."""
+    for number in range(int(80 * share)):
+        yield partial(_interrupted, name=("train", "sweep", "reproduce", "reproduce, two jobs")[number % 4])
+
+
+def _killed_at(draw: random.Random, folder: Path, name: str, number: int) -> str:
     begin(name, folder)
     found = forked(lambda: _watched(WORK[name], folder, number), folder)
     return _goes_on(folder, name, found, f"{name}, killed at file operation {number}")
@@ -127,31 +154,64 @@ def _killed_at(folder: Path, name: str, number: int) -> str:
 
 def _killed_after(draw: random.Random, folder: Path, name: str) -> str:
     begin(name, folder)
-    seconds = draw.uniform(0.05, 2.5)
-
-    def work() -> int:
-        signal.signal(signal.SIGVTALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-        return WORK[name]()
-
-    return _goes_on(folder, name, forked(work, folder), f"{name}, killed after {seconds:.2f} s")
+    seconds = draw.uniform(0.02, undisturbed(name)[1])
+    found = forked(WORK[name], folder, stop=(seconds, signal.SIGKILL))
+    return _goes_on(folder, name, found, f"{name}, killed after {seconds:.2f} s")
 
 
-def _goes_on(folder: Path, name: str, killed: Outcome, what: str) -> str:
-    """Run the command again after a kill: it ends as if nothing had happened, and leaves nothing behind."""
-    if killed.code not in (0, -signal.SIGKILL):
-        return f"{what}: {killed.code} {killed.err[-200:]}"
-    if name == "construct":
-        there = forked(command("verify", "out"), folder)
+def _interrupted(draw: random.Random, folder: Path, name: str) -> str:
+    name, _, jobs = name.partition(", ")
+    begin(name, folder)
+    seconds = draw.uniform(0.1, (1 if not jobs else 6) * undisturbed(name)[1])
+    if jobs:
+        found = _as_process(folder, seconds)
+    else:
+        found = forked(lambda: _listening(WORK[name]), folder, stop=(seconds, signal.SIGINT))
+    what = f"{name}{', ' if jobs else ''}{jobs}, Ctrl-C after {seconds:.2f} s"
+    if found.fault or found.code not in (0, 130):
+        return f"{what}: {found.code} {found.err[-300:]}"
+    return _goes_on(folder, name, found, what)
+
+
+def _listening(work: Callable[[], int]) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a detached shell had ignored
+    return work()
+
+
+def _as_process(folder: Path, seconds: float) -> Outcome:
+    """Reproduce in two workers, from a process of its own: a fork would end without tidying up after them."""
+    words = "from torture.kills import _listening, _reproduce; import sys; "
+    words += "open('ready', 'w'); sys.exit(_listening(lambda: _reproduce(2)))"
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", words], cwd=folder, text=True, start_new_session=True, **pipes)
+    while not (folder / "ready").exists() and process.poll() is None:
+        time.sleep(0.01)
+    (folder / "ready").unlink(missing_ok=True)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    left = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
+    return Outcome(process.returncode, "", f"{err}\nworkers live on: {left}" if left else err)
+
+
+def _goes_on(folder: Path, name: str, stopped: Outcome, what: str) -> str:
+    """Run the command again after it was stopped: it ends as if nothing had happened, and leaves nothing behind."""
+    of_a_worker = name == "sweep" and stopped.code == 1 and "Traceback" not in stopped.err
+    if stopped.code not in (0, 130, -signal.SIGKILL) and not of_a_worker:
+        return f"{what}: {stopped.code} {stopped.err[-200:]}"
+    if name in REPLACED:
+        there = forked(command(*REPLACED[name]), folder)
         if there.code != 0:
-            return f"{what}: neither the old circuit nor the new one is there: {there.err or there.out[-200:]}"
+            return f"{what}: neither the old folder nor the new one is there: {there.err or there.out[-200:]}"
     again = forked(WORK[name], folder)
     if again.code != 0:
         return f"{what}: does not go on: {again.err[-200:]}"
     left = [str(path) for path in folder.rglob(".*.part")]
     if left:
         return f"{what}: leaves {left}"
-    wanted, got = undisturbed(name)[1], content(folder)
+    wanted, got = undisturbed(name)[2], content(folder)
     different = sorted(file for file in wanted.keys() | got.keys() if wanted.get(file) != got.get(file))
     shutil.rmtree(folder / "out")
     return f"{what}: differs in {different}" if different else ""

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def _hostile(folder: Path, place: str, key: str, value: Any, act: str) -> str:
             sih.load("runs/it")
             sih.open_run("runs/it").model  # noqa: B018
         except ValueError as error:
-            print(error, file=__import__("sys").stderr)
+            print(f"sih: {error}", file=sys.stderr)
             return 2
         return 0
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import importlib
 import math
 import os
 import random
 import resource
+import select
+import shutil
 import signal
+import sys
 import tempfile
 import time
 import traceback
@@ -48,13 +51,46 @@ class Outcome:
             return f"hangs: over {SECONDS:g} s"
         if self.code not in (0, 1, 2, 130) or "Traceback" in self.err:
             return f"exit code {self.code}: {self.err.strip()[-300:]}"
-        if self.code == 2 and len(self.err.strip().splitlines()) != 1:
-            return f"{len(self.err.strip().splitlines())} lines for one error: {self.err[:200]}"
+        lines = self.err.strip().splitlines()
+        said = [line for line in lines if line.startswith("sih: ")]
+        if self.code in (2, 130) and (lines[-1:] != said or "Warning" in self.err):  # before it, progress alone
+            return f"not one line for one error: {self.err[:300]}"
         return ""
 
 
-def forked(work: Callable[[], int | None], folder: Path, memory: int = MEMORY, seconds: float = SECONDS) -> Outcome:
-    """Do something in a process of its own, in a folder, with a limit on its time and memory."""
+def warm() -> None:
+    """Load once, for all forks, what commands load: without threads, which a fork would lose."""
+    import torch
+
+    torch.set_num_threads(1)
+    from sih.cli import COMMANDS
+
+    places = [
+        "torch._dynamo",
+        "matplotlib.pyplot",
+        "matplotlib.backends.backend_pdf",
+        "matplotlib.backends.backend_svg",
+    ]
+    for place in (*(place for place, _ in COMMANDS.values()), *places):  # torch's optimisers load _dynamo, 1.5 s
+        importlib.import_module(place.split(":")[0])
+    from sih.artifacts.source_digest import closure
+    from sih.figures import style
+
+    closure("sih.experiments.claim_histogram")  # finds imports by parsing, once
+    style._RC |= {"pdf.fonttype": 3, "savefig.dpi": 50}  # choosing letters of fonts takes half of a figure's time
+
+
+def forked(
+    work: Callable[[], int | None],
+    folder: Path,
+    memory: int = MEMORY,
+    seconds: float = SECONDS,
+    stop: tuple[float, int] | None = None,
+) -> Outcome:
+    """Do something in a process of its own, in a folder, with a limit on its time and memory.
+
+    With `stop`, it and all that it started are sent a signal after so many seconds.
+    """
     out, err = (folder.parent / f"{folder.name}.{name}" for name in ("out", "err"))
     child = os.fork()
     if child == 0:
@@ -74,9 +110,15 @@ def forked(work: Callable[[], int | None], folder: Path, memory: int = MEMORY, s
         except BaseException:
             os.write(2, traceback.format_exc().encode(errors="replace"))
         with contextlib.suppress(BaseException):
-            io.TextIOWrapper.flush(__import__("sys").stdout)
-            io.TextIOWrapper.flush(__import__("sys").stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
+    if stop is not None:
+        ended = os.pidfd_open(child)
+        if not select.select([ended], [], [], stop[0])[0]:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, stop[1])
+        os.close(ended)
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what it left behind
@@ -119,9 +161,13 @@ def tally(part: str, trials: Iterable[Trial], seed: int, only: int | None = None
     return found
 
 
+SHARED = "/dev/shm" if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 10**9 else None
+"""Where trials are done: in memory where there is such a place, for every write waits for the disk."""
+
+
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="torture-", dir=SHARED, ignore_cleanup_errors=True) as name:
         folder = Path(name) / "here"
         folder.mkdir()
         yield folder

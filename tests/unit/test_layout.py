@@ -8,8 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from torture.commands import BASE
 
 import sih
+from sih.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 SOURCE, UNIT = ROOT / "src" / "sih", ROOT / "tests" / "unit"
@@ -64,3 +66,7 @@ def test_documents_name_what_is_there(document: str) -> None:
             there = [path for folder in folders for path in (folder / file, *folder.rglob(file)) if path.exists()]
             assert there, f"{document}: {words}"
             assert not test or f"def {test}(" in there[0].read_text(), f"{document}: {words}"
+
+
+def test_the_torture_suite_has_a_line_of_every_command() -> None:
+    assert sorted(COMMANDS.keys() - BASE.keys()) == []  # tests/torture/commands.py

@@ -25,7 +25,7 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
         try:
-            with _ctrl_c_waits():  # and never reaches the processes, which take the mask over
+            with ctrl_c_waits():  # and never reaches the processes, which take the mask over
                 futures = [pool.submit(work, item) for item in items]
             for future in as_completed(futures):
                 yield future.result()
@@ -38,7 +38,7 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
 
 
 @contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
+def ctrl_c_waits() -> Iterator[None]:
     """Put a Ctrl-C off until the block ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

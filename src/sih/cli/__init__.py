@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("sih.cli.reproduce_command:reproduce", "make every figure, and the report that says what held"),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
-WRITTEN = ("out", "export", "draw")
+WRITTEN = ("out", "export", "draw", "table")
 """The flags that say where to write."""
 STARTED = ("train",)
 """Commands whose flags depend on the command line: `start_from(words)` in their module says which command it is for."""

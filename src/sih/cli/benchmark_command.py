@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sih.analysis.ground_truth import CIRCUITS, Discovery, discover, known_circuit, save_circuits
-from sih.checks import check_choice, check_sizes
+from sih.checks import FieldError, check_choice, check_sizes
 from sih.files import write_rows
 
 STANDARD = ("1.2.3-soft", "1.2.3-hard")
@@ -27,6 +27,8 @@ def circuits(out: Path, circuits: tuple[str, ...] = tuple(CIRCUITS), pairs: int 
     from sih.figures.style import save
 
     check_sizes(pairs=pairs)
+    if not circuits:
+        raise FieldError("circuits", f"circuits is one or more of {', '.join(CIRCUITS)}")
     for name in circuits:
         check_choice("circuits", name, tuple(CIRCUITS))
     made = [known_circuit(name, seed) for name in circuits]

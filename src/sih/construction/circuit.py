@@ -26,17 +26,29 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import Tokens, check_kind
+from sih.checks import Tokens, check_kind, check_sizes
 from sih.construction.profiles import Profile
 from sih.evidence import check_states, normalised_probabilities
+from sih.files import check_entries
 from sih.showing import Drawn, coloured_cells
-from sih.task import MatrixTask, Task, check_task
+from sih.task import MatrixTask, Task, check_lags, check_task
 
 Third = Literal["mask", "position", "key", "looking"]
 Evidence = Literal["mean", "sum"]
 
 ZERO = -1e4
 """Written for log 0: its exponential is 0 in float32 and float64, and 0 times it is 0."""
+
+
+NUMBER = (int, float)
+ENTRIES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("target", "third", "evidence"), str),
+    **dict.fromkeys(("lags", "head_of_offset"), (list, tuple)),
+    "length": int,
+    **dict.fromkeys(("beta", "lam", "temper", "log_zero", "looking"), NUMBER),
+}
+"""What a circuit's JSON holds, besides `SWITCHES` and a profile."""
+SWITCHES = ("sink", "symmetric", "prior")
 
 
 @runtime_checkable
@@ -180,7 +192,20 @@ class Circuit(Drawn):
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Circuit":
-        lists = {name: tuple(values[name]) for name in ("lags", "head_of_offset")}
+        """Make a circuit of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
+        check_entries(values, ENTRIES, ("target", "third", "lags", "length", "head_of_offset", "evidence", "beta"))
+        check_sizes(length=values["length"])
+        for name, value in values.items():
+            if ENTRIES.get(name) == NUMBER and not math.isfinite(value):
+                raise ValueError(f"{name} must be finite; got {value}")
+            if name in SWITCHES and not isinstance(value, bool):
+                raise ValueError(f"{name} must be true or false; got {value!r:.60}")
+        lists = {"lags": check_lags(values["lags"]), "head_of_offset": tuple(values["head_of_offset"])}
+        heads = lists["head_of_offset"]
+        if any(type(head) is not int or head < -1 for head in heads) or not (heads or values.get("profile")):
+            raise ValueError(
+                f"head_of_offset must be numbers of heads, -1 for none; got {values['head_of_offset']!r:.60}"
+            )
         profile = values.get("profile")
         return Circuit(**{**values, **lists, "profile": None if profile is None else Profile.from_dict(profile)})
 

@@ -20,7 +20,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.checks import described
+from sih.files import check_entries
 from sih.showing import Drawn
+from sih.task import check_lags
 
 BALANCING = 10
 """Rounds of `_balanced`; the largest entry of a parabola is settled after four."""
@@ -123,14 +126,18 @@ class Profile(Drawn):
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Profile":
-        key = values["key"]
-        return Profile(
-            tuple(values["lags"]),
-            values["length"],
-            torch.tensor(values["weights"], dtype=torch.float64),
-            torch.tensor(values["query"], dtype=torch.float64),
-            None if key is None else torch.tensor(key, dtype=torch.float64),
-        )
+        """Make a profile of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
+        check_entries(values, {"lags": (list, tuple), "length": int, "weights": list, "query": list})
+        lags, length = check_lags(values["lags"]), values["length"]
+        span, heads = lags[-1] - lags[0], len(values["weights"])
+        sizes = {"weights": length - lags[-1], "query": length + span - lags[0], "key": length}
+        read: dict[str, Tensor | None] = {}
+        for name, size in sizes.items():
+            found = None if values[name] is None else torch.tensor(values[name], dtype=torch.float64)
+            if (found is None and name != "key") or (found is not None and found.shape != (heads, size)):
+                raise ValueError(f"a profile's {name} must be of shape {(heads, size)}; got {described(found)}")
+            read[name] = found
+        return Profile(lags, length, **read)  # type: ignore[arg-type]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Profile) and self.to_dict() == other.to_dict()

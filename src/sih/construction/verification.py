@@ -178,11 +178,15 @@ def carried(
         circuit = read_circuit(model.notes["circuit"]) if model.circuit is None else model.circuit
         if task is None:
             task = (ParentsTask if isinstance(circuit, ParentsCircuit) else Task)(**model.notes["task"])
-        return circuit, task
     except KeyError as missing:
         raise ValueError(f"the model does not know its {missing.args[0]}; one made by `sih.construct` does") from None
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
+    if isinstance(circuit, Circuit) and isinstance(task, Task):
+        ours, theirs = (f"lags {one.lags} and length {one.length}" for one in (circuit, task))
+        if ours != theirs:
+            raise ValueError(f"circuit and task do not fit: the circuit is for {ours}, the task has {theirs}")
+    return circuit, task
 
 
 def rounding(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype) -> float:

@@ -5,7 +5,8 @@ from typing import Any
 
 from sih.checks import FieldError, dtype_name
 from sih.export.lens_weights import from_lens_weights, lens_config, lens_weights
-from sih.files import atomic_write, read_json, read_tensors, reading, tensor_bytes, write_json
+from sih.files import atomic_folder, read_json, read_tensors, reading, tensor_bytes, write_json
+from sih.files.tensor_file import sum_file, write_summed
 from sih.models import Model
 from sih.models.disentangled.as_standard import to_standard
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -65,13 +66,13 @@ def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer
 
 
 def export_transformer_lens(model: Model, folder: str | Path) -> None:
-    """Write the model as TransformerLens' configuration and weights, the configuration last. Does not need it."""
-    standard, folder = _standard(model), Path(folder)
-    (folder / CONFIG).unlink(missing_ok=True)
-    with atomic_write(folder / WEIGHTS) as file:
-        file.write(tensor_bytes(lens_weights(standard), {"format": "pt"}))
+    """Write the model as TransformerLens' configuration and weights, all or nothing. Does not need it."""
+    standard = _standard(model)
     described = {"transformer_lens": lens_config(standard), "dtype": dtype_name(standard.readout.dtype)}
-    write_json(folder / CONFIG, {**described, "readout": standard.config.readout}, indent=2)
+    weights = tensor_bytes(lens_weights(standard), {"format": "pt"})
+    with atomic_folder(folder, (CONFIG, WEIGHTS, sum_file(WEIGHTS).name)) as new:
+        write_summed(new / WEIGHTS, weights)
+        write_json(new / CONFIG, {**described, "readout": standard.config.readout}, indent=2)
 
 
 def _standard(model: Model) -> Transformer:

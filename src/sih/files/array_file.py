@@ -2,6 +2,7 @@
 
 import csv
 import io
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,4 +42,6 @@ def read_table(path: str | Path, dtype: type = np.float64, *, skip: int = 0) -> 
     with reading(path, "holds no table of numbers"):
         if Path(path).suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False))
-        return np.loadtxt(path, delimiter=",", dtype=dtype, ndmin=2, skiprows=skip)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # that there is no data
+            return np.loadtxt(path, delimiter=",", dtype=dtype, ndmin=2, skiprows=skip)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator, Sequence
 from multiprocessing.connection import Connection, wait
 
+from sih.artifacts.processes import ctrl_c_waits
 from sih.sweep.worker import Job, News, work
 
 
@@ -25,9 +26,10 @@ def run_here(jobs: Sequence[Job], at_once: int) -> Generator[News, None, None]:
                 job = waiting.pop()
                 ours, theirs = context.Pipe(duplex=False)
                 process: mp.process.BaseProcess = context.Process(target=_process, args=(job, theirs), daemon=True)
-                process.start()
+                with ctrl_c_waits():  # so that none is begun and forgotten
+                    process.start()
+                    running[ours] = (job, process)
                 theirs.close()
-                running[ours] = (job, process)
             for connection in wait(list(running)):
                 assert isinstance(connection, Connection)
                 job, process = running[connection]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import pytest
 import torch
 
 import sih
 from sih.construction import circuit_weights
+from sih.construction.circuit import Circuit
 from sih.task import Task
 
 
@@ -45,3 +48,19 @@ def test_closed_form_of_a_long_sequence_is_quick(rng: torch.Generator) -> None:
     weights = circuit_weights(torch.randint(5, (1, 100_000), generator=rng), task, circuit)
     assert weights.shape == (1, 100_000, 3)
     assert weights.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        *(("log_zero", [1, [2]]), ("beta", float("nan")), ("lam", "x"), ("length", 0), ("length", True)),
+        *(("sink", 1), ("lags", [2, 1]), ("lags", "12"), ("head_of_offset", []), ("head_of_offset", [0, None])),
+        ("profile", {"lags": [1, 2], "length": 9, "weights": [[1.0]], "query": [[1.0]], "key": None}),
+    ],
+)
+def test_a_strangers_circuit_is_refused_in_one_line(task: Task, entry: str, value: Any) -> None:
+    told = sih.construct(task).notes["circuit"]
+    assert Circuit.from_dict(told).to_dict() == {**told, "lags": task.lags, "head_of_offset": (0, 1, 2)}
+    with pytest.raises(ValueError, match=entry if entry != "profile" else "weights") as error:
+        Circuit.from_dict({**told, entry: value})
+    assert "\n" not in str(error.value)

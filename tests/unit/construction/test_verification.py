@@ -187,6 +187,9 @@ def test_what_does_not_fit_is_refused(task: Task) -> None:
     model = construct(task)
     with pytest.raises(ValueError, match="do not fit"):
         verify(model, task.with_length(20))
+    model.notes["task"]["length"] = 20
+    with pytest.raises(ValueError, match="do not fit"):
+        sih.circuit_edges(model)
 
 
 @pytest.mark.parametrize("target", ["paper", "bayes"])
@@ -202,6 +205,10 @@ def test_nothing_that_a_file_says_makes_empty_weights_a_circuit(
         weight.zero_()
     built.notes["circuit"].update(claims)
     sih.save(built, tmp_path / "m")
+    if math.inf in claims.values():
+        with pytest.raises(ValueError, match="must be finite"):
+            sih.load(tmp_path / "m")
+        return
     assert not verify(sih.load(tmp_path / "m")).ok
 
 

@@ -47,3 +47,25 @@ def test_without_transformer_lens_the_extra_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "transformer_lens", None)
     with pytest.raises(ValueError, match=r"selective-induction-heads\[lens\]"):
         sih.to_transformer_lens(sih.Transformer(3, 6, 4, 3, (2, 1), rng=rng))
+
+
+def test_an_export_that_fails_leaves_the_old_one(
+    tmp_path: Path, rng: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = sih.Transformer(3, 6, 4, 3, (2, 1), rng=rng)
+    export_transformer_lens(model, tmp_path / "lens")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "lens").iterdir()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sih.export.lens.write_json", full)
+    with pytest.raises(ValueError, match="No space left"):
+        export_transformer_lens(sih.Transformer(3, 6, 4, 3, (1, 1), rng=rng), tmp_path / "lens")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "lens").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["lens"]
+    flipped = bytearray(before["weights.safetensors"])
+    flipped[-1] ^= 1
+    (tmp_path / "lens" / "weights.safetensors").write_bytes(flipped)
+    with pytest.raises(ValueError, match="checksum"):
+        from_transformer_lens(tmp_path / "lens")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +41,10 @@ def test_what_cannot_be_read_is_named_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
     with pytest.raises(ValueError, match="pickle"):
         read_arrays(tmp_path / "pickled.npz")
+
+
+def test_a_table_without_rows_is_refused_without_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("# nothing\n")
+    with pytest.raises(ValueError, match="holds no table of numbers"), warnings.catch_warnings(record=True) as said:
+        read_table(tmp_path / "a.csv")
+    assert not said

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from sih.checks import FieldError
 from sih.construction.heads.brackets import EXACT, Bracket, normal_form, read_brackets
 from sih.construction.heads.least import least_heads
 from sih.construction.heads.mixing import progression
@@ -23,6 +24,8 @@ STARTS = (0, 1, 5, 8)
 """Which of the starts of `two_sided` are tried: closed-form waves, waves at random phases twice, noise."""
 STAGES = ((30, 1e-11), (30, 1e-14), (20, 1e-16))
 """Steps, and the pull on weights and reads, with which the best of them goes on."""
+FARTHEST = 16
+"""The largest lag of a table: there are 2^(lag - 1) sets up to it."""
 
 
 def extend(path: Path, reach: int, query: bool = True, both_up_to: int = 0) -> Iterator[Bracket]:
@@ -30,6 +33,8 @@ def extend(path: Path, reach: int, query: bool = True, both_up_to: int = 0) -> I
 
     What theory leaves open is searched for if `query`, and on both sides for sets of no more than `both_up_to` lags.
     """
+    if not 2 <= reach <= FARTHEST:
+        raise FieldError("reach", f"reach is the largest lag of the table, 2 to {FARTHEST}; got {reach}")
     known = {bracket.lags: bracket for bracket in read_brackets(path)} if path.exists() else {}
     sets = [(1, *rest) for size in range(1, reach) for rest in itertools.combinations(range(2, reach + 1), size)]
     for lags in dict.fromkeys(map(normal_form, sets)):

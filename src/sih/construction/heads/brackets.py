@@ -8,11 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sih.construction.heads.mixing import progression
-from sih.files import read_json
+from sih.files import check_entries, read_json, reading
+from sih.task import check_lags
 
 TABLE = Path(__file__).with_name("brackets.json")
+ENTRIES: dict[str, type | tuple[type, ...]] = {
+    "lags": list,
+    **dict.fromkeys(("unmixed", "closed", "lower"), int),
+    **dict.fromkeys(("query", "both"), dict),
+}
+"""What a row of the table holds."""
 EXACT = 1e-7
 """A circuit whose residual is below this at every offset counts as exact."""
 
@@ -61,9 +69,17 @@ def kept_brackets() -> dict[tuple[int, ...], Bracket]:
 
 
 def read_brackets(path: Path) -> list[Bracket]:
-    """Read a table that `extend` wrote."""
-    found = []
-    for row in read_json(path)["brackets"]:
-        counts = {name: {int(heads): off for heads, off in row[name].items()} for name in ("query", "both")}
-        found.append(Bracket(**{**row, **counts, "lags": tuple(row["lags"])}))
+    """Read a table that `extend` wrote, or raise a ValueError that names the file and what is wrong in it."""
+    with reading(path, "is no table of brackets; `sih heads --table` writes one"):
+        table = read_json(path)
+        check_entries(table, {"brackets": list}, ("brackets",))
+        return [_bracket(row) for row in table["brackets"]]
+
+
+def _bracket(row: Any) -> Bracket:
+    check_entries(row, ENTRIES, tuple(ENTRIES))
+    counts = {name: {int(heads): float(off) for heads, off in row[name].items()} for name in ("query", "both")}
+    found = Bracket(**{**row, **counts, "lags": check_lags(row["lags"])})
+    if min(found.unmixed, found.closed, found.lower, *found.query, *found.both) < 1:
+        raise ValueError(f"numbers of heads are 1 or more; got {row!r:.60}")
     return found

@@ -29,3 +29,9 @@ def test_a_table_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert list(both.both) == [1]
     assert both.both[1] > EXACT  # near, not exact
     assert read_brackets(path) == [first[0], both]
+
+
+@pytest.mark.parametrize("reach", [0, 1, 17, 10**9])
+def test_a_table_of_more_sets_than_can_be_listed_is_refused(tmp_path: Path, reach: int) -> None:
+    with pytest.raises(ValueError, match="reach is the largest lag of the table, 2 to 16"):
+        next(bracket_search.extend(tmp_path / "t.json", reach))

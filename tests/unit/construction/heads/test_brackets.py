@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from sih.construction.heads.brackets import EXACT, Bracket, normal_form, read_brackets
 
@@ -22,3 +25,16 @@ def test_a_table_is_read_back(tmp_path: Path) -> None:
     row = {"lags": [1, 2, 5], "unmixed": 4, "closed": 4, "lower": 2, "query": {"3": 1e-9}, "both": {}}
     (tmp_path / "t.json").write_text(json.dumps({"brackets": [row]}))
     assert read_brackets(tmp_path / "t.json") == [Bracket((1, 2, 5), 4, 4, 2, {3: 1e-9}, {})]
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [("lags", [2, 1]), ("lags", 3), ("lower", 0), ("lower", "2"), ("query", {"x": 1}), ("both", {"1": None})],
+)
+def test_a_damaged_table_is_refused_in_one_line(tmp_path: Path, entry: str, value: Any) -> None:
+    row = {"lags": [1, 2, 5], "unmixed": 4, "closed": 4, "lower": 2, "query": {"3": 1e-9}, "both": {}}
+    for table in ({"brackets": [{**row, entry: value}]}, {"brackets": [{n: row[n] for n in row if n != entry}]}, [], 1):
+        (tmp_path / "t.json").write_text(json.dumps(table))
+        with pytest.raises(ValueError, match=r"t\.json is no table of brackets") as error:
+            read_brackets(tmp_path / "t.json")
+        assert "\n" not in str(error.value)
