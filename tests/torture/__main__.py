@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all unless said")
     parser.add_argument("--share", type=float, default=1.0, help="of the trials of each part")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", type=int, help="the number of one trial, to repeat it")
+    parser.add_argument("--only", type=int, nargs="+", help="the numbers of trials, to repeat them")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which a part begins no new trial")
     given = parser.parse_args()
     warm()

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -140,11 +140,13 @@ Trial = Callable[[random.Random, Path], str]
 """Does one trial in a folder of its own, and says what is wrong, "" if nothing is."""
 
 
-def tally(part: str, trials: Iterable[Trial], seed: int, only: int | None = None, seconds: float = math.inf) -> Tally:
+def tally(
+    part: str, trials: Iterable[Trial], seed: int, only: Sequence[int] | None = None, seconds: float = math.inf
+) -> Tally:
     """Run the trials one after the other, none begun after so many seconds; nothing that one does ends the others."""
     found, began = Tally(part), time.monotonic()
     for number, trial in enumerate(trials):
-        if only is not None and number != only:
+        if only is not None and number not in only:
             continue
         if time.monotonic() - began > seconds:
             break

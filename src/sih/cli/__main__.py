@@ -1,4 +1,4 @@
-"""`python -m sih.cli`, and the `sih` command."""
+"""`python -m sih.cli`; the `sih` command is `sih_command.py`, beside the package."""
 
 import sys
 

@@ -119,9 +119,12 @@ class Run(Drawn):
             state, _ = read_checkpoint(path)
         task = self.config.task
         empty = partial(self.config.model.build, task.states, task.length)
+        held = sum(math.prod(shape) for shape in read_header(path)[1].values())
+        if (heads := sum(getattr(self.config.model, "heads", ()))) > held:  # each has a weight of its own
+            raise ValueError(f"{self.folder / CONFIG} asks for {heads:,} heads, {path.name} holds {held:,} numbers")
         with torch.device("meta"):  # no memory is taken before the file is known to hold as much
             asked = sum(weight.numel() for weight in empty().parameters())
-        if asked > (held := sum(math.prod(shape) for shape in read_header(path)[1].values())):
+        if asked > held:
             raise ValueError(f"{self.folder / CONFIG} asks for {asked:,} weights, {path.name} holds {held:,} numbers")
         model = empty()
         if path.name == WEIGHTS:

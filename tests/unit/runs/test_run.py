@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -82,6 +83,15 @@ def test_a_configuration_that_asks_for_more_than_the_weights_file_holds_builds_n
     config = (tmp_path / "run" / "config.json").read_text()
     (tmp_path / "run" / "config.json").write_text(re.sub('"length": [0-9]+', '"length": 30000000', config, count=1))
     with pytest.raises(ValueError, match=r"asks for [0-9,]+ weights, weights.safetensors holds"):
+        _ = open_run(tmp_path / "run").model
+
+
+def test_a_million_heads_are_not_made_to_be_counted(tmp_path: Path) -> None:
+    make(tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    config["model"]["heads"] = [1, 1_000_000, 1]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"asks for 1,000,002 heads, weights.safetensors holds"):
         _ = open_run(tmp_path / "run").model
 
 

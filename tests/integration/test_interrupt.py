@@ -1,0 +1,36 @@
+"""A Ctrl-C while the package is still being loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+LOADING = """
+import os, signal, sys
+class Press:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, {before})
+sys.meta_path.insert(0, Press())
+sys.argv = ["sih", "--version"]
+from sih_command import run
+run()
+"""
+
+
+def _pressed(before: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", LOADING.format(before=before)], capture_output=True, text=True, check=False
+    )
+
+
+def test_ctrl_c_while_loading_is_one_line() -> None:
+    done = _pressed("signal.default_int_handler")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "sih: interrupted\n")
+
+
+def test_where_a_shell_had_it_ignored_it_stays_ignored() -> None:
+    done = _pressed("signal.SIG_IGN")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("sih ")
