@@ -10,14 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from sih.cli import COMMANDS
 from torture.damage import GRID
-from torture.trial import SECONDS, SHARED, Outcome, Trial, command, forked
+from torture.trial import SECONDS, Outcome, Trial, command, forked, kept
 
 BASE = {
     "sample": "--size 2 --length 8 --out s.npz",
@@ -120,8 +119,7 @@ def allowed(words: list[str]) -> float:
 @cache
 def _given() -> Path:
     """Make what the lines name, once: a sample, a circuit, the circuit exported, a grid."""
-    folder = Path(tempfile.mkdtemp(prefix="torture-given-", dir=SHARED)) / "here"
-    folder.mkdir()
+    folder = kept("given")
     (folder / "grid.toml").write_text(GRID)
     for line in (
         "sample --size 2 --length 8 --out given.npz",

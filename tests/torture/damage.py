@@ -10,14 +10,13 @@ import multiprocessing
 import random
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from torture.trial import SHARED, Trial, command, forked
+from torture.trial import Trial, command, forked, kept
 
 Reader = Callable[[Path], Any]
 ODD: list[Any] = [None, [], {}, "", "x", True, -1, 0, 1e308, 10**30, [[]], [1, [2]], {"a": 1}, "é" * 99, [None] * 3]
@@ -285,8 +284,7 @@ READERS = [(kind, name) for kind in KINDS for name in kind.readers]
 @cache
 def originals() -> Path:
     """Make one good file or folder of each kind, once."""
-    here = Path(tempfile.mkdtemp(prefix="torture-originals-", dir=SHARED)) / "here"
-    here.mkdir()
+    here = kept("originals")
 
     def make() -> None:
         for kind in KINDS:

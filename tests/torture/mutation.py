@@ -125,7 +125,7 @@ def run(tests: Path, copy: Path, watch: Watch, *, checked: bool, limit: float, t
         import pytest
 
         if not checked:
-            jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()  # type: ignore[assignment]
+            jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
         code = 70
         try:
             how = ["-q" if watch.order is None else "-x", "--assert=plain", "-p", "no:cacheprovider"]

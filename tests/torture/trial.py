@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import math
@@ -53,7 +54,8 @@ class Outcome:
             return f"exit code {self.code}: {self.err.strip()[-300:]}"
         lines = self.err.strip().splitlines()
         said = [line for line in lines if line.startswith("sih: ")]
-        if self.code in (2, 130) and (lines[-1:] != said or "Warning" in self.err):  # before it, progress alone
+        alone = len(said) == 1 and lines[-1] == said[0] and "Warning" not in self.err  # before it, progress alone
+        if self.code in (2, 130) and not alone:
             return f"not one line for one error: {self.err[:300]}"
         return ""
 
@@ -173,3 +175,11 @@ def scratch() -> Iterator[Path]:
         folder = Path(name) / "here"
         folder.mkdir()
         yield folder
+
+
+def kept(name: str) -> Path:
+    """Make a folder for what many trials start from. It goes with this process, not with its forks."""
+    place = Path(tempfile.mkdtemp(prefix=f"torture-{name}-", dir=SHARED))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    (place / "here").mkdir()
+    return place / "here"

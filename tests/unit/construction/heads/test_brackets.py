@@ -33,7 +33,8 @@ def test_a_table_is_read_back(tmp_path: Path) -> None:
 )
 def test_a_damaged_table_is_refused_in_one_line(tmp_path: Path, entry: str, value: Any) -> None:
     row = {"lags": [1, 2, 5], "unmixed": 4, "closed": 4, "lower": 2, "query": {"3": 1e-9}, "both": {}}
-    for table in ({"brackets": [{**row, entry: value}]}, {"brackets": [{n: row[n] for n in row if n != entry}]}, [], 1):
+    tables: list[Any] = [{"brackets": [{**row, entry: value}]}, {"brackets": [{n: row[n] for n in row if n != entry}]}]
+    for table in (*tables, [], 1):
         (tmp_path / "t.json").write_text(json.dumps(table))
         with pytest.raises(ValueError, match=r"t\.json is no table of brackets") as error:
             read_brackets(tmp_path / "t.json")
