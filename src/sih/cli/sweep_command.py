@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from sih.cli.printing import plain_console, table_of
 from sih.cli.train_command import on_stop
 from sih.experiments.success_rates import SUCCESS, success_rates
-from sih.runs.run import Run
+from sih.runs.run import CHECKPOINT, Run
 from sih.sweep.grid import Grid, read_grid
 from sih.sweep.local import run_here
 from sih.sweep.ray_cluster import run_on_ray
@@ -54,7 +54,7 @@ def sweep(
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
     check_device(device)
     console = plain_console(160, wrap=False)
-    finished = {name for name in found.runs if Run(out / name).finished}
+    finished = {name for name in found.runs if Run(out / name).finished and not (out / name / CHECKPOINT).exists()}
     todo = [_job(found, name, out, device) for name in found.runs if name not in finished]
     write_results(found, out, {})
     console.print(f"{len(found.runs)} runs, {len(finished)} of them finished already -> {out}")

@@ -32,6 +32,20 @@ def test_a_sweep_is_run_told_and_not_run_twice(tmp_path: Path, capsys: pytest.Ca
     assert all(run.name in capsys.readouterr().out.replace("\n", "") for run in list_runs(out)[:1])
 
 
+def test_a_run_killed_between_its_weights_and_its_end_is_tidied_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid, out = write_grid(tmp_path, "seed = [0]"), tmp_path / "out"
+    assert main(["sweep", str(grid), "--out", str(out), "--jobs", "1"]) == 0
+    (run,) = list_runs(out)
+    weights = (run.folder / "weights.safetensors").read_bytes()
+    (run.folder / "checkpoint.safetensors").write_bytes(weights)
+    assert main(["sweep", str(grid), "--out", str(out), "--jobs", "1"]) == 0
+    assert "1 runs, 0 of them finished already" in capsys.readouterr().out
+    assert not (run.folder / "checkpoint.safetensors").exists()
+    assert (run.folder / "weights.safetensors").read_bytes() == weights
+
+
 def test_a_failed_run_is_said_and_the_code_is_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grid = write_grid(tmp_path, "learning_rate = [1e30, 1e-3]")
     assert main(["sweep", str(grid), "--out", str(tmp_path / "[red]"), "--jobs", "1"]) == 1
