@@ -160,14 +160,13 @@ def _killed_after(draw: random.Random, folder: Path, name: str) -> str:
 
 
 def _interrupted(draw: random.Random, folder: Path, name: str) -> str:
-    name, _, jobs = name.partition(", ")
+    if name not in WORK:
+        found, what = _reproduced_by_two(folder, draw.uniform(0.2, 25)), name
+        return f"{what}: {found.code} {found.err[-300:]}" if found.fault or found.code not in (0, 130) else ""
     begin(name, folder)
-    seconds = draw.uniform(0.1, (1 if not jobs else 6) * undisturbed(name)[1])
-    if jobs:
-        found = _as_process(folder, seconds)
-    else:
-        found = forked(lambda: _listening(WORK[name]), folder, stop=(seconds, signal.SIGINT))
-    what = f"{name}{', ' if jobs else ''}{jobs}, Ctrl-C after {seconds:.2f} s"
+    seconds = draw.uniform(0.1, undisturbed(name)[1])
+    found = forked(lambda: _listening(WORK[name]), folder, stop=(seconds, signal.SIGINT))
+    what = f"{name}, Ctrl-C after {seconds:.2f} s"
     if found.fault or found.code not in (0, 130):
         return f"{what}: {found.code} {found.err[-300:]}"
     return _goes_on(folder, name, found, what)
@@ -178,22 +177,28 @@ def _listening(work: Callable[[], int]) -> int:
     return work()
 
 
-def _as_process(folder: Path, seconds: float) -> Outcome:
-    """Reproduce in two workers, from a process of its own: a fork would end without tidying up after them."""
-    words = "from torture.kills import _listening, _reproduce; import sys; "
-    words += "open('ready', 'w'); sys.exit(_listening(lambda: _reproduce(2)))"
+def _reproduced_by_two(folder: Path, seconds: float) -> Outcome:
+    """Begin to reproduce the paper in two workers, as a user would, and press Ctrl-C: all processes end."""
+    words = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import sih_command; "
+    words += "open('ready', 'w'); sih_command.run()"
+    line = [sys.executable, "-c", words, "reproduce", "--jobs", "2", "--out", "out"]
     pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    process = subprocess.Popen([sys.executable, "-c", words], cwd=folder, text=True, start_new_session=True, **pipes)
+    process = subprocess.Popen(line, cwd=folder, text=True, start_new_session=True, **pipes)
     while not (folder / "ready").exists() and process.poll() is None:
         time.sleep(0.01)
-    (folder / "ready").unlink(missing_ok=True)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
+    time.sleep(seconds)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
-    left = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
+    until = time.monotonic() + 20
+    while (left := _group(process.pid)) and time.monotonic() < until:
+        time.sleep(0.1)
     return Outcome(process.returncode, "", f"{err}\nworkers live on: {left}" if left else err)
+
+
+def _group(number: int) -> list[str]:
+    """List the processes of a group."""
+    return subprocess.run(["pgrep", "-g", str(number)], capture_output=True, text=True, check=False).stdout.split()
 
 
 def _goes_on(folder: Path, name: str, stopped: Outcome, what: str) -> str:

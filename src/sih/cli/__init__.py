@@ -9,10 +9,13 @@ import functools
 import importlib
 import inspect
 import io
+import os
 import re
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 from sih.checks import FieldError
@@ -74,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         command, words = getattr(found, function), words[len(name.split()) :]
         if name in STARTED:
             command, words = found.start_from(words)
-        return _parse(command, name, words)() or 0
+        with _no_ctrl_c_lost():
+            return _parse(command, name, words)() or 0
     except ValueError as error:
         print(f"sih: {_flag(command, error)}{_one_line(str(error))}", file=sys.stderr)
         return 2
@@ -90,6 +94,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         why = _one_line(str(error)) or "there is not enough memory"
         print(f"sih: {'out of memory: ' if not isinstance(error, OSError) else ''}{why[:300]}", file=sys.stderr)
         return 2
+
+
+@contextmanager
+def _no_ctrl_c_lost() -> Iterator[None]:
+    """Press Ctrl-C again where it came in a destructor or callback, whose exceptions Python prints and forgets."""
+    before = sys.unraisablehook
+
+    def hook(lost: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
+            return
+        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()  # when the callback has returned
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> Callable[[], int | None]:
