@@ -28,7 +28,7 @@ def _full(draw: random.Random, folder: Path, name: str) -> str:
     """Run a command on a disk with little left: an error of one line, nothing old lost; and with room it goes on."""
     disk = folder / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "torture", str(disk)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "torture", str(disk)], check=True)
     try:
         begin(name, disk)
         before = {path: path.read_bytes() for path in disk.rglob("*") if path.is_file()}
