@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 
 import sih
-from benchmarks.timing import machine, medians
+from benchmarks.timing import in_turn, machine, medians, ratio
 
 
 def plain_bma(tokens: np.ndarray, task: sih.Task) -> np.ndarray:
@@ -67,6 +71,30 @@ def main() -> None:
         print(f"  {name}: plain {plain * 1e3:.1f} ms, sih {ours * 1e3:.1f} ms, {plain / ours:.1f}x")
     for name in ("maximum likelihood", "n-gram"):
         print(f"  {name}: {found[name] * 1e3:.1f} ms")
+
+    print("  other tasks at the same size, by the processor's time, over bma's (median of ratios, round by round):")
+    fresh, switching = sih.FreshTask(5, (1, 2, 3), 128), sih.SwitchingTask(P, (1, 2, 3), 128, 0.02)
+    family: dict[str, Callable[[], object]] = {
+        "bma": lambda: sih.bma(tokens, task),
+        "P unknown": lambda: sih.bma(tokens, fresh),
+        "switching lags": lambda: sih.bma(tokens, switching),
+    }
+    times = in_turn(family, rounds=31, clock=time.process_time)
+    for name in ("P unknown", "switching lags"):
+        print(f"    {name}: {ratio(times[name], times['bma']):.2f}x")
+    print("  and along one sequence (lags 1 2 3): ratio to bma, nanoseconds a token, which should stay level")
+    for length in (10_000, 100_000, 1_000_000):
+        row = torch.randint(5, (1, length), generator=rng)
+        calls: dict[str, Callable[[], object]] = {
+            name: partial(sih.bma, row, one.with_length(length))
+            for name, one in (("bma", task), ("P unknown", fresh), ("switching lags", switching))
+        }
+        times = in_turn(calls, rounds=3, clock=time.process_time)
+        shown = (
+            f"{name} {ratio(times[name], times['bma']):.2f}x, {min(times[name]) / length * 1e9:.0f} ns"
+            for name in ("P unknown", "switching lags")
+        )
+        print(f"    {length:>9}: {'; '.join(shown)}")
 
     print("  growth in length (lags 1 2 3, one sequence): time a token should stay level")
     for length in (1_000, 10_000, 100_000, 1_000_000):

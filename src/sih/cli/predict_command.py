@@ -16,7 +16,7 @@ from sih.files import write_arrays, write_rows
 from sih.markov import Law, TokenTensor, load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
 from sih.predictors import PREDICTORS
-from sih.task import Batch, Task
+from sih.task import FreshTask, LagTask, SwitchingTask, Task
 from sih.task.sample_file import Sample, check_suffix, load_sample
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def predict(
     out: Path | None = None,
     matrix: Path | None = None,
     lags: tuple[int, ...] = (),
+    fresh: bool = False,
+    switch_rate: float = 0.0,
     beta: float = 100.0,
     evidence: Literal["mean", "sum"] = "mean",
     temper: float = 1.0,
@@ -49,6 +51,8 @@ def predict(
         out: where to write law, weights and inferred lag of every position, .npz or .csv (FILE.predictions.npz).
         matrix: the transition matrix, .npy or .csv, where the file holds none.
         lags: the possible lags, where the file holds none.
+        fresh: the matrix is unknown, each sequence has its own: instead of --matrix.
+        switch_rate: the chance that the lag switches from one token to the next.
         beta: inverse temperature of the selective estimator.
         evidence: whether the selective estimator averages or sums.
         temper: exponent on the probabilities before the selective estimator normalises them.
@@ -56,7 +60,7 @@ def predict(
     """
     out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
     sample = load_sample(file)
-    task = _task(sample, file, matrix, lags)
+    task = _task(sample, file, matrix, lags, fresh, switch_rate)
     chosen = PREDICTORS[predictor]
     size = sample.tokens.numel() * (4 * task.num_states + 8 * len(task.lags)) * 8
     check_memory(size, f"the laws of {sample.tokens.numel():,} tokens over {task.num_states:,} states")
@@ -68,14 +72,21 @@ def predict(
     _report(sample, task, law, weights, inferred, out)
 
 
-def _task(sample: Sample, file: Path, matrix: Path | None, lags: tuple[int, ...]) -> Task:
+def _task(
+    sample: Sample, file: Path, matrix: Path | None, lags: tuple[int, ...], fresh: bool, switch_rate: float
+) -> LagTask:
     if sample.task is not None:
-        if matrix is not None or lags:
-            raise ValueError(f"{file} holds its own matrix and lags; leave out --matrix and --lags")
+        if matrix is not None or lags or fresh or switch_rate:
+            said = "--matrix, --lags, --fresh and --switch-rate"
+            raise ValueError(f"{file} holds its own matrix and lags; leave out {said}")
         return sample.task
-    if matrix is None or not lags:
-        raise ValueError(f"{file} holds only tokens; say --matrix P.npy and --lags, e.g. --lags 1 2 3")
-    return Task(load_transition_matrix(matrix), lags, max(sample.tokens.shape[1], lags[-1] + 1))
+    if not lags or (matrix is None) != fresh:
+        raise ValueError(f"{file} holds only tokens; say --matrix P.npy (or --fresh) and --lags, e.g. --lags 1 2 3")
+    length = max(sample.tokens.shape[1], lags[-1] + 1)
+    if matrix is None:
+        return FreshTask(max(2, int(sample.tokens.max()) + 1), lags, length)
+    P = load_transition_matrix(matrix)
+    return SwitchingTask(P, lags, length, switch_rate) if switch_rate else Task(P, lags, length)
 
 
 def _write(out: Path, tokens: TokenTensor, law: Law, weights: Weights, inferred: TokenTensor) -> None:
@@ -92,10 +103,11 @@ def _rows(tokens: TokenTensor, law: Law, inferred: TokenTensor) -> Iterator[list
         yield from ([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(columns))
 
 
-def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: TokenTensor, out: Path) -> None:
+def _report(sample: Sample, task: LagTask, law: Law, weights: Weights, inferred: TokenTensor, out: Path) -> None:
     rows = [["sequence", "true lag", "inferred", "weight", "settled at", "next token"]]
     for b in range(min(SHOWN, len(inferred))):
-        true, last = "?" if sample.lags is None else str(int(sample.lags[b])), int(inferred[b, -1])
+        true = "?" if sample.lags is None else str(int(sample.lags[b].flatten()[-1]))
+        last = int(inferred[b, -1])
         wavering = (inferred[b] != last).nonzero()
         settled = int(wavering[-1]) + 1 if len(wavering) else 0
         next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
@@ -105,8 +117,7 @@ def _report(sample: Sample, task: Task, law: Law, weights: Weights, inferred: To
     console.print(table_of(rows, "After the last token", left=0))
     if len(inferred) > SHOWN:
         console.print(f"... and {len(inferred) - SHOWN} more sequences")
-    if sample.lags is not None:
-        batch = Batch(sample.tokens, sample.lags)
+    if (batch := sample.batch) is not None:
         kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
         right = f"lag right at the end: {lag_accuracy(weights, batch, task)[-1].item():.1%}"
         console.print(f"mean KL to the true law past position {task.max_lag}: {kl:.5f} nats; {right}")

@@ -8,7 +8,7 @@ import tyro
 
 from sih.cli.printing import plain_console
 from sih.markov import RANDOM, load_transition_matrix
-from sih.task import Task
+from sih.task import FreshTask, LagTask, SwitchingTask, Task
 from sih.task import sample as draw
 from sih.task.sample_file import check_suffix, save_sample
 
@@ -46,6 +46,8 @@ def sample(
     matrix: Path | None = None,
     kind: Kind = "dirichlet",
     concentration: float = 1.0,
+    fresh: bool = False,
+    switch_rate: float = 0.0,
     seed: int = 0,
 ) -> None:
     """Draw sequences from interleaved Markov chains (the paper's Algorithm 1) and write them to a file.
@@ -61,13 +63,27 @@ def sample(
         matrix: a transition matrix, .npy or .csv, instead of a random one.
         kind: how a random matrix is drawn.
         concentration: of the Dirichlet rows; small is nearly deterministic, large nearly uniform.
+        fresh: draw a matrix for each sequence, with Dirichlet rows, instead of one for all (.npz).
+        switch_rate: the chance that the lag switches from one token to the next (.npz).
         seed: of the matrix and the sequences.
     """
     check_suffix(out)
     rng = seeded(seed)
-    task = Task(choose_matrix(rng, states, matrix, kind, concentration), lags, length)
+    task: LagTask
+    if fresh:
+        if matrix is not None or kind != "dirichlet" or switch_rate:
+            raise ValueError(
+                "--fresh draws matrices with Dirichlet rows, of one lag each: no --matrix, --kind, --switch-rate"
+            )
+        task = FreshTask(5 if states is None else states, lags, length, concentration)
+    else:
+        P = choose_matrix(rng, states, matrix, kind, concentration)
+        task = SwitchingTask(P, lags, length, switch_rate) if switch_rate else Task(P, lags, length)
+    if out.suffix == ".csv" and not isinstance(task, Task):
+        raise ValueError(f"what has a lag for each token or a matrix for each sequence is written as .npz; got {out}")
     batch = draw(task, size, rng=rng)
     save_sample(out, batch, task, seed)
-    shares = ", ".join(f"lag {lag}: {int((batch.lags == lag).sum())}" for lag in task.lags)
+    of = "" if batch.lags.ndim == 1 else " tokens"
+    shares = ", ".join(f"lag {lag}: {int((batch.lags == lag).sum())}{of}" for lag in task.lags)
     said = f"{size} sequences of length {length} over {task.num_states} states ({shares}) -> {out}"
     plain_console().print(said)

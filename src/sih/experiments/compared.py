@@ -18,7 +18,7 @@ from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.task import Batch, Task, sample
+from sih.task import Batch, CausalTask, Task, sample
 from sih.training.config import TrainConfig
 
 FRESH_SEED = 2**31
@@ -103,7 +103,7 @@ def trained_law(run: Run, tokens: TokenTensor) -> Law:
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
-def kl_but_last(law: Law, batch: Batch, task: Task) -> Float[Tensor, "batch scored"]:
+def kl_but_last(law: Law, batch: Batch, task: CausalTask) -> Float[Tensor, "batch scored"]:
     """Measure KL to the truth at every position but the last.
 
     The last has no next token in the sequence, so that no model is trained there (a learned position of its own is what

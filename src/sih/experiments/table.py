@@ -19,6 +19,7 @@ from sih.experiments import (
     mechanism,
     reference_predictors,
     scaling,
+    switching_lags,
     teaser,
     trained,
     training_courses,
@@ -34,7 +35,7 @@ _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
     *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
-    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT),
+    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT, switching_lags.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
 

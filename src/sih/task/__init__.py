@@ -3,6 +3,8 @@
 from sih.task.batch import Batch as Batch
 from sih.task.batch import check_batch as check_batch
 from sih.task.counting import CountLaws as CountLaws
+from sih.task.family import LAG_TASKS as LAG_TASKS
+from sih.task.family import LagTask as LagTask
 from sih.task.fresh_batches import FreshBatches as FreshBatches
 from sih.task.fresh_task import FreshTask as FreshTask
 from sih.task.lags import Lagged as Lagged

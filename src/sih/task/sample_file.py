@@ -1,20 +1,23 @@
 """Samples on disk: tokens together with the task and seed they came from, as `.npz` or `.csv`.
 
 A `.csv` file opens with one comment line that holds the task and the seed as JSON, then has one line for each sequence:
-its lag, then its tokens. A file of somebody else's tokens, without that line and without lags, can be read too.
+its lag, then its tokens. A file of somebody else's tokens, without that line and without lags, can be read too. A lag
+for each token (`SwitchingTask`) or a matrix for each sequence (`FreshTask`) needs an `.npz` file.
 """
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.files import read_arrays, read_table, reading, write_arrays, write_rows
 from sih.task.batch import Batch
+from sih.task.family import LAG_TASKS, LagTask
 from sih.task.lags import Task
 
 _MARK = "# sih sample "
@@ -25,9 +28,16 @@ class Sample:
     """Holds what a file does: tokens always, and what else is known about them."""
 
     tokens: Int[Tensor, "batch time"]
-    lags: Int[Tensor, " batch"] | None = None
-    task: Task | None = None
+    lags: Int[Tensor, "batch *time"] | None = None
+    task: LagTask | None = None
     seed: int | None = None
+    P: Float[Tensor, "batch state state"] | None = None
+    """The matrix of each sequence, where it has its own."""
+
+    @property
+    def batch(self) -> Batch | None:
+        """The tokens with what was drawn, if the file has it."""
+        return None if self.lags is None else Batch(self.tokens, self.lags, self.P)
 
 
 def check_suffix(path: Path) -> Path:
@@ -37,17 +47,26 @@ def check_suffix(path: Path) -> Path:
     return path
 
 
-def save_sample(path: str | Path, batch: Batch, task: Task, seed: int) -> None:
+def save_sample(path: str | Path, batch: Batch, task: LagTask, seed: int) -> None:
     """Write the batch with its task and seed, in the format that the ending of `path` says."""
     path = check_suffix(Path(path))
     tokens, lags = batch.tokens.cpu().numpy(), batch.lags.cpu().numpy()
     meta = {**task.to_dict(), "seed": seed}
+    kind = type(task).__name__
     if path.suffix == ".npz":
+        if kind != "Task":
+            meta["kind"] = kind
+        if batch.P is not None:
+            meta["matrices"] = batch.P.cpu().numpy()
         write_arrays(path, tokens=tokens, lags=lags, task_lags=meta.pop("lags"), seed=meta.pop("seed"), **meta)
-    else:
-        header = ["lag", *(f"x{i}" for i in range(task.length))]
-        rows = np.column_stack([lags, tokens]).tolist()
-        write_rows(path, [header, *rows], comment=f"{_MARK}{json.dumps(meta)}\n")
+        return
+    if kind != "Task":
+        raise ValueError(
+            f"a .csv file has one matrix, and one lag for each sequence; write a {kind}'s as .npz, not {path}"
+        )
+    header = ["lag", *(f"x{i}" for i in range(task.length))]
+    rows = np.column_stack([lags, tokens]).tolist()
+    write_rows(path, [header, *rows], comment=f"{_MARK}{json.dumps(meta)}\n")
 
 
 def load_sample(path: str | Path) -> Sample:
@@ -64,8 +83,14 @@ def _load_npz(path: Path) -> Sample:
     tokens = _tokens(arrays["tokens"])
     if "task_lags" not in arrays:
         return Sample(tokens)
-    task = Task(arrays["P"], arrays["task_lags"].tolist(), int(arrays["length"]), arrays["lag_prior"])
-    return Sample(tokens, torch.from_numpy(arrays["lags"]).long(), task, int(arrays["seed"]))
+    kind = str(arrays.get("kind", "Task"))
+    if kind not in LAG_TASKS:
+        raise ValueError(f"its task is {kind!r}; there are {', '.join(LAG_TASKS)}")
+    given: dict[str, Any] = {name: arrays[name] for name in ("P", "lag_prior") if name in arrays}
+    given |= {name: arrays[name].item() for name in ("num_states", "concentration", "rate", "length") if name in arrays}
+    task = LAG_TASKS[kind](lags=arrays["task_lags"].tolist(), **given)
+    matrices = torch.from_numpy(arrays["matrices"]).double() if "matrices" in arrays else None
+    return Sample(tokens, torch.from_numpy(arrays["lags"]).long(), task, int(arrays["seed"]), matrices)
 
 
 def _load_csv(path: Path) -> Sample:

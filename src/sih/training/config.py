@@ -15,10 +15,10 @@ import torch
 from sih.checks import FieldError, check_choice, check_sizes
 from sih.models import KINDS, ModelShape
 from sih.showing import Shown
-from sih.task import Batch, sample
+from sih.task import Batch, LagTask, sample
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.recipes import Recipe, recipe_named
-from sih.training.task_config import LagTask, TaskConfig, check_seed
+from sih.training.task_config import TaskConfig, check_seed
 
 STORED = ("float32", "float16")
 WORDS = {"model": "standard", "init": "uniform", "optimiser": "adam"}

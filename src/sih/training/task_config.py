@@ -6,12 +6,10 @@ import torch
 
 from sih.checks import FieldError, check_kind, check_sizes
 from sih.markov import as_transition_matrix, random_transition_matrix
-from sih.task import FreshTask, SwitchingTask, Task, check_lags, check_rate
+from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_rate
 
 LARGE = 256
 Matrix = tuple[tuple[float, ...], ...]
-LagTask = Task | FreshTask | SwitchingTask
-"""The tasks that can be trained on."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from sih.models.loss import next_token_loss
 from sih.predictors import bma, maximum_likelihood
 from sih.showing import Shown
 from sih.stats import quotient
-from sih.task import Batch, sample
+from sih.task import Batch, LagTask, sample
 from sih.training.config import TrainConfig
-from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True, eq=False)

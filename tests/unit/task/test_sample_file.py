@@ -25,6 +25,7 @@ def test_round_trip(ending: str, drawn: tuple[Task, sih.Batch], tmp_path_factory
     assert torch.equal(found.lags, batch.lags)
     assert found.seed == 5
     assert found.task is not None
+    assert isinstance(found.task, Task)
     assert (found.task.P - task.P).abs().max() < 1e-15
     assert (found.task.lags, found.task.length) == (task.lags, task.length)
     before = path.read_bytes()
@@ -78,3 +79,26 @@ def test_truncated_and_wrong_archives(tmp_path: Path, task: Task, rng: torch.Gen
     np.savez(path, tokens=np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"table of whole numbers.*float64"):
         load_sample(path)
+
+
+@pytest.mark.parametrize(
+    "task", [sih.FreshTask(3, (1, 2), 8, 0.5), sih.SwitchingTask([[0.9, 0.1], [0.5, 0.5]], (1, 2), 8, 0.2)]
+)
+def test_matrices_and_lags_of_each_token(task: sih.FreshTask | sih.SwitchingTask, tmp_path: Path) -> None:
+    batch = sih.sample(task, 5, rng=0)
+    save_sample(tmp_path / "a.npz", batch, task, seed=3)
+    found = load_sample(tmp_path / "a.npz")
+    assert found.task == task
+    assert found.batch is not None
+    assert torch.equal(found.batch.lags, batch.lags)
+    assert (found.P is None) == (batch.P is None)
+    assert torch.equal(sih.truth(found.batch, task), sih.truth(batch, task))
+    with pytest.raises(ValueError, match=r"write a .*Task's as \.npz"):
+        save_sample(tmp_path / "a.csv", batch, task, seed=3)
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_a_task_of_another_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", tokens=np.zeros((1, 3), dtype=int), task_lags=np.array([1]), kind=np.array("Other"))
+    with pytest.raises(ValueError, match="its task is 'Other'; there are Task, FreshTask, SwitchingTask"):
+        load_sample(tmp_path / "a.npz")

@@ -30,8 +30,8 @@ from torch import Tensor
 from sih.checks import FieldError
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
+from sih.task import LagTask
 from sih.training.recipes.recipe import Fields, Recipe, StagedRecipe, Start
-from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True)

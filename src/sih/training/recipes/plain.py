@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from sih.models import ModelShape
+from sih.task import LagTask
 from sih.training.recipes.recipe import Recipe, Start
-from sih.training.task_config import LagTask
 
 
 @dataclass(frozen=True)

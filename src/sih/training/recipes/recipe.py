@@ -11,7 +11,7 @@ from torch import nn
 
 from sih.checks import FieldError, check_sizes
 from sih.models import Model, ModelShape
-from sih.training.task_config import LagTask
+from sih.task import LagTask
 
 Fields = dict[str, Any]
 

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.task import LagTask
 from sih.training.recipes.recipe import Fields, StagedRecipe, Start
-from sih.training.task_config import LagTask
 
 SCALE = 0.05
 """The standard deviation of the tables' first entries."""
