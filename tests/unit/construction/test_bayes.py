@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -146,3 +147,11 @@ def test_a_prior_that_is_not_uniform_is_weighed_as_bayes_does(prior: tuple[float
             assert (found[sequence, i] - exact).abs().max() < 1e-3
             assert (closed[sequence, i] - exact).abs().max() < 1e-3
     assert sih.verify(model, task).ok
+
+
+def test_heads_that_leave_offsets_out_have_no_certified_bound(task: Task) -> None:
+    circuit = construct(task, target="bayes", dtype=torch.float32).circuit  # nothing mixes in float32
+    assert circuit is not None
+    assert circuit.head_of_offset == (0, 1, 2)
+    assert certified_bound(circuit, task, torch.float32) is not None
+    assert certified_bound(replace(circuit, head_of_offset=(0, 1, -1)), task, torch.float32) is None

@@ -35,3 +35,9 @@ def test_a_table_goes_on_where_it_stopped(tmp_path: Path) -> None:
 def test_a_table_of_more_sets_than_can_be_listed_is_refused(tmp_path: Path, reach: int) -> None:
     with pytest.raises(ValueError, match="reach is the largest lag of the table, 2 to 16"):
         next(bracket_search.extend(tmp_path / "t.json", reach))
+
+
+def test_a_search_goes_on_with_fewer_heads_until_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bracket_search, "best_residual", lambda lags, heads, key: 0.0 if heads > 2 else 1.0)
+    assert bracket_search._downwards((1, 2, 5), 5, 1, key=True) == {5: 0.0, 4: 0.0, 3: 0.0, 2: 1.0}
+    assert bracket_search._downwards((1, 2, 5), 5, 4, key=True) == {5: 0.0, 4: 0.0}
