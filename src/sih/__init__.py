@@ -45,6 +45,9 @@ from sih.evidence import lag_posterior as lag_posterior
 from sih.evidence import mixture as mixture
 from sih.export.lens import from_transformer_lens as from_transformer_lens
 from sih.export.lens import to_transformer_lens as to_transformer_lens
+from sih.inference import Inference as Inference
+from sih.inference import infer as infer
+from sih.inference import permutation_test as permutation_test
 from sih.markov import as_transition_matrix as as_transition_matrix
 from sih.markov import load_transition_matrix as load_transition_matrix
 from sih.markov import random_doubly_stochastic as random_doubly_stochastic
