@@ -1,8 +1,8 @@
 r"""Which lag explains a series whose transition matrix is unknown: `sih.infer`.
 
-Under lag k token i has law $P_{s_{i-k},\,\cdot}$, and the rows of P are unknown, with Dirichlet($\alpha, \ldots, \alpha$)
-laws. With $n_{ab}$ transitions from a to b seen before it, and $n_a = \sum_b n_{ab}$, a token b whose parent is a has
-probability
+Under lag k token i has law $P_{s_{i-k},\,\cdot}$, and the rows of P are unknown, with Dirichlet laws of concentration
+$\alpha$. With $n_{ab}$ transitions from a to b seen before it, and $n_a = \sum_b n_{ab}$, a token b whose parent is a
+has probability
 
 $$\frac{n_{ab} + \alpha}{n_a + |\mathcal{S}|\,\alpha},$$
 
@@ -17,6 +17,7 @@ place: what the gap could say is given up, and a counted token is judged by what
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,6 +54,12 @@ class PermutationTest(Shown):
     shuffled: Float[Tensor, " permutation"]
     """The same of each shuffled series."""
     p_value: float
+
+    @property
+    def verdict(self) -> str:
+        """Say in a sentence what was found, and how often it would be wrong."""
+        rate = "where order means nothing, p is at most x in a share x of all series"
+        return f"p = {self.p_value:.4g} that order means nothing, by {len(self.shuffled)} shuffled series ({rate})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +105,8 @@ class Inference(Shown):
         return f"{weight} ({against})"
 
     def _facts(self) -> dict[str, Any]:
-        return {"lag": self.lag, "posterior": self.posterior.max().item(), **self.bayes_factors, "counted": self.counted}
+        best = {"lag": self.lag, "posterior": self.posterior.max().item()}
+        return {**best, **self.bayes_factors, "counted": self.counted}
 
 
 def infer(
@@ -224,9 +232,7 @@ def _earlier(key: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
     return torch.empty_like(order).scatter_(0, order, rank)
 
 
-def _log_marginal(
-    parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int, concentration: float
-) -> float:
+def _log_marginal(parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int, concentration: float) -> float:
     """Give the sum of `_log_predictive`, from the counts at the end alone."""
     counts = _pairs(parent, child, num_states).double()
     total = counts.sum(dim=1)
@@ -261,20 +267,20 @@ def _counted(parts: list[Int[Tensor, " _"]], max_lag: int) -> tuple[Int[Tensor, 
 
 def _bounds(parts: list[Int[Tensor, " _"]]) -> list[tuple[int, int]]:
     ends = np.cumsum([0, *map(len, parts)]).tolist()
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))
 
 
 def _check_series(tokens: Series, num_states: int | None) -> tuple[list[Int[Tensor, " _"]], int]:
     """Give the parts of a series as int64, and how many states there are, or raise a FieldError."""
     wanted = "a series of states 0, 1, ... with -1 for a missing one, or a list of such series, e.g. [0, 1, 1, 0]"
-    nested = not isinstance(tokens, Tensor | np.ndarray) and len(tokens) and not np.isscalar(tokens[0])
     try:
-        given = [torch.as_tensor(part) for part in tokens] if nested else [torch.as_tensor(tokens)]
-    except (TypeError, ValueError, RuntimeError):
+        whole_rows = isinstance(tokens, Tensor | np.ndarray) or not len(tokens) or np.isscalar(tokens[0])
+        given = [torch.as_tensor(tokens)] if whole_rows else [torch.as_tensor(part) for part in tokens]
+    except (TypeError, ValueError, RuntimeError, IndexError, KeyError):
         raise FieldError("tokens", f"tokens is {wanted}; got {described(tokens)}") from None
-    given = [row for part in given for row in (part if part.ndim == 2 else [part])]
+    given = [row for part in given for row in (part if part.ndim == 2 and whole_rows else [part])]
     for part in given:
-        if part.ndim != 1 or part.is_floating_point() or part.dtype == torch.bool or part.is_complex():
+        if part.ndim != 1 or (len(part) and part.is_floating_point()) or part.dtype == torch.bool or part.is_complex():
             raise FieldError("tokens", f"tokens is {wanted}; got {described(part)}")
     parts = [part.long().cpu() for part in given]
     whole = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)

@@ -24,6 +24,7 @@ from sih.files import check_place
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
     "predict": ("sih.cli.predict_command:predict", "predict the next token of every sequence at every position"),
+    "infer": ("sih.cli.infer_command:infer_lag", "say which lag explains a real series, its matrix unknown"),
     "claim": ("sih.cli.claim_command:claim", "compute Claim 1 exactly, for one matrix or many"),
     "claim search": ("sih.cli.claim_search_command:search", "look for a counterexample to Claim 1"),
     "claim rates": ("sih.cli.claim_consequences:rates", "how often each rule picks the wrong lag, and exact exponents"),

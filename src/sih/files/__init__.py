@@ -12,6 +12,7 @@ from sih.files.json_file import write_json as write_json
 from sih.files.reading import MissingFileError as MissingFileError
 from sih.files.reading import check_entries as check_entries
 from sih.files.reading import reading as reading
+from sih.files.series_file import read_series as read_series
 from sih.files.tensor_file import read_header as read_header
 from sih.files.tensor_file import read_tensors as read_tensors
 from sih.files.tensor_file import tensor_bytes as tensor_bytes

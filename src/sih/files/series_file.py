@@ -47,11 +47,14 @@ def read_series(
         raise FieldError("column", f"a column is of a CSV file; {path} is read as {format}")
     with reading(path, "is not text"):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    if format == "fasta":
-        parts, missing = _fasta(lines, path), (*MISSING, *FASTA_MISSING)
-    else:
-        parts, missing = (_csv(lines, path, column) if format == "csv" else _text(lines)), MISSING
-    found = sorted({symbol for part in parts for symbol in part} - set(missing))
+    readers = {
+        "fasta": lambda: _fasta(lines, path),
+        "csv": lambda: _csv(lines, path, column),
+        "text": lambda: _text(lines),
+    }
+    parts = readers[format]()
+    missing = {*MISSING, *(FASTA_MISSING if format == "fasta" else ())}
+    found = sorted({symbol for part in parts for symbol in part} - missing)
     if symbols is None and len(found) > MOST:
         hint = "symbols are few; say which with symbols, or make classes of numbers first"
         raise ValueError(f"{path} has {len(found):,} different symbols, e.g. {', '.join(found[:3])}: {hint}")
@@ -78,13 +81,15 @@ def _fasta(lines: Sequence[str], path: Path) -> list[list[str]]:
         elif parts:
             parts[-1] += line.strip().upper()
         elif line.strip():
-            raise ValueError(f"{path} is not FASTA: a record begins with a line like '>name', the file with {line[:20]!r}")
+            raise ValueError(
+                f"{path} is not FASTA: a record begins with a line like '>name', the file with {line[:20]!r}"
+            )
     return [part for part in parts if part]
 
 
 def _csv(lines: Sequence[str], path: Path, column: str | None) -> list[list[str]]:
     with reading(path, "is not a CSV file"):
-        rows = [row for row in csv.reader(lines, delimiter="\t" if "\t" in "".join(lines[:1]) else ",") if row]
+        rows = list(csv.reader(lines, delimiter="\t" if "\t" in "".join(lines[:1]) else ","))
     header = [name.strip() for name in rows[0]] if rows else []
     if column is None and len(header) == 1:
         index = 0

@@ -63,7 +63,6 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
         "again": ("Making it again", AGAIN),
     }
     links = " · ".join(f'<a href="#{name}">{title}</a>' for name, (title, _) in sections.items())
-    style = resources.files("sih.report").joinpath("page.css").read_text()
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
         "<p>Each statement of the paper (ICLR 2025), in our words and by section, with the number that was measured, "
@@ -75,12 +74,18 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
         f'<nav aria-label="Contents">{links}</nav>',
         *(f'<section id="{id}"><h2>{title}</h2>{text}</section>' for id, (title, text) in sections.items()),
     ]
+    return document("Selective Induction Heads: what held", body)
+
+
+def document(title: str, body: Iterable[str]) -> str:
+    """Make an HTML document that loads nothing, and forbids itself to, from its title and its parts."""
+    style = resources.files("sih.report").joinpath("page.css").read_text()
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; style-src '
         "'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Selective Induction Heads: what held</title><style>{style}</style></head><body>\n"
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>\n"
     )
     return head + "\n".join(body) + "\n</body></html>\n"
 
@@ -132,14 +137,14 @@ def _summary(findings: list[Finding]) -> str:
         unit = f"<br><small>{escape(asked.unit)}</small>" if one.measured else ""
         link = f'<a href="#{asked.id}">{escape(asked.text)}</a>'
         rows.append([escape(asked.section), link, _measured(one) + unit, _badge(one.verdict)])
-    return _table(["Where", "Statement", "Measured", "Verdict"], rows, "summary")
+    return html_table(["Where", "Statement", "Measured", "Verdict"], rows, "summary")
 
 
 def _finding(one: Finding) -> str:
     asked, found, parts = one.statement, one.measured or UNKNOWN, ""
     if found.parts:
         rows = [[escape(part.label), number(part.value) + span(part.interval)] for part in found.parts]
-        parts = _table(["of", "measured"], rows, "parts")
+        parts = html_table(["of", "measured"], rows, "parts")
     figure = escape(asked.experiment.name)
     label = f" ({escape(found.label)})" if found.label else ""
     lines = {
@@ -195,7 +200,7 @@ def _errata() -> str:
         "<p>What is not quite as printed, each with the test that shows the printed form failing and the corrected one "
         "holding. Positions count from 1; k̂ and k̄ are the largest and the smallest lag.</p>"
     )
-    return intro + _table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")
+    return intro + html_table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")
 
 
 def _models(figures: list[Figure]) -> str:
@@ -207,10 +212,11 @@ def _models(figures: list[Figure]) -> str:
     for model in sorted(used):
         readers = ", ".join(one.name for one in figures if model in one.kept.models)
         rows.append([*map(escape, (model, used[model], readers)), f"<code>sih runs show {escape(model)}</code>"])
-    return _table(["Model", "From", "Read by", "How it was trained"], rows, "models")
+    return html_table(["Model", "From", "Read by", "How it was trained"], rows, "models")
 
 
-def _table(header: list[str], rows: Iterable[list[str]], kind: str) -> str:
+def html_table(header: list[str], rows: Iterable[list[str]], kind: str = "parts") -> str:
+    """Write a table of cells that are HTML already."""
     head = "".join(f'<th scope="col">{name}</th>' for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+import sih
+from sih.figures.inference_panels import draw_inference
+
+
+def test_intervals_and_curves_are_the_records() -> None:
+    series = sih.sample(sih.Task(sih.random_transition_matrix(3, rng=0), (1, 2), 120), 1, rng=0, lag=2).tokens[0]
+    found = sih.infer(series, (1, 2), num_states=3)
+    left, right = draw_inference(found).axes
+    assert len(left.lines) == 2
+    assert left.lines[1].get_ydata()[-1] == pytest.approx(found.posterior[1].item())
+    for after, container in enumerate(right.containers):
+        assert list(container[0].get_ydata()) == pytest.approx(found.P[:, after].tolist())
+
+
+def test_many_states_and_lags_are_cut() -> None:
+    found = sih.infer(list(range(20)) * 3, tuple(range(1, 15)))
+    left, right = draw_inference(found).axes
+    assert len(left.lines) == 12
+    assert len(right.containers) == 8
+    assert "8 of 20 states" in right.get_title()
