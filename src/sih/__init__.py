@@ -16,6 +16,7 @@ circuits    construct verify circuit_weights circuit_edges least_heads exact_hea
 read        diagnose Diagnosis evidence_flow ablate patch
 discover    counterfactual_pairs edge_scores known_circuit load_circuits
 exchange    to_transformer_lens from_transformer_lens
+real series infer Inference permutation_test
 theory      claim_expectations claim_status
 training    TrainConfig train
 

@@ -64,7 +64,13 @@ class PermutationTest(Shown):
 
 @dataclass(frozen=True, eq=False)
 class Inference(Shown):
-    """Holds what a series says of its lag, its transition matrix, and of other models."""
+    """Holds what a series says of its lag, its transition matrix, and of other models.
+
+    >>> import sih
+    >>> found = sih.infer([0, 1, 1, 0, 1, 0, 0, 1, 1, 0], lags=(1, 2))
+    >>> found.verdict
+    'lag 2, with posterior 0.643 among the lags (0.5 nats over independence, 0.1 over a chain of order 2)'
+    """
 
     lags: tuple[int, ...]
     num_states: int

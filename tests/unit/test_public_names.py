@@ -16,8 +16,8 @@ from sih.task import CausalTask
 VERBS = re.findall(
     r"\w+",
     """add assign average bracket choose collect compare compute count describe divide draw estimate find follow give
-    hold list load look make measure name open patch predict read return run save say score show solve split take
-    tabulate tell train turn weigh write""",
+    hold infer list load look make measure name open patch predict read return run save say score show solve split take
+    tabulate tell test train turn weigh write""",
 )
 INNER = {
     **dict.fromkeys(("equations", "fast", "named_values", "count_weights"), "what a kind of model has to write"),
