@@ -30,7 +30,7 @@ from torch import Tensor
 
 from sih.checks import FieldError, Seed, check_number, check_sizes, described, generator
 from sih.markov import check_dirichlet
-from sih.showing import Shown
+from sih.showing import Drawn, Shown
 from sih.stats import beta_quantile
 from sih.task import check_lags
 from sih.task.lags import check_prior
@@ -63,7 +63,7 @@ class PermutationTest(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class Inference(Shown):
+class Inference(Drawn):
     """Holds what a series says of its lag, its transition matrix, and of other models.
 
     >>> import sih

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -159,6 +160,6 @@ def test_it_shows_itself() -> None:
     assert "\n" not in repr(found)
     left, right = draw_inference(found, ("a", "b")).axes
     assert [line.get_label() for line in left.lines] == ["lag 1", "lag 2"]
-    assert left.lines[0].get_ydata()[-1] == pytest.approx(found.posterior[0].item())
+    assert np.asarray(left.lines[0].get_ydata()).tolist()[-1] == pytest.approx(found.posterior[0].item())
     assert [label.get_text() for label in right.get_xticklabels()] == ["a", "b"]
     assert found.plot().axes[0].get_ylabel() == "posterior of the lag"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import sih
@@ -11,9 +12,9 @@ def test_intervals_and_curves_are_the_records() -> None:
     found = sih.infer(series, (1, 2), num_states=3)
     left, right = draw_inference(found).axes
     assert len(left.lines) == 2
-    assert left.lines[1].get_ydata()[-1] == pytest.approx(found.posterior[1].item())
+    assert list(np.asarray(left.lines[1].get_ydata()))[-1] == pytest.approx(found.posterior[1].item())
     for after, container in enumerate(right.containers):
-        assert list(container[0].get_ydata()) == pytest.approx(found.P[:, after].tolist())
+        assert np.asarray(container[0].get_ydata()).tolist() == pytest.approx(found.P[:, after].tolist())
 
 
 def test_many_states_and_lags_are_cut() -> None:
