@@ -142,7 +142,8 @@ def beta_cdf(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 def _log_beta_density(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     log_beta = a.lgamma() + b.lgamma() - (a + b).lgamma()
-    return torch.xlogy(a - 1, x) + torch.special.xlog1py(b - 1, -x) - log_beta
+    below: Tensor = torch.special.xlog1py(b - 1, -x)
+    return torch.xlogy(a - 1, x) + below - log_beta
 
 
 def _away_from_zero(value: Tensor) -> Tensor:
