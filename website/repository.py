@@ -11,8 +11,8 @@ from typing import Any
 from sih.cli import COMMANDS, main
 
 GUIDES = (
-    *("mechanism", "beyond", "claim", "training", "sweeps", "family", "inference", "field_tools", "ground_truth", "explorer"),
-    *("reliability", "architecture"),
+    *("mechanism", "beyond", "claim", "training", "sweeps", "family", "inference"),
+    *("field_tools", "ground_truth", "explorer", "reliability", "architecture"),
 )
 """The guides in the order of the menu; one that is not named comes after these."""
 ELSEWHERE = ("quickstart", "glossary", "paper_map", "errata", "report", "release")
