@@ -9,7 +9,7 @@ import sih
 
 run = sih.open_run("standard-1.2.3")
 task, model = run.task, run.model
-batch = sih.sample(task, size=64, rng=0)
+batch = sih.sample(task, size=32, rng=0)
 
 
 def kl(law: torch.Tensor) -> str:
@@ -19,14 +19,17 @@ def kl(law: torch.Tensor) -> str:
 attention = model.trace(batch.tokens)["3.1/attention"]
 for lag in task.lags:
     row = attention[batch.lags == lag, 100].mean(dim=0)
-    print(f"lag {lag}: head 3.1 looks at the tokens that lags 1, 2, 3 copy:", [round(row[101 - k].item(), 2) for k in task.lags])
+    print(
+        f"lag {lag}: head 3.1 looks at the tokens that lags 1, 2, 3 copy:",
+        [round(row[101 - k].item(), 2) for k in task.lags],
+    )
 
 print("KL, whole:", kl(model.predict(batch.tokens)))
 for name in ("1.1/attention", "2.1/attention", "2.2/attention", "2.3/attention", "3.1/attention"):
     print(f"KL, {name} at its mean:", kl(sih.ablate(model, batch, name)))
 
-clean, other = sih.sample(task, size=64, rng=1, lag=1), sih.sample(task, size=64, rng=2, lag=3)
+clean, other = sih.sample(task, size=32, rng=1, lag=1), sih.sample(task, size=32, rng=2, lag=3)
 patched = sih.patch(model, clean, other, ["3.1/attention"])
-believed = {k: sih.known_lag(clean.tokens, torch.full((64,), k), task)[:, 64:] for k in task.lags}
+believed = {k: sih.known_lag(clean.tokens, torch.full((32,), k), task)[:, 64:] for k in task.lags}
 distance = {k: round((patched[:, 64:] - law).abs().mean().item(), 3) for k, law in believed.items()}
 print("sequences of lag 1 with the attention of lag 3; distance of the prediction from that of each lag:", distance)

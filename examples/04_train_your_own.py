@@ -9,7 +9,7 @@ import tempfile
 
 import sih
 
-steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+steps = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 config = sih.TrainConfig(
     lags=(1, 2),
     length=16,

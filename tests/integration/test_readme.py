@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,23 +12,31 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+SMALL = {"04_train_your_own.py": ["12"]}
+EXPECTED = {
+    "01_sample_and_predict.py": "the lag was 2",
+    "02_build_a_circuit.py": "layer 3 copies the token that each lag says: {1: 1.0, 2: 0.0, 3: 0.0}",
+    "03_look_inside_a_trained_model.py": "lag 2: head 3.1 looks at the tokens that lags 1, 2, 3 copy: [0.0, 1.0, 0.0]",
+    "04_train_your_own.py": "saved and loaded: the same True",
+    "05_diagnose_your_own_model.py": "verdict: Predicts worse than maximum likelihood, better than the stationary law.",
+    "06_how_many_heads.py": "mixed, 2 heads: 1.000",
+}
+"""What each example comes to."""
 
 
 def test_the_readmes_example_runs() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 11
+    assert len([line for line in code.splitlines() if line.strip()]) == 5
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    means = [float(x) for x in re.findall(r"(?:bma|selective|maximum_likelihood) +([0-9.]+)", done.stdout)]
-    assert means == sorted(means)
-    assert len(means) == 3
+    assert done.stdout.strip() in code  # what it prints stands beside it
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_run(name: str) -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "examples" / name)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", [name, *SMALL.get(name, [])])
+    runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+    assert EXPECTED[name] in capsys.readouterr().out
 
 
 def test_documents_point_at_things_that_exist() -> None:

@@ -1,0 +1,163 @@
+"""Every command and every line of Python that a document prints: read here, and run, at small sizes, among the slow."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from support.commands import run
+from support.printed_commands import DOCUMENTS, ROOT, blocks, commands, in_prose, is_whole
+
+import sih
+from sih.cli import COMMANDS, STARTED, _parse, main
+
+DEAR = {
+    r"reproduce\b": "minutes; integration/test_report_commands.py runs it whole",
+    r"explore(?!.*--export)": "serves until it is stopped; tests/browser and unit/explorer ask it everything",
+    r"heads --table": "two core-hours; unit/construction/heads/test_bracket_search.py makes a small one",
+    r"figure few_heads": "minutes; unit/experiments/test_few_heads.py computes it small and draws it",
+    r"sweep .*--ray": "needs Ray; tests/tools/test_ray_sweep.py runs a cluster",
+    r"claim --matrix out/search/worst.csv": "what the search finds has other lags at small sizes",
+    r"train .*--out unfinished": "goes on with a run of the repository for days",
+    r"sweep$|train$|verify$|runs$|train --keep-every$|claim$": "the name of a command in prose, without what it needs",
+}
+"""Commands that are read and not run, and why."""
+SMALL: dict[str, dict[str, list[str]]] = {
+    "claim": {"--matrices": ["2"], "--states": ["3"]},
+    "claim search": {"--descents": ["4"], "--steps": ["3"], "--states": ["3"], "--starts": ["2"]},
+    "claim rates": {"--length": ["12"], "--sequences": ["64"]},
+    "claim beta": {"--lengths": ["8", "12"], "--sequences": ["64"]},
+    "construct": {"--length": ["24"]},
+    "explore": {"--length": ["16"], "--sequences": ["1"]},
+    "train": {
+        "--steps": ["6"],
+        "--batch": ["4"],
+        "--length": ["16"],
+        "--held-out": ["8"],
+        "--evaluate-every": ["3"],
+        "--frozen-steps": ["2"],
+        "--length-schedule": ["3", "8"],
+    },
+}
+"""Sizes to run commands with: in the place of printed ones, and besides them where the command has the flag."""
+GRID = {
+    "steps = 2400": "steps = 4\nbatch = 4\nheld_out = 8\nfrozen_steps = 1\nlength_schedule = []",
+    "length = 64": "length = 16",
+}
+"""The same for the grid of docs/sweeps.md."""
+
+
+def _name(words: list[str]) -> str:
+    return " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
+
+
+@cache
+def _flags(name: str) -> frozenset[str]:
+    """The flags of a command, from its help. `sih train` has those of every kind of model, recipe and optimiser."""
+    asked = [
+        ["--model", model, "--init", init] for model in ("standard", "disentangled") for init in ("uniform", "harmonic")
+    ]
+    said = io.StringIO()
+    for words in asked if name == "train" else [[]]:
+        with redirect_stdout(said):
+            assert main([*name.split(), *words, "--help"]) == 0
+    return frozenset(re.findall(r"--[a-z][\w-]*", said.getvalue()))
+
+
+def _small(words: list[str]) -> list[str]:
+    """Put small sizes into a command line."""
+    name = _name(words)
+    sizes = {flag: size for flag, size in SMALL.get(name, {}).items() if flag in _flags(name)}
+    kept: list[str] = []
+    flag = ""
+    for word in words:
+        flag = word if word.startswith("--") else flag
+        if flag not in sizes:
+            kept.append(word)
+    return [*kept, *(word for flag, size in sizes.items() for word in (flag, *size))]
+
+
+def _printed() -> list[tuple[str, list[str]]]:
+    return [(document.relative_to(ROOT).as_posix(), words) for document in DOCUMENTS for words in commands(document)]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"), _printed(), ids=lambda value: value if isinstance(value, str) else " ".join(value)
+)
+def test_a_printed_command_is_understood(document: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    name = _name(words)
+    assert name in COMMANDS, f"{document}: sih {' '.join(words)}"
+    given = {word for word in words if word.startswith("--")} - {"--help"}
+    assert given <= _flags(name), f"{document}: {sorted(given - _flags(name))} of sih {' '.join(words)}"
+    if is_whole(words) and _dear(words) is None:
+        monkeypatch.setattr("sih.cli.check_place", lambda place: None)
+        module, function = COMMANDS[name][0].split(":")
+        found = importlib.import_module(module)
+        command: Callable[..., int | None] = getattr(found, function)
+        rest = words[len(name.split()) :]
+        command, rest = found.start_from(rest) if name in STARTED else (command, rest)
+        assert callable(_parse(command, name, rest))
+
+
+def test_every_flag_in_prose_is_one_of_a_command() -> None:
+    known = frozenset().union(*map(_flags, COMMANDS)) | {"--help", "--version", "--held", "--shorter"}
+    others = re.compile(r"^(pip|pytest|python|make|mkdocs|ray) ")
+    for document in DOCUMENTS:
+        for words in in_prose(document):
+            given = set() if others.match(words) else set(re.findall(r"(?<!\S)--[a-z][\w-]*", words))
+            assert given <= known, f"{document.name}: {sorted(given - known)} in {words!r}"
+
+
+def _dear(words: list[str]) -> str | None:
+    return next((why for pattern, why in DEAR.items() if re.match(pattern, " ".join(words))), None)
+
+
+def test_what_is_dear_is_printed_somewhere() -> None:
+    lines = [" ".join(words) for _, words in _printed()]
+    assert [pattern for pattern in DEAR if not any(re.match(pattern, line) for line in lines)] == []
+
+
+WITH_COMMANDS = [document for document in DOCUMENTS if any(is_whole(words) for words in commands(document))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", WITH_COMMANDS, ids=lambda document: document.name)
+def test_printed_commands_run(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of one document one after the other in one folder, as a reader would, at small sizes."""
+    monkeypatch.chdir(tmp_path)
+    for text in blocks(document, "toml"):
+        name = re.match(r"# (\S+\.toml)\n", text)
+        for printed, small in GRID.items():
+            text = text.replace(printed, small)
+        Path(name[1] if name else "grid.toml").write_text(text)
+    for words in commands(document):
+        if is_whole(words) and _dear(words) is None:
+            code, _, said = run(capsys, *_small(words))
+            assert code == 0, f"sih {' '.join(_small(words))}: {said}"
+
+
+def _python() -> list[Path]:
+    return [document for document in DOCUMENTS if blocks(document, "python")]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(path, marks=() if path.name == "quickstart.md" else pytest.mark.slow) for path in _python()],
+    ids=lambda path: path.name,
+)
+def test_printed_python_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of one document one after the other, as a reader would (those with TransformerLens: tests/tools)."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"sih": sih, "torch": torch}
+    for code in blocks(document, "python"):
+        if "lens" not in code:
+            exec(compile(code, document.name, "exec"), names)
