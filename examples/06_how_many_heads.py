@@ -19,12 +19,11 @@ task = sih.Task(sih.random_transition_matrix(4, rng=0), lags=(1, 2, 3), length=3
 batch = sih.sample(task, size=256, rng=1)
 best = sih.mean_kl(sih.kl_to_truth(sih.bma(batch.tokens, task), batch, task), task).mean()
 print("\n(1, 2, 3): KL over that of Bayes")
-for words, options in {
-    "the paper's form, 1 head": {"heads": 1},
-    "the paper's form, 3 heads": {"heads": 3},
-    "mixed, 2 heads": {"target": "bayes", "heads": 2},
-    "mixed, 1 head, read at query and key": {"target": "bayes", "heads": 1, "reading": "both"},
+for words, model in {
+    "the paper's form, 1 head": sih.construct(task, heads=1),
+    "the paper's form, 3 heads": sih.construct(task, heads=3),
+    "mixed, 2 heads": sih.construct(task, target="bayes", heads=2),
+    "mixed, 1 head, read at query and key": sih.construct(task, target="bayes", heads=1, reading="both"),
 }.items():
-    model = sih.construct(task, **options)
     kl = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean()
     print(f"{words:>38}: {kl / best:.3f}")

@@ -10,6 +10,8 @@ import griffe
 import sih
 
 EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1\S.*)*", flags=re.M)
+SHAPED = ("Float", "Int", "Bool", "Shaped")
+"""What a shape in a string follows."""
 NAME = re.compile(r"(?<![\[`])`(?:sih\.)?(\w+)`(?![\]`])")
 
 
@@ -19,6 +21,21 @@ class Readable(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring:
             obj.docstring.value = readable(obj.docstring.value, obj.name, obj.is_module)
+        annotations = [getattr(obj, "annotation", None), getattr(obj, "returns", None)]
+        for annotation in [*annotations, *(parameter.annotation for parameter in getattr(obj, "parameters", ()))]:
+            keep_shapes(annotation)
+
+
+def keep_shapes(annotation: Any) -> None:
+    """Turn shapes that griffe took for products, "batch *time", into the strings that they are."""
+    if isinstance(annotation, griffe.ExprSubscript) and isinstance(annotation.slice, griffe.ExprTuple):
+        shape = annotation.slice.elements[-1]
+        if isinstance(shape, griffe.ExprBinOp) and getattr(annotation.left, "name", "") in SHAPED:
+            annotation.slice.elements[-1] = repr(str(shape).replace(" * ", " *"))
+    if isinstance(annotation, griffe.Expr):
+        for part in annotation.iterate(flat=False):
+            if part is not annotation:  # a name's only part is itself
+                keep_shapes(part)
 
 
 def readable(text: str, own: str = "", module: bool = False) -> str:

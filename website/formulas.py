@@ -15,9 +15,10 @@ FONT = Path(str(distribution("ziamath").locate_file("ziamath/fonts/STIXTwoMath-R
 """A font with all of mathematics in it, which the pages bring along."""
 MEANT = (
     (r"\\arg\b", r"\\operatorname{arg}"),  # latex2mathml does not know it
+    (r"\\(mathcal|mathbb|mathbf)\s+(\w)", r"\\\1{\2}"),
     (r"\\(log|exp|min|max|cos|sin|tan)\s+(?=[A-Za-z\\])(?!\\(?:left|big|Big|le\b|ge\b|lt\b|gt\b))", r"\\\1\\,"),
 )
-"""What TeX would do by itself: a name it knows, and the thin space between log and its argument."""
+"""What TeX would do by itself: a name it knows, a letter without braces, and the space between log and its argument."""
 TIGHT = re.compile(r'<mo( stretchy="false")?>(&#x0007C;|\||&#x0002F;|/)</mo>')
 """Bars and slashes, which browsers would set as far apart as a relation."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from website.docstrings import readable
+import griffe
+
+from website.docstrings import Readable, readable
 
 
 def test_examples_become_code_and_names_links() -> None:
@@ -25,3 +27,12 @@ def test_two_brackets_in_prose_are_no_link() -> None:
 def test_a_modules_proof_stays_as_typed_unless_it_has_formulas() -> None:
     assert readable("A lemma.\n\na <= b\n  * c", module=True) == "A lemma.\n\n```text\na <= b\n  * c\n```"
     assert readable("A lemma.\n\n$a \\le b$", module=True) == "A lemma.\n\n$a \\le b$"
+
+
+def test_shapes_stay_strings() -> None:
+    code = 'def f(a: Float[Tensor, "batch *time"] | None, b: Int[Tensor, "x y"]) -> Float[Tensor, "batch *time"]: ...'
+    with griffe.temporary_visited_module(code, extensions=griffe.load_extensions(Readable)) as module:
+        function = module["f"]
+        assert str(function.parameters["a"].annotation) == "Float[Tensor, 'batch *time'] | None"
+        assert str(function.parameters["b"].annotation) == "Int[Tensor, 'x y']"
+        assert str(function.returns) == "Float[Tensor, 'batch *time']"

@@ -23,6 +23,7 @@ def test_what_latex2mathml_lacks_is_mended() -> None:
     assert "arg" in mathml(r"\arg\max_k f(k)")
     assert "\\" not in mathml(r"\arg\max_k f(k)")
     assert 'lspace="0.06em"' in mathml("|x| / y")
+    assert mathml(r"\mathcal K") == mathml(r"\mathcal{K}") != mathml("K")
 
 
 @pytest.mark.parametrize("latex", [r"\nosuchcommand x", r"\left( x"])
