@@ -31,8 +31,9 @@ def test_a_modules_proof_stays_as_typed_unless_it_has_formulas() -> None:
 
 def test_shapes_stay_strings() -> None:
     code = 'def f(a: Float[Tensor, "batch *time"] | None, b: Int[Tensor, "x y"]) -> Float[Tensor, "batch *time"]: ...'
-    with griffe.temporary_visited_module(code, extensions=griffe.load_extensions(Readable)) as module:
-        function = module["f"]
+    files = {"__init__.py": code}
+    with griffe.temporary_visited_package("package", files, extensions=griffe.load_extensions(Readable)) as package:
+        function = package["f"]
         assert str(function.parameters["a"].annotation) == "Float[Tensor, 'batch *time'] | None"
         assert str(function.parameters["b"].annotation) == "Int[Tensor, 'x y']"
         assert str(function.returns) == "Float[Tensor, 'batch *time']"
