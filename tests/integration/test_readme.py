@@ -39,6 +39,21 @@ def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert EXPECTED[name] in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("said", "document", "there"),
+    [
+        ("has 1.06 times the KL of Bayes", "beyond.md", "| {1,2,3} | mixed, both sides | 1.056±"),
+        ("the paper's form has 4.7", "beyond.md", "| {1,2,3} | the paper's form | 4.657±"),
+        (".78 of the evidence, against .06", "mechanism.md", "| 0.04 / 0.96 | 1.00 / 0.00 | .78 | .06 |"),
+        ("101 of the 132 pairs", "claim.md", "Of the 132 pairs of the paper's twelve lags **101 are theorems**"),
+        ("all but one pair of {1,2,3}", "claim.md", "The one open pair of {1,2,3}"),
+    ],
+)
+def test_the_readmes_numbers_stand_in_the_documents(said: str, document: str, there: str) -> None:
+    assert said in " ".join((ROOT / "README.md").read_text().split())
+    assert there in (ROOT / "docs" / document).read_text()
+
+
 def test_documents_point_at_things_that_exist() -> None:
     for document in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
         text = document.read_text()
