@@ -90,7 +90,7 @@ from sih.tracker import LagTracker as LagTracker
 from sih.training.config import TrainConfig as TrainConfig
 from sih.training.trainer import train as train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = sorted(name for name, value in globals().items() if getattr(value, "__module__", "").startswith("sih."))
 
 
