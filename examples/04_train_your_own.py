@@ -26,6 +26,7 @@ for step in sih.train(config):
         print(f"step {step.step:>4}  KL {step.evaluation.mean_kl:.3f}  ({best})")
 
 task = config.task.build()
+assert isinstance(task, sih.Task)  # one matrix for all sequences, one lag for each
 batch = sih.sample(task, size=64, rng=1)
 print(sih.diagnose(task, batch, model=step.model).verdict)
 
