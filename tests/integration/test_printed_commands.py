@@ -109,7 +109,7 @@ def test_a_printed_command_is_understood(document: str, words: list[str], monkey
 
 def test_every_flag_in_prose_is_one_of_a_command() -> None:
     known = frozenset().union(*map(_flags, COMMANDS)) | {"--help", "--version", "--held", "--shorter"}
-    others = re.compile(r"^(pip|pytest|python|make|mkdocs|ray) ")
+    others = re.compile(r"^(pip|pip-audit|pytest|python|make|mkdocs|ray) ")
     for document in DOCUMENTS:
         for words in in_prose(document):
             given = set() if others.match(words) else set(re.findall(r"(?<!\S)--[a-z][\w-]*", words))
