@@ -30,6 +30,8 @@ def site_links(text: str, source: str, page: str) -> str:
         place = PAGES.get(whole, path.removeprefix("docs/"))
         if path.startswith("examples/") and path.endswith(".py"):
             anchor = "#" + slug(path.removeprefix("examples/"))
+        if path.startswith("docs/tutorials/") and path.endswith(".ipynb"):
+            place = place.removesuffix("ipynb") + "md"
         if place == path:  # nothing of the site: CITATION.cff, benchmarks
             return words
         return f"{bang}[{words}]({relpath(place, page.rpartition('/')[0] or '.')}{anchor or ''})"

@@ -48,7 +48,7 @@ def shown(notebook: Any, name: str) -> Shown:
             parts.append(f"```python\n{cell.source}\n```")
             parts += [_output(output, name, page) for output in cell.outputs]
     first = parts[0].partition("\n")
-    note = f"*A notebook: [download it]({name}.ipynb) and run it.*"
+    note = f'*A notebook: <a href="{name}.ipynb" download>download it</a> and run it.*'
     page.markdown = "\n\n".join([first[0], note, first[2], *parts[1:]]) + "\n"
     return page
 
@@ -87,9 +87,8 @@ def _executed(path: Path, source: str) -> Any:
     if kept.exists():
         return nbformat.read(kept, as_version=4)
     KEPT.mkdir(parents=True, exist_ok=True)
-    NotebookClient(
-        notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(KEPT)}}
-    ).execute()
+    settings = {"kernel_name": "python3", "timeout": SECONDS, "coalesce_streams": True}
+    NotebookClient(notebook, resources={"metadata": {"path": str(KEPT)}}, **settings).execute()
     part = kept.with_suffix(".part")
     nbformat.write(notebook, part)
     part.replace(kept)

@@ -30,7 +30,7 @@ def _kept_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_outputs_of_each_kind_are_shown(tmp_path: Path) -> None:
     path = _saved(tmp_path, "print('1 < 2')", "40 + 2", PICTURE, TABLE)
     page = notebooks.shown(notebooks.executed([path])[path], path.stem)
-    assert page.markdown.startswith("# A title\n\n*A notebook: [download it](01_sample.ipynb)")
+    assert page.markdown.startswith('# A title\n\n*A notebook: <a href="01_sample.ipynb" download>')
     assert "```python\n40 + 2\n```" in page.markdown
     outputs = "".join(page.outputs.values())
     assert "<pre>1 &lt; 2</pre>" in outputs

@@ -56,6 +56,7 @@ def test_the_paper_map_leads_into_the_reference() -> None:
         ("![a](docs/img/b.png)", "README.md", "index.md", "![a](img/b.png)"),
         ("[a](../CHANGELOG.md)", "docs/b.md", "b.md", "[a](changelog.md)"),
         ("[a](../b.md)", "docs/tutorials/index.md", "tutorials/index.md", "[a](../b.md)"),
+        ("[a](b.ipynb)", "docs/tutorials/index.md", "tutorials/index.md", "[a](b.md)"),
         ("[a](../examples/tools/b.py)", "docs/c.md", "c.md", "[a](examples.md#toolsbpy)"),
         ("[a](../src/sih/theory/claim.py)", "docs/c.md", "c.md", "[a][sih.theory.claim]"),
         ("[a](CITATION.cff)", "README.md", "index.md", "a"),
