@@ -28,9 +28,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_number, check_sizes, described, generator
+from sih.checks import FieldError, Seed, check_number, check_sizes, described, generator, plot
 from sih.markov import check_dirichlet
-from sih.showing import Drawn, Shown
+from sih.showing import Shown
 from sih.stats import beta_quantile
 from sih.task import check_lags
 from sih.task.lags import check_prior
@@ -63,7 +63,7 @@ class PermutationTest(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class Inference(Drawn):
+class Inference(Shown):
     """Holds what a series says of its lag, its transition matrix, and of other models.
 
     >>> import sih
@@ -109,6 +109,15 @@ class Inference(Drawn):
             return f"no single lag: a full chain of order {self.lags[-1]} beats {weight} ({-markov:.1f} nats)"
         against = f"{independent:.1f} nats over independence, {markov:.1f} over a chain of order {self.lags[-1]}"
         return f"{weight} ({against})"
+
+    def plot(self, symbols: Sequence[str] = ()) -> Any:
+        """Draw the posterior along the series, and P under the best lag with its intervals, as a matplotlib figure.
+
+        >>> import sih
+        >>> len(sih.infer([0, 1, 1, 0, 1, 0, 0, 1], lags=(1, 2)).plot(symbols=("a", "b")).axes)
+        2
+        """
+        return plot(self, symbols=tuple(symbols))
 
     def _facts(self) -> dict[str, Any]:
         best = {"lag": self.lag, "posterior": self.posterior.max().item()}
