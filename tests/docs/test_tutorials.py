@@ -11,6 +11,12 @@ from support import tutorial_cells
 INDEX = (tutorial_cells.FOLDER / "index.md").read_text()
 
 
+def test_they_are_numbered_in_a_row() -> None:
+    numbers = [int(path.name[:2]) for path in tutorial_cells.TUTORIALS]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= 8
+
+
 @pytest.mark.parametrize("path", tutorial_cells.TUTORIALS, ids=lambda path: path.stem)
 def test_it_is_stored_clean_and_listed(path: Path) -> None:
     """Without outputs, which the site makes anew, and without anything of the machine it was written on."""

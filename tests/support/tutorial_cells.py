@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import linecache
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -54,6 +55,7 @@ def run(path: Path) -> tuple[str, str]:
 
 def _printed(code: str, name: str, names: dict[str, Any]) -> str:
     said = io.StringIO()
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)  # nnsight reads the lines it runs
     with redirect_stdout(said):
         exec(compile(code, name, "exec"), names)
     return said.getvalue()
