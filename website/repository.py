@@ -11,7 +11,7 @@ from typing import Any
 from sih.cli import COMMANDS, main
 
 GUIDES = (
-    *("mechanism", "beyond", "claim", "training", "sweeps", "family", "inference"),
+    *("mechanism", "beyond", "claim", "training", "sweeps", "family", "family_circuits", "inference"),
     *("field_tools", "ground_truth", "explorer", "reliability", "architecture"),
 )
 """The guides in the order of the menu; one that is not named comes after these."""
