@@ -45,7 +45,7 @@ BAD = {
     "bad matrix": (["sample", "--matrix", "bad.csv"], "bad.csv: every row"),
     "predict nothing": (["predict"], "predict"),
     "predict missing": (["predict", "none.npz"], "there is no file none.npz"),
-    "predict foreign": (["predict", "mine.csv"], "say --matrix P.npy and --lags"),
+    "predict foreign": (["predict", "mine.csv"], "say --matrix P.npy (or --fresh) and --lags"),
     "predict out of range": (["predict", "mine.csv", "--matrix", "P.csv", "--lags", "1"], "states 0 to 1"),
     "predict ending": (["predict", "mine.csv", "--out", "p.json"], "got p.json"),
     "reproduce on a file": (["reproduce", "--out", "mine.csv"], "cannot write to mine.csv"),

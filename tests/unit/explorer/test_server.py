@@ -116,8 +116,9 @@ def test_a_matrix_that_is_slow_to_balance_keeps_no_view_waiting() -> None:
                 group.start_soon(ask, http, "quick", {"length": 20, "seed": n})
 
     anyio.run(all_at_once)
-    assert done[-1] == "slow"
-    assert done.index("slow") >= 3, "views overtake what is slow"
+    assert done.index("slow") >= 1, "views overtake what is slow"
+    last = len(done) - done[::-1].index("slow") - 1
+    assert done[:last].count("quick") >= 4, "and wait for no more than one of them"
 
 
 NUMBERS = st.integers(-3, 20) | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

@@ -46,8 +46,10 @@ class ResidualStream:
         return self._slices[name]
 
 
-stream_after = lru_cache(maxsize=64)(ResidualStream)
-"""Gives the same stream for the same sizes. It is never changed."""
+@lru_cache(maxsize=64)
+def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> ResidualStream:
+    """Give the same stream for the same sizes. It is never changed. (torch.compile follows functions, not classes.)"""
+    return ResidualStream(num_states, length, heads)
 
 
 def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
