@@ -150,8 +150,11 @@ def trained_plainly(config: TrainConfig) -> bool:
 def unsettled(run: Run) -> str:
     """Say at how many steps a run was stopped if its KL was still falling then, and nothing if it was not.
 
-    It falls if the last tenth of its measurements is lower than the tenth before, on average, by over 2 %.
+    It falls if the last tenth of its measurements is lower than the tenth before, on average, by over 2 %. A run whose
+    learning rate was lowered to its end is finished, whatever its KL did last.
     """
+    if run.config.optimiser.schedule != "constant":
+        return ""
     kl = [line["kl"] for line in run.evaluations]
     tenth = max(1, len(kl) // 10)
     last, before = kl[-tenth:], kl[-2 * tenth : -tenth]

@@ -111,6 +111,7 @@ def test_a_run_whose_kl_still_falls_is_unsettled(
     run = open_run(run_in(tmp_path / "run"))
     monkeypatch.setattr(Run, "evaluations", [{"step": 500 * n, "kl": value} for n, value in enumerate(kl)])
     assert unsettled(run) == ("at 1,000 steps, where its KL still falls" if falls else "")
+    assert unsettled(open_run(run_in(tmp_path / "ended", SMALL.replace(schedule="cosine")))) == ""
 
 
 def test_fresh_sequences_are_others_than_those_of_training(tmp_path: Path) -> None:
