@@ -33,7 +33,7 @@ DEAR = {
 """Commands that are read and not run, and why."""
 SMALL: dict[str, dict[str, list[str]]] = {
     "claim": {"--matrices": ["2"], "--states": ["3"]},
-    "claim search": {"--descents": ["4"], "--steps": ["3"], "--states": ["3"], "--starts": ["2"]},
+    "claim search": {"--descents": ["4"], "--steps": ["3"], "--states": ["4"], "--starts": ["2"]},
     "claim rates": {"--length": ["12"], "--sequences": ["64"]},
     "claim beta": {"--lengths": ["8", "12"], "--sequences": ["64"]},
     "construct": {"--length": ["24"]},
