@@ -50,7 +50,7 @@ def transition_counts(
         before[1:].scatter_(1, children[:, None], has_child[:, None].to(dtype))
         torch.cumsum(before, dim=0, out=before)
         parents = slice(first - lag, time - lag + 1)
-        at_start = torch.nn.functional.embedding(group[:, parents], before[starts])
+        at_start = torch.nn.functional.embedding(starts[group[:, parents]], before)
         yield torch.nn.functional.embedding(place[:, parents], before).sub_(at_start)
 
 
