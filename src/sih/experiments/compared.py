@@ -114,11 +114,10 @@ def kl_but_last(law: Law, batch: Batch, task: CausalTask) -> Float[Tensor, "batc
 
 def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
     """Put after each name those of the runs in the store that differ from it by their seed alone."""
-    known = {name: store.run(name).config for name in store.names()}
+    but_seed = {name: {**store.run(name).config.flat(), "seed": None} for name in store.names()}
 
     def others(name: str) -> list[str]:
-        own = known.get(name)
-        return [other for other, config in known.items() if own and config.replace(seed=own.seed) == own]
+        return [other for other, config in but_seed.items() if config == but_seed.get(name)]
 
     return tuple(dict.fromkeys(found for name in names for found in (name, *others(name))))
 

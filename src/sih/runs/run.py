@@ -35,6 +35,7 @@ from sih.showing import Drawn, line_chart
 from sih.stats import quotient
 from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
+from sih.training.trainer import mean_by_position
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
@@ -155,10 +156,14 @@ class Run(Drawn):
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """Read the lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed."""
+        """Read the lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed.
+
+        Means are made again from what stands by position: up to version 0.2 those in the file counted the last one too.
+        """
         path = self.folder / METRICS
         if not path.exists():
             return []
+        max_lag = self.config.task.lags[-1]
         with reading(path, "holds no run's metrics"):
             found: list[dict[str, Any]] = []
             for number, text in enumerate(path.read_text().split("\n")[:-1], 1):
@@ -166,6 +171,9 @@ class Run(Drawn):
                     line = json.loads(text)
                     first = "kl" in line and not any("kl" in before for before in found)
                     check_entries(line, LINE, ("step", "ml", "bma") if first else ("step",))
+                    for name in {"kl", "ml", "bma"} & line.keys():
+                        if f"{name}_along" in line:
+                            line[name] = mean_by_position(line[f"{name}_along"], max_lag)
                 except (ValueError, TypeError, RecursionError) as error:
                     raise ValueError(f"line {number}: {error}") from error
                 found.append(line)

@@ -6,9 +6,10 @@ Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -41,8 +42,8 @@ class Evaluation(Shown):
 
     @property
     def mean_kl(self) -> float:
-        """The model's mean over the positions past the first max_lag."""
-        return self.model[self.max_lag :].mean().item()
+        """The model's mean over the positions past the first max_lag that have a next token to be trained on."""
+        return mean_by_position(self.model.tolist(), self.max_lag)
 
     @property
     def kl_over_ml(self) -> float:
@@ -51,11 +52,23 @@ class Evaluation(Shown):
 
     @property
     def ml_kl(self) -> float:
-        return self.ml[self.max_lag :].mean().item()
+        return mean_by_position(self.ml.tolist(), self.max_lag)
 
     @property
     def bma_kl(self) -> float:
-        return self.bma[self.max_lag :].mean().item()
+        return mean_by_position(self.bma.tolist(), self.max_lag)
+
+
+def mean_by_position(by_position: Sequence[float], max_lag: int) -> float:
+    """Average over the positions past the first max_lag, but for the last.
+
+    The last has no next token in the sequence, so that no model is trained there: a learned position of its own is what
+    it began with. It counts only where there is no other.
+
+    >>> mean_by_position([9.0, 1.0, 3.0, 9.0], 1), mean_by_position([9.0, 3.0], 1)
+    (2.0, 3.0)
+    """
+    return fmean(by_position[max_lag:-1] or by_position[max_lag:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,9 @@ def test_events_say_what_the_metrics_say(tmp_path: Path, capsys: pytest.CaptureF
     ml = run.evaluations[0]["ml"]
     for tag, unit in (("KL", 1.0), ("KL over ML", ml)):
         assert [step for step, _ in found[tag]] == [line["step"] for line in run.evaluations]
-        assert [value for _, value in found[tag]] == pytest.approx([line["kl"] / unit for line in run.evaluations])
+        assert [value for _, value in found[tag]] == pytest.approx(
+            [line["kl"] / unit for line in run.evaluations], rel=1e-5
+        )
     losses = [value for _, value in found["loss"]]
     assert [step for step, _ in found["loss"]] == [1, 2, 3, 4, 5, 6]
     means = [line["loss"] for line in run.metrics if "loss" in line]  # of steps 1 to 4, and 5 to 6
