@@ -6,38 +6,51 @@
  * above, are (batch, time, values); grad, the gradient by qkv, is like qkv.
  *
  * One head of one sequence at a time: its scores stay in the cache from the product that makes them to the last one that
- * uses them, and rows in tiles of TILE never meet the keys that come after their tile. Nothing of it is kept for the
- * gradient, which makes p again: that takes less time than writing it to memory and reading it back.
+ * uses them, and rows, ROWS at a time, never meet keys that come after the last of them, but for what fills a vector.
+ * Nothing of it is kept for the gradient, which makes p again: that takes less time than writing it to memory and reading
+ * it back.
  *
  * Vectors are GCC's (Clang has them too). A vector has as many LANES as a register of the target; ROWS x COLUMNS of them
- * are a product's accumulators, as many as leave registers for its factors.
+ * are a product's accumulators: many, since a sum waits for its last term, and about as high as wide, since each step
+ * loads ROWS + COLUMNS factors for ROWS COLUMNS multiplications, and few enough to leave registers for the factors. A
+ * product's second factor is laid out before in panels of PANEL columns, (panel, row, column): it is read from one end to
+ * the other, and no two rows of it compete for a line of the cache.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE 16
-#define ROWS 8
 #if defined(__AVX512F__) /* 32 registers of 16 floats */
 #define LANES 16
-#define COLUMNS 2
+#define ROWS 12
 #elif defined(__AVX__) /* 16 of 8 */
 #define LANES 8
-#define COLUMNS 1
+#define ROWS 6
 #elif defined(__aarch64__) /* 32 of 4 */
 #define LANES 4
-#define COLUMNS 2
+#define ROWS 12
 #else /* SSE: 16 of 4 */
 #define LANES 4
-#define COLUMNS 1
+#define ROWS 6
 #endif
+#define COLUMNS 2
+#define PANEL (COLUMNS * LANES)
+#define LINE 64 /* bytes of the cache */
 
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int ivec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 static inline vec load(const float *at) { return *(const vec *)at; }
 static inline void store(float *at, vec x) { *(vec *)at = x; }
-static inline long rounded_up(long n) { return (n + TILE - 1) / TILE * TILE; }
+static inline long rounded_up(long n, long to) { return (n + to - 1) / to * to; }
 static inline long smaller(long a, long b) { return a < b ? a : b; }
+
+/* The first n entries, the other lanes 0. */
+static inline vec load_part(const float *at, long n) {
+    if (n >= LANES) return load(at);
+    vec x = {0};
+    memcpy(&x, at, sizeof(float) * n);
+    return x;
+}
 
 static inline float sum(vec x) {
     float total = 0;
@@ -51,58 +64,89 @@ static inline vec larger(vec x, vec y) {
     return (vec)((first & (ivec)x) | (~first & (ivec)y));
 }
 
-/* C (rows, n LANES) = A B, or C += A B: accumulators in registers. A's entry (i, k) is at A[i * ai + k * ak]. */
+/* C (rows, n) = A B, or C += A B: accumulators in registers. A's entry (i, k) is at A[i * ai + k * ak]; B is a panel, n of
+ * its columns in `vectors`. If the last of these is cut off at n, C is copied: no accumulator outlives a call. */
 static inline __attribute__((always_inline)) void block(
-    int rows, int n, long K, const float *A, long ai, long ak, const float *B, long ldb, float *C, long ldc, int add) {
+    int rows, int vectors, long n, long K, const float *A, long ai, long ak, const float *B, float *C, long ldc, int add) {
     vec c[ROWS][COLUMNS];
+    float copy[ROWS * PANEL] __attribute__((aligned(LINE)));
+    int cut = n < vectors * LANES;
+    float *to = cut ? copy : C;
+    long ldt = cut ? PANEL : ldc;
+    for (int i = 0; cut && add && i < rows; i++) memcpy(copy + i * PANEL, C + i * ldc, sizeof(float) * n);
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < n; v++) c[i][v] = add ? load(C + i * ldc + v * LANES) : (vec){0};
+        for (int v = 0; v < vectors; v++) c[i][v] = add ? load(to + i * ldt + v * LANES) : (vec){0};
     for (long k = 0; k < K; k++) {
         vec b[COLUMNS];
-        for (int v = 0; v < n; v++) b[v] = load(B + k * ldb + v * LANES);
+        for (int v = 0; v < vectors; v++) b[v] = load(B + k * PANEL + v * LANES);
         for (int i = 0; i < rows; i++)
-            for (int v = 0; v < n; v++) c[i][v] += A[i * ai + k * ak] * b[v];
+            for (int v = 0; v < vectors; v++) c[i][v] += A[i * ai + k * ak] * b[v];
     }
     for (int i = 0; i < rows; i++)
-        for (int v = 0; v < n; v++) store(C + i * ldc + v * LANES, c[i][v]);
+        for (int v = 0; v < vectors; v++) store(to + i * ldt + v * LANES, c[i][v]);
+    for (int i = 0; cut && i < rows; i++) memcpy(C + i * ldc, copy + i * PANEL, sizeof(float) * n);
 }
 
-/* C (M, N) = A B, or C += A B; N is a multiple of TILE. */
+/* C (rows, N) = A B, or C += A B, B in panels of `height` rows. */
+static inline __attribute__((always_inline)) void strip(
+    int rows, long N, long K, const float *A, long ai, long ak, const float *B, long height, float *C, long ldc, int add) {
+    for (; N > LANES; N -= PANEL, B += height * PANEL, C += PANEL) block(rows, COLUMNS, N, K, A, ai, ak, B, C, ldc, add);
+    if (N > 0) block(rows, 1, N, K, A, ai, ak, B, C, ldc, add);
+}
+
+/* C (M, N) = A B, or C += A B, B in panels of `height` rows. */
 static void product(
-    long M, long N, long K, const float *A, long ai, long ak, const float *B, long ldb, float *C, long ldc, int add) {
-    for (long i = 0, rows; i < M; i += rows) {
-        long j = 0;
-        rows = M - i >= ROWS ? ROWS : 1;
-        if (rows == ROWS) {
-            for (; j + COLUMNS * LANES <= N; j += COLUMNS * LANES)
-                block(ROWS, COLUMNS, K, A + i * ai, ai, ak, B + j, ldb, C + i * ldc + j, ldc, add);
-            if (j < N) block(ROWS, 1, K, A + i * ai, ai, ak, B + j, ldb, C + i * ldc + j, ldc, add);
-        } else {
-            for (; j < N; j += LANES) block(1, 1, K, A + i * ai, ai, ak, B + j, ldb, C + i * ldc + j, ldc, add);
+    long M, long N, long K, const float *A, long ai, long ak, const float *B, long height, float *C, long ldc, int add) {
+    for (long rows; M > 0; M -= rows, A += rows * ai, C += rows * ldc) {
+        rows = M >= ROWS ? ROWS : M >= 4 ? 4 : M >= 2 ? 2 : 1;
+        if (rows == ROWS) strip(ROWS, N, K, A, ai, ak, B, height, C, ldc, add);
+        if (rows == 4) strip(4, N, K, A, ai, ak, B, height, C, ldc, add);
+        if (rows == 2) strip(2, N, K, A, ai, ak, B, height, C, ldc, add);
+        if (rows == 1) strip(1, N, K, A, ai, ak, B, height, C, ldc, add);
+    }
+}
+
+/* B (rows, n) in panels, with zeros from n on. */
+static void panels(long rows, long n, const float *B, long ldb, float *to) {
+    for (long j = 0; j < rows; j++, B += ldb, to += PANEL)
+        for (long d = 0; d < n; d += LANES)
+            store(to + d / PANEL * PANEL * rows + d % PANEL, load_part(B + d, n - d));
+}
+
+/* x and y lane by lane in turn, from the lane `first` on. */
+static inline vec interleaved(vec x, vec y, int first) {
+    ivec from;
+    for (int lane = 0; lane < LANES; lane++) from[lane] = first + lane / 2 + lane % 2 * LANES;
+#ifdef __clang__
+    vec z;
+    for (int lane = 0; lane < LANES; lane++) z[lane] = from[lane] < LANES ? x[from[lane]] : y[from[lane] - LANES];
+    return z;
+#else
+    return __builtin_shuffle(x, y, from);
+#endif
+}
+
+/* The transpose (n, rows) of B (rows, n) in panels, with zeros from `rows` on: LANES x LANES entries at a time, by
+ * interleaving their upper with their lower half until each of the LANES has been first. */
+static void transposed_panels(long rows, long n, const float *B, long ldb, float *to) {
+    for (long s = 0; s < rows; s += LANES)
+        for (long d = 0; d < n; d += LANES) {
+            vec x[LANES], y[LANES];
+            for (int j = 0; j < LANES; j++) x[j] = s + j < rows ? load_part(B + (s + j) * ldb + d, n - d) : (vec){0};
+            for (int turn = 1; turn < LANES; turn *= 2) {
+                for (int j = 0; j < LANES; j++) y[j] = interleaved(x[j / 2], x[(j + LANES) / 2], j % 2 * LANES / 2);
+                memcpy(x, y, sizeof(x));
+            }
+            float *at = to + s / PANEL * PANEL * n + d * PANEL + s % PANEL;
+            for (int j = 0; j < LANES && d + j < n; j++) store(at + j * PANEL, x[j]);
         }
-    }
-}
-
-/* (rows, n) to (n, stride), with zeros from `rows` to `stride`, a multiple of TILE. */
-static void transposed(long rows, long n, const float *B, long ldb, float *to, long stride) {
-    for (long s = 0; s < stride; s += TILE)
-        for (long d = 0; d < n; d++)
-            for (long j = s; j < s + TILE; j++) to[d * stride + j] = j < rows ? B[j * ldb + d] : 0.f;
-}
-
-/* (rows, n) to (rows, stride), with zeros from n on. */
-static void widened(long rows, long n, const float *B, long ldb, float *to, long stride) {
-    for (long j = 0; j < rows; j++) {
-        memcpy(to + j * stride, B + j * ldb, sizeof(float) * n);
-        memset(to + j * stride + n, 0, sizeof(float) * (stride - n));
-    }
 }
 
 /* exp(x) for x <= 0, to 2 units in the last place: 2^n e^r with |r| <= log(2) / 2 (Cephes' polynomial); 1e-38 below -87. */
 static inline vec exponential(vec x) {
     const float whole = 12582912.f; /* 1.5 * 2^23: what is added to it is rounded to a whole number */
     x = larger((vec){0} - 87.f, x);
-    vec n = x * 1.44269504f + whole - whole;
+    vec shifted = x * 1.44269504f + whole, n = shifted - whole;
     vec r = x - n * .693359375f + n * 2.12194440e-4f;
     vec e = r * 1.9875691e-4f + 1.3981999e-3f;
     e = e * r + 8.3334519e-3f;
@@ -110,7 +154,7 @@ static inline vec exponential(vec x) {
     e = e * r + 1.6666665e-1f;
     e = e * r + .5f;
     e = e * r * r + r + 1.f;
-    return e * (vec)((__builtin_convertvector(n, ivec) + 127) << 23);
+    return e * (vec)(((ivec)shifted + 127) << 23); /* 2^n: the last bits of `shifted` are n */
 }
 
 /* Softmax of the first `count` of `width` entries, the others 0. */
@@ -132,30 +176,31 @@ static void softmax(float *row, long count, long width) {
     for (long j = 0; j < width; j += LANES) store(row + j, load(row + j) * scale);
 }
 
-/* The attention p of the rows s .. s + rows - 1, from their queries and the transposed keys. */
-static void attend(long s, long rows, long qk, const float *q, long ldq, const float *kt, float *p, long T) {
-    product(rows, s + TILE, qk, q, ldq, 1, kt, T, p, T, 0);
-    for (long i = 0; i < rows; i++) softmax(p + i * T, s + i + 1, s + TILE);
+/* The attention p of the rows s .. s + rows - 1, from their queries and the transposed keys' panels. */
+static void attend(long s, long rows, long qk, const float *q, long ldq, const float *kt, float *p, long ldp) {
+    long seen = rounded_up(s + rows, LANES);
+    product(rows, seen, qk, q, ldq, 1, kt, qk, p, ldp, 0);
+    for (long i = 0; i < rows; i++) softmax(p + i * ldp, s + i + 1, seen);
 }
+
+static float *memory(long floats) { return aligned_alloc(LINE, rounded_up(sizeof(float) * floats, LINE)); }
 
 /* 0, or 1 if there is no memory. */
 int attention_forward(const float *qkv, float *output, long batch, long time, long heads, long qk, long values) {
-    long columns = heads * (2 * qk + values), T = rounded_up(time), W = rounded_up(values);
-    float *room = malloc(sizeof(float) * (qk * T + TILE * T + 2 * time * W));
+    long columns = heads * (2 * qk + values), T = rounded_up(time, PANEL), W = rounded_up(values, PANEL);
+    float *room = memory((qk + ROWS) * T + time * W);
     if (!room) return 1;
-    float *kt = room, *p = kt + qk * T, *v = p + TILE * T, *out = v + time * W;
+    float *kt = room, *v = kt + qk * T, *p = v + time * W;
     for (long b = 0; b < batch; b++, qkv += time * columns, output += time * values) {
-        memset(out, 0, sizeof(float) * time * W);
         for (long h = 0; h < heads; h++) {
-            transposed(time, qk, qkv + (heads + h) * qk, columns, kt, T);
-            widened(time, values, qkv + 2 * heads * qk + h * values, columns, v, W);
-            for (long s = 0; s < time; s += TILE) {
-                long rows = smaller(TILE, time - s);
+            transposed_panels(time, qk, qkv + (heads + h) * qk, columns, kt);
+            panels(time, values, qkv + 2 * heads * qk + h * values, columns, v);
+            for (long s = 0; s < time; s += ROWS) {
+                long rows = smaller(ROWS, time - s);
                 attend(s, rows, qk, qkv + s * columns + h * qk, columns, kt, p, T);
-                product(rows, W, s + rows, p, T, 1, v, W, out + s * W, W, 1);
+                product(rows, values, s + rows, p, T, 1, v, time, output + s * values, values, h > 0);
             }
         }
-        for (long i = 0; i < time; i++) memcpy(output + i * values, out + i * W, sizeof(float) * values);
     }
     free(room);
     return 0;
@@ -164,41 +209,38 @@ int attention_forward(const float *qkv, float *output, long batch, long time, lo
 /* The gradient by qkv, given the one by the output. 0, or 1 if there is no memory. */
 int attention_backward(
     const float *qkv, const float *above, float *grad, long batch, long time, long heads, long qk, long values) {
-    long columns = heads * (2 * qk + values), T = rounded_up(time), W = rounded_up(values), D = rounded_up(qk);
-    float *room = malloc(sizeof(float) * ((qk + values + 2 * time) * T + time * (2 * W + 3 * D)));
+    long columns = heads * (2 * qk + values), T = rounded_up(time, PANEL), ld = T + LINE / sizeof(float);
+    long W = rounded_up(values, PANEL), D = rounded_up(qk, PANEL); /* ld: no power of 2, see above about lines */
+    float *room = memory((qk + values) * T + 2 * time * ld + time * (W + 2 * D));
     if (!room) return 1;
-    float *kt = room, *vt = kt + qk * T, *p = vt + values * T, *ds = p + time * T, *g = ds + time * T, *dv = g + time * W;
-    float *q = dv + time * W, *k = q + time * D, *d = k + time * D;
+    float *p = room, *ds = p + time * ld, *kt = ds + time * ld, *vt = kt + qk * T;
+    float *g = vt + values * T, *q = g + time * W, *k = q + time * D;
     for (long b = 0; b < batch; b++, qkv += time * columns, grad += time * columns, above += time * values) {
-        widened(time, values, above, values, g, W);
+        panels(time, values, above, values, g);
         for (long h = 0; h < heads; h++) {
             long to_q = h * qk, to_k = (heads + h) * qk, to_v = 2 * heads * qk + h * values;
-            widened(time, qk, qkv + to_q, columns, q, D);
-            widened(time, qk, qkv + to_k, columns, k, D);
-            transposed(time, qk, qkv + to_k, columns, kt, T);
-            transposed(time, values, qkv + to_v, columns, vt, T);
-            for (long s = 0; s < time; s += TILE) { /* rows s .. s + TILE - 1 */
-                long rows = smaller(TILE, time - s), seen = s + TILE;
-                attend(s, rows, qk, q + s * D, D, kt, p + s * T, T);
-                product(rows, seen, values, g + s * W, W, 1, vt, T, ds + s * T, T, 0);
+            panels(time, qk, qkv + to_q, columns, q);
+            panels(time, qk, qkv + to_k, columns, k);
+            transposed_panels(time, qk, qkv + to_k, columns, kt);
+            transposed_panels(time, values, qkv + to_v, columns, vt);
+            for (long s = 0; s < time; s += ROWS) { /* rows s .. s + ROWS - 1 */
+                long rows = smaller(ROWS, time - s), seen = rounded_up(s + rows, LANES);
+                attend(s, rows, qk, qkv + s * columns + to_q, columns, kt, p + s * ld, ld);
+                product(rows, seen, values, above + s * values, values, 1, vt, values, ds + s * ld, ld, 0);
                 for (long i = s; i < s + rows; i++) { /* ds = p (dp - sum p dp) */
-                    float *row = ds + i * T;
+                    float *row = ds + i * ld;
                     vec total = {0};
-                    for (long j = 0; j < seen; j += LANES) total += load(p + i * T + j) * load(row + j);
+                    for (long j = 0; j < seen; j += LANES) total += load(p + i * ld + j) * load(row + j);
                     float mean = sum(total);
-                    for (long j = 0; j < seen; j += LANES) store(row + j, load(p + i * T + j) * (load(row + j) - mean));
+                    for (long j = 0; j < seen; j += LANES) store(row + j, load(p + i * ld + j) * (load(row + j) - mean));
                 }
-                product(rows, D, s + rows, ds + s * T, T, 1, k, D, d + s * D, D, 0);
+                product(rows, qk, s + rows, ds + s * ld, ld, 1, k, time, grad + s * columns + to_q, columns, 0);
             }
-            for (long i = 0; i < time; i++) memcpy(grad + i * columns + to_q, d + i * D, sizeof(float) * qk);
-            for (long s = 0; s < time; s += TILE) { /* keys s .. s + TILE - 1, which rows from s on see */
-                long keys = smaller(TILE, time - s);
-                product(keys, D, time - s, ds + s * T + s, 1, T, q + s * D, D, d + s * D, D, 0);
-                product(keys, W, time - s, p + s * T + s, 1, T, g + s * W, W, dv + s * W, W, 0);
-            }
-            for (long j = 0; j < time; j++) {
-                memcpy(grad + j * columns + to_k, d + j * D, sizeof(float) * qk);
-                memcpy(grad + j * columns + to_v, dv + j * W, sizeof(float) * values);
+            for (long s = 0; s < time; s += ROWS) { /* keys s .. s + ROWS - 1, which rows from s on see */
+                long keys = smaller(ROWS, time - s), from = s * ld + s;
+                float *to = grad + s * columns;
+                product(keys, qk, time - s, ds + from, 1, ld, q + s * PANEL, time, to + to_k, columns, 0);
+                product(keys, values, time - s, p + from, 1, ld, g + s * PANEL, time, to + to_v, columns, 0);
             }
         }
     }
