@@ -26,7 +26,7 @@ from sih.runs.tensorboard import EventWriter
 from sih.training.config import RENAMED, TOP, WORDS, EvaluationConfig, TrainConfig, classes_of, names_of, parts_of
 from sih.training.config_file import NOT_IN_ALL
 from sih.training.optimiser import OPTIMISERS, Optimiser
-from sih.training.presets import PRESETS, preset_fields
+from sih.training.presets import PRESETS, SEEN, preset_fields
 from sih.training.recipes import Recipe, all_recipes
 from sih.training.task_config import TaskConfig
 from sih.training.trainer import DivergedError, Step
@@ -95,6 +95,8 @@ def train(
             pass
         _summary(Run(folder), console)
         return 0
+    if preset == "paper" and not writer.resumed:
+        console.print("presets, and what each was seen to reach:", "; ".join(map(" ".join, SEEN.items())))
     again = shlex.join(["sih", "train", *sys.argv[2:]]) if sys.argv[1:2] == ["train"] else "the same command"
     try:
         run_to_the_end(writer, console, again, events)

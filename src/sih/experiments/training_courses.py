@@ -10,8 +10,9 @@ from sih.runs.run_store import RunStore
 
 CAPTION = (
     "Mean KL to the true next-token law past the first max_lag positions, but for the last, which has no next token, "
-    "as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of every shipped model. The grey band is where the Bayesian "
-    "model average (BMA) lies for the panel's models. One run each, nothing is averaged; numbers are those at the end."
+    "as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of every shipped "
+    "model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One run each, nothing "
+    "is averaged; numbers are those at the end."
 )
 
 

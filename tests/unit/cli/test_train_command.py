@@ -10,7 +10,7 @@ from sih.cli.train_command import command_of
 from sih.runs.run import list_runs
 from sih.runs.run_names import run_name
 from sih.runs.run_store import open_run
-from sih.training.presets import preset
+from sih.training.presets import SEEN, preset
 
 
 def test_the_command_trains_and_knows_when_it_is_done(
@@ -18,7 +18,9 @@ def test_the_command_trains_and_knows_when_it_is_done(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main([*WORDS, "runs/a"]) == 0
-    assert "maximum likelihood's" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "maximum likelihood's" in out
+    assert all(f"{name} {seen}" in out.splitlines()[0] for name, seen in SEEN.items())
     written = (tmp_path / "runs/a/weights.safetensors").read_bytes()
     assert main([*WORDS, "runs/a"]) == 0
     assert "finished already" in capsys.readouterr().out
@@ -59,6 +61,7 @@ def test_a_preset_is_filled_in_from_what_the_flags_say(tmp_path: Path, capsys: p
     changes = {**SHORT.unusual(), "dim": 30, "lag_prior": (0.25, 0.75)}
     assert open_run(tmp_path / "run").config == preset("harmonic", **changes)
     assert open_run(tmp_path / "run").config.flat()["frozen_steps"] == 6
+    assert "presets" not in capsys.readouterr().out
 
 
 def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,12 @@ import pytest
 
 from sih.models.standard.transformer import TransformerShape
 from sih.training.optimiser import Adam
-from sih.training.presets import PRESETS, preset
+from sih.training.presets import PRESETS, SEEN, preset
 from sih.training.recipes.recipe import StagedRecipe
+
+
+def test_every_preset_says_what_it_was_seen_to_reach() -> None:
+    assert SEEN.keys() == PRESETS.keys()
 
 
 def test_the_defaults_are_the_papers() -> None:
