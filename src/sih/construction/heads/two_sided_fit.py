@@ -4,15 +4,19 @@ Where a closed form is exact, that is it (`mixing.py`). Else weights and reads a
 squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
 offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
 that errors no longer move it. Unless that is near Bayes, descent on the expected loss itself, over fresh matrices and
-their sequences (`lag_loss.py`), goes on from there; and from the unmixed circuit too where heads are so few that least
-squares gives up whole directions and loses to it. The best by that loss is returned: never less than unmixed.
+their sequences (`lag_loss.py`), goes on from there and from elsewhere: the unmixed circuit, and heads that see an
+offset in every p, for every p in reach, read by spikes there on a parabola. Where spikes lie nearer than lags do, they
+raise what lags far apart share of an offset, and the parabola lowers it again: five lags and one head settle in a
+period of 7 with two transitions, where the unmixed circuit has one in 5. Those that do best after some steps go on, the
+best by that loss is returned: never less than unmixed.
 
-A fit takes seconds, up to 40 with descent, and is kept in the user's cache folder under a digest of all it depends on.
+A fit takes seconds, up to half a minute with descent, and is kept in the user's cache folder under a digest of all it
+depends on.
 """
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -23,9 +27,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError, check_sizes
-from sih.construction.heads import lag_loss, read_fit
+from sih.construction.heads import lag_loss, mixing, read_fit
 from sih.construction.heads.fewer import head_offsets
-from sih.construction.heads.mixing import angles, exact_profile, progression
+from sih.construction.heads.mixing import angles, exact_profile, parabola_and_waves, progression
 from sih.construction.profiles import Profile, centring
 from sih.files import read_json, write_json
 from sih.models.kernels import compiled
@@ -36,7 +40,12 @@ STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))
 """How many of the best go on, for how many steps, with which pull."""
 POLISH = (1e-2, 100, 1e-14)
 """Below which cost a fit is taken for exact, and goes on for how many more steps, with which pull."""
-DRAWS = 1000
+DRAWS, DRAWN = 1000, 10000
+"""Sequences by which fits are judged, and on which they descend."""
+ROUNDS = ((3, 150), (1, 300), (1, 1500))
+"""How many of the best go on after so many steps of descent."""
+BENT, FAINT = 0.6, 0.2
+"""The parabola to start from, as a part of the closed form's, and the weight of offsets between the periods."""
 ENOUGH = 1.2
 """KL over that of Bayes below which descent is not tried: it wins nothing there, and its residuals are larger."""
 UNUSED = 1e-12
@@ -90,28 +99,27 @@ def quick_two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile |
 
 @limited_threads(1)
 def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
-    """Fit by least squares, go on by the loss, and return the best by it, the unmixed circuit among them."""
+    """Fit by least squares, go on by the loss from there and elsewhere, and return the best by it, or nothing mixed."""
     problem, unmixed = (
         read_fit.ReadProblem(lags, heads, importance(length - lags[-1])),
         unmixed_profile(lags, length, heads),
     )
-    fresh = lag_loss.draw_fresh(lags, length, DRAWS, torch.Generator().manual_seed(1))
+    judges = lag_loss.draw_fresh(lags, length, DRAWS, torch.Generator().manual_seed(1))
     J = centring(len(lags))
 
     def loss(profile: Profile) -> float:
-        return lag_loss.fresh_kl(J @ profile.matrices @ J, fresh).item()
+        return lag_loss.fresh_kl(J @ profile.matrices @ J, judges).item()
 
-    weights, reads = least_squares(problem)
-    found = _profile(problem, weights, reads)
+    start = least_squares(problem)
+    found = _profile(problem, *start)
     if loss(found) < ENOUGH:
         return found
-    candidates = [unmixed, found, _profile(problem, *lag_loss.descended(problem, weights, reads))]
-    if loss(unmixed) < loss(found):
-        g = torch.zeros_like(reads)
-        g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
-        from_unmixed = lag_loss.descended(problem, unmixed.weights.clamp_min(0.02), g)
-        candidates.append(_profile(problem, *from_unmixed))
-    return min(candidates, key=loss)
+    fresh = lag_loss.draw_fresh(lags, length, DRAWN, torch.Generator().manual_seed(0), torch.float32)
+    pairs = [start, _unmixed_start(problem, unmixed), *periodic_starts(problem)]
+    for count, steps in ROUNDS:
+        pairs = [lag_loss.descended(problem, *pair, fresh, steps) for pair in pairs]
+        pairs = sorted(pairs, key=lambda pair: loss(_profile(problem, *pair)))[:count]
+    return min([unmixed, found, _profile(problem, *pairs[0])], key=loss)
 
 
 def least_squares(
@@ -139,6 +147,30 @@ def unmixed_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
     query = torch.nn.functional.pad(taken.to(torch.float64), (span, span))
     weights = torch.where(taken, 1.0, UNUSED).to(torch.float64)
     return Profile(lags, length, weights, query, torch.zeros(heads, length, dtype=torch.float64))
+
+
+def _unmixed_start(
+    problem: read_fit.ReadProblem, unmixed: Profile
+) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
+    """Return weights and reads of the unmixed circuit, the offsets that it leaves out within reach."""
+    g = torch.zeros(2, problem.heads, problem.size, dtype=torch.float64)
+    g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
+    return unmixed.weights.clamp_min(0.02), g
+
+
+def periodic_starts(
+    problem: read_fit.ReadProblem,
+) -> Iterator[tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]]:
+    """Start from every period: each head sees one offset of it most, and is read by spikes there on a parabola."""
+    step, count = progression(problem.lags)
+    c = BENT * parabola_and_waves(count)[0]
+    n = (torch.arange(problem.size) - problem.pad).div(step, rounding_mode="floor")
+    middle = len(n) // (2 * step)
+    for period in range(2, 2 * count + 2):
+        shift = torch.arange(problem.heads)[:, None] * period // problem.heads
+        taken = ((n - shift) % period == 0).to(torch.float64)
+        read = taken - c * (n - middle).to(torch.float64) ** 2
+        yield FAINT + (1 - FAINT) * taken[:, problem.here], torch.stack([read, torch.zeros_like(read)])
 
 
 def importance(offsets: int) -> Float[Tensor, " offset"]:
@@ -180,7 +212,7 @@ def _profile(
 
 def _kept_file(lags: tuple[int, ...], length: int, heads: int) -> Path:
     """Name the file of a fit after all it depends on: what was asked, the source, torch and the processor."""
-    sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, read_fit)]
+    sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, mixing, read_fit)]
     told = [str((lags, length, heads)), Path(__file__).read_text(), *sources, torch.__version__, compiled.processor()]
     digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
     return compiled.cache_folder() / f"two-sided-{digest}.json"

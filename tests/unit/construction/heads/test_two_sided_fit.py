@@ -7,7 +7,8 @@ import torch
 
 import sih
 from sih.construction.heads import two_sided_fit
-from sih.construction.heads.lag_loss import draw_fresh, fresh_kl
+from sih.construction.heads.lag_loss import descended, draw_fresh, fresh_kl
+from sih.construction.heads.read_fit import ReadProblem
 from sih.construction.heads.two_sided_fit import best_fit, two_sided
 from sih.construction.profiles import Profile, centring
 
@@ -97,7 +98,8 @@ def test_kl_is_no_worse_than_found_before(lags: tuple[int, ...], heads: int, mos
 
 
 def test_far_too_few_heads_do_better_than_the_unmixed_circuit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 150)
+    monkeypatch.setattr(two_sided_fit, "ROUNDS", ((2, 40), (1, 150)))
+    monkeypatch.setattr(two_sided_fit, "DRAWN", 2000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     lags, length = (1, 2, 3, 4), 24
     ratios = []
@@ -112,12 +114,30 @@ def test_far_too_few_heads_do_better_than_the_unmixed_circuit(tmp_path: Path, mo
     assert sum(ratios) / 3 < 0.95  # on a single matrix it may be worse
 
 
+def test_spikes_on_a_parabola_start_better_than_the_unmixed_circuit() -> None:
+    """With a period of 7 for five lags, which have 5 unmixed; descent then takes two transitions of each period."""
+    lags, length = (1, 2, 3, 4, 5), 40
+    problem = ReadProblem(lags, 1, torch.ones(length - 5, dtype=torch.float64))
+    unmixed = two_sided_fit._unmixed_start(problem, two_sided_fit.unmixed_profile(lags, length, 1))
+    spikes = list(two_sided_fit.periodic_starts(problem))[7 - 2]
+    assert spikes[0][0].gt(0.5).nonzero().flatten().tolist() == [0, 7, 14, 21, 28]
+    drawn = draw_fresh(lags, length, 2000, torch.Generator().manual_seed(0), torch.float32)
+    fresh = draw_fresh(lags, length, 1000, torch.Generator().manual_seed(1))
+    found = [descended(problem, *start, drawn, 150) for start in (unmixed, spikes)]
+    losses = [fresh_kl(problem.matrices(problem.widened(u), g), fresh) for u, g in found]
+    assert losses[1] < 0.97 * losses[0]
+    u = found[1][0][0]
+    assert u[[10, 11]].sum() > 0.3 * u[7]
+    assert u[[8, 9, 12, 13]].max() < 0.1 * u[7]
+
+
 @pytest.mark.parametrize(("lags", "heads"), [((1, 2, 3, 4, 5), 1), ((1, 3, 4, 6), 1), ((2, 3, 4, 5, 6), 2)], ids=str)
 def test_a_fit_is_never_worse_than_the_unmixed_circuit(
     lags: tuple[int, ...], heads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On matrices that were not looked at, with hardly any descent."""
-    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 10)
+    monkeypatch.setattr(two_sided_fit, "ROUNDS", ((1, 5),))
+    monkeypatch.setattr(two_sided_fit, "DRAWN", 400)
     found, unmixed = best_fit(lags, 20, heads), two_sided_fit.unmixed_profile(lags, 20, heads)
     fresh, J = draw_fresh(lags, 20, 1000, torch.Generator().manual_seed(8)), centring(len(lags))
     assert fresh_kl(J @ found.matrices @ J, fresh) <= 1.01 * fresh_kl(J @ unmixed.matrices @ J, fresh)
@@ -125,7 +145,8 @@ def test_a_fit_is_never_worse_than_the_unmixed_circuit(
 
 def test_a_fit_is_kept_and_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("sih.construction.heads.lag_loss.STEPS", 10)
+    monkeypatch.setattr(two_sided_fit, "ROUNDS", ((1, 5),))
+    monkeypatch.setattr(two_sided_fit, "DRAWN", 400)
     fresh = best_fit((1, 2, 3), 12, 1)
     two_sided_fit._two_sided.cache_clear()
     assert two_sided((1, 2, 3), 12, 1) == fresh
