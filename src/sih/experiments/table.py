@@ -6,6 +6,7 @@ from sih.experiments import (
     agreement,
     attention_maps,
     beta,
+    cancellation,
     certificates,
     channel_account,
     channel_course,
@@ -35,7 +36,8 @@ _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
     *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
-    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT, switching_lags.EXPERIMENT),
+    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT),
+    *(cancellation.EXPERIMENT, switching_lags.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
 

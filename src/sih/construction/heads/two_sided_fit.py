@@ -44,6 +44,8 @@ DRAWS, DRAWN = 1000, 10000
 """Sequences by which fits are judged, and on which they descend."""
 ROUNDS = ((3, 150), (1, 300), (1, 1500))
 """How many of the best go on after so many steps of descent."""
+PERIODS = 16
+"""The most that are started from."""
 BENT, FAINT = 0.6, 0.2
 """The parabola to start from, as a part of the closed form's, and the weight of offsets between the periods."""
 ENOUGH = 1.2
@@ -166,7 +168,7 @@ def periodic_starts(
     c = BENT * parabola_and_waves(count)[0]
     n = (torch.arange(problem.size) - problem.pad).div(step, rounding_mode="floor")
     middle = len(n) // (2 * step)
-    for period in range(2, 2 * count + 2):
+    for period in range(2, 2 + min(2 * count, PERIODS)):
         shift = torch.arange(problem.heads)[:, None] * period // problem.heads
         taken = ((n - shift) % period == 0).to(torch.float64)
         read = taken - c * (n - middle).to(torch.float64) ** 2
