@@ -18,7 +18,7 @@ from sih.models.disentangled.written import WrittenBlocks
 from sih.task import Task
 
 FIT = 6**2 * 128
-"""The largest lags² x length that the page fits: six lags at 128 tokens, which take some 15 seconds of a core."""
+"""The largest lags² x length that the page fits: six lags at 128 tokens, which take up to 45 seconds of a core."""
 
 
 class UnfittedError(FieldError):

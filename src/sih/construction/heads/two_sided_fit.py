@@ -10,7 +10,7 @@ raise what lags far apart share of an offset, and the parabola lowers it again: 
 period of 7 with two transitions, where the unmixed circuit has one in 5. Those that do best after some steps go on, the
 best by that loss is returned: never less than unmixed.
 
-A fit takes seconds, up to half a minute with descent, and is kept in the user's cache folder under a digest of all it
+A fit takes seconds, up to 45 with descent, and is kept in the user's cache folder under a digest of all it
 depends on.
 """
 

@@ -25,7 +25,8 @@ def kl_by_loops(scores: list[list[float]], laws: list[list[list[float]]], true: 
 
 def evidence_of(fresh: Fresh) -> torch.Tensor:
     parts, count = fresh.spectrum.permute(1, 2, 0), fresh.laws.shape[1]
-    return torch.fft.irfft(torch.complex(parts[:, :count], parts[:, count:]))[..., : fresh.laws.shape[-1]]
+    padded: torch.Tensor = torch.fft.irfft(torch.complex(parts[:, :count], parts[:, count:]))
+    return padded[..., : fresh.laws.shape[-1]]
 
 
 def true_of(fresh: Fresh) -> torch.Tensor:
