@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 from torture.damage import damaged
-from torture.mutation import changed, places, sampled
+from torture.mutation import Mutant, change, places, sampled
 from torture.trial import Outcome, forked, tally
+
+import sih.predictors
 
 
 def _fails() -> int:
@@ -78,12 +80,27 @@ def test_damage_follows_from_the_seed() -> None:
 
 def test_mutants_differ_from_the_source_in_one_place() -> None:
     source = "def f(a, b):\n    return -a + b * 2 if a < b and not b else 1\n"
-    count = len(places(ast.parse(source)))
-    found = {changed(source, number)[0] for number in range(count)}
-    assert count == len(found) == 8
+    trees = [ast.parse(source) for _ in places(ast.parse(source))]
+    for number, tree in enumerate(trees):
+        change(places(tree)[number])
+    found = {ast.unparse(tree) for tree in trees}
+    assert len(trees) == len(found) == 8
     assert "return +a + b * 2 if a < b and (not b) else 1" in "".join(found)
     assert ast.unparse(ast.parse(source)) not in found
     assert sampled(20, seed=0) != sampled(20, seed=1)
+
+
+def test_what_cannot_matter_is_not_changed() -> None:
+    source = "x: tuple[1] = f(2, indent=1)\nclass A:\n    def __repr__(self):\n        return 1\nraise E(1)\n"
+    assert [ast.unparse(node) for node in places(ast.parse(source))] == ["2"]
+
+
+def test_a_mutant_knows_its_lines_and_its_function() -> None:
+    source = Path(sih.predictors.__file__).read_text().splitlines()
+    count = len(places(ast.parse("\n".join(source))))
+    for mutant in (Mutant.of("predictors.py", place) for place in range(count)):
+        outer = [line for line in source[: mutant.lines.stop - 1] if line.startswith("def ")]
+        assert not mutant.function or outer[-1].startswith(f"def {mutant.function}(")
 
 
 def test_an_outcome_of_a_check_that_says_no_is_none() -> None:

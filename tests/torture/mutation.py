@@ -1,11 +1,15 @@
-"""Mutation: small changes to the source, each of which some test of the module that it is in should notice.
+"""Mutation: small changes to the source, each of which some test should notice.
 
-`python -m torture.mutation --mutants 300 --seed 0` copies the package, changes one operator, number or comparison at a
-time, and runs the tests of the changed module alone, the quickest first, stopping at the first failure. Those tests are
-first run on the source as it is: what fails then, or takes over 2 s, is left out, and said.
+`python -m torture.mutation --mutants 300 --seed 0 --out FOLDER` changes one operator, sign, comparison or small number
+at a time and runs the tests that execute its line, those of the changed module first, the quickest first, up to the
+first failure. What survives is tried again with annotated shapes checked, which takes most of a test's time.
 
-Each run is a fork of a process that has torch and pytest loaded. It leaves out the checking of annotated shapes, which
-takes most of the time; what survives is tried again with it.
+The tests are collected once, and every mutant is a fork in which the code of one function is exchanged. Which test
+executes which line is recorded before: what fails then, or takes over 3 s, is left out. A change outside functions
+needs the package loaded anew, and is tried on the tests of its module alone. Processes that a test starts run the
+source as it is. FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it.
+
+Left out are places where a change cannot matter: annotations, errors' messages, `__repr__`, and `SPARED` arguments.
 """
 
 from __future__ import annotations
@@ -13,53 +17,69 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import gc
+import hashlib
+import importlib.machinery
+import itertools
 import json
 import os
 import random
-import shutil
+import resource
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 TOP = Path(__file__).parents[2]
+SOURCE, UNIT = TOP / "src" / "sih", TOP / "tests" / "unit"
 ROOMS = ("predictors.py", "evidence.py", "task", "construction", "theory", "runs")
-SECONDS = 20.0
-"""Processor time that a mutant may take beyond what its tests took on the source as it is."""
-SLOW = 2.0
-"""Tests that take more are cut short and left out."""
+NEIGHBOURS = ("analysis", "training")
+"""Rooms whose tests are run too, as are those that are in no room, on what its own tests let live."""
+SLOW = 3.0
+"""Seconds of the processor, while lines are recorded, after which a test is cut short and left out."""
+ELSEWHERE, CHECKED = 20.0, 4.0
+"""Seconds of tests of other modules that are run on what its own let live, and of all tests with shapes checked."""
+SPARED = {"indent", "stacklevel", "maxsize"}
 SWAPS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt,
     ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
+Recorded = dict[str, tuple[float, dict[str, list[int]]]]
+"""The seconds that a test takes, and the lines of each module that it executes."""
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def places(tree: ast.AST) -> list[ast.AST]:
-    """List the nodes that can be changed: operators, comparisons, whole numbers, signs, negations."""
-    found: list[ast.AST] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in SWAPS:
-            left = getattr(node, "left", None)
-            if not isinstance(left, ast.Constant | ast.JoinedStr) or not isinstance(getattr(left, "value", 0), str):
-                found.append(node)
-        elif (
-            (isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS)
-            or (isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value < 4)
-            or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not))
-        ):
-            found.append(node)
+def places(node: ast.AST) -> list[ast.AST]:
+    """List the nodes that can be changed, in the order of the source."""
+    found = [node] if _changeable(node) else []
+    for name, value in ast.iter_fields(node):
+        spared = name in ("annotation", "returns") or (isinstance(node, ast.keyword) and node.arg in SPARED)
+        if not spared and not isinstance(node, ast.Raise) and getattr(node, "name", "") != "__repr__":
+            for child in value if isinstance(value, list) else [value]:
+                found += places(child) if isinstance(child, ast.AST) else []
     return found
 
 
-def changed(source: str, number: int) -> tuple[str, int, str]:
-    """Change the place with this number: the new source, its line, and what was done."""
-    tree = ast.parse(source)
-    node = places(tree)[number]
+def _changeable(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
+        left = getattr(node, "left", None)
+        text = isinstance(left, ast.JoinedStr) or isinstance(getattr(left, "value", 0), str)
+        return type(node.op) in SWAPS and not text
+    return (
+        (isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS)
+        or (isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value < 4)
+        or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not))
+    )
+
+
+def change(node: Any) -> str:
+    """Change a node in its tree: what was done."""
     before = ast.unparse(node)
     if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
         node.op = SWAPS[type(node.op)]()
@@ -67,156 +87,272 @@ def changed(source: str, number: int) -> tuple[str, int, str]:
         node.ops[0] = SWAPS[type(node.ops[0])]()
     elif isinstance(node, ast.Constant):
         node.value = int(node.value) + 1  # type: ignore[arg-type]
-    elif isinstance(node, ast.UnaryOp):
-        node.op = ast.UAdd() if isinstance(node.op, ast.USub) else node.op
-        if isinstance(node.op, ast.Not):
-            node.operand = ast.UnaryOp(ast.Not(), node.operand)
-    return ast.unparse(tree), node.lineno, f"{before}  ->  {ast.unparse(node)}"  # type: ignore[attr-defined]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node.op = ast.UAdd()
+    else:
+        node.operand = ast.copy_location(ast.UnaryOp(ast.Not(), node.operand), node)
+    return f"{before}  ->  {ast.unparse(node)}"
 
 
-def tests_of(module: Path) -> Path:
-    return TOP / "tests" / "unit" / module.parent / f"test_{module.name}"
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one place changed: what was done, on which lines, and in which function, "" if in none."""
+
+    module: str
+    place: int
+    tree: ast.Module
+    what: str
+    lines: range
+    function: str
+
+    @staticmethod
+    def of(module: str, place: int) -> Mutant:
+        tree = ast.parse((SOURCE / module).read_text())
+        node = places(tree)[place]
+        way = _way(tree, node)
+        statement = [one for one in way if isinstance(one, ast.stmt)][-1]
+        body = getattr(statement, "body", None)  # of which the head is meant
+        lines = range(statement.lineno, body[0].lineno if body else (statement.end_lineno or 0) + 1)
+        names = []
+        for one, inner in zip(way, [*way[1:], None], strict=True):
+            names += [one.name] if isinstance(one, FUNCTIONS | ast.ClassDef) else []
+            if isinstance(one, FUNCTIONS) and inner in one.body:
+                return Mutant(module, place, tree, change(node), lines, ".".join(names))
+        return Mutant(module, place, tree, change(node), lines, "")
+
+    @property
+    def tests(self) -> str:
+        """Name the file of the module's own tests."""
+        return str((UNIT / self.module).with_name(f"test_{Path(self.module).name}").relative_to(TOP))
+
+    def code(self) -> CodeType:
+        return compile(self.tree, str(SOURCE / self.module), "exec")
 
 
-@dataclass
-class Watch:
-    """Orders tests by the time they take and leaves some out, or finds out which those are, as a plugin of pytest."""
+def _way(root: ast.AST, node: ast.AST) -> list[ast.AST]:
+    """List the nodes on the way from a root, left out, to a node in it."""
+    for child in ast.iter_child_nodes(root):
+        if child is node:
+            return [child]
+        if inner := _way(child, node):
+            return [child, *inner]
+    return []
 
-    order: dict[str, float] | None = None
-    took: dict[str, float] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        if self.order is not None:
-            chosen = sorted((one for one in items if one.nodeid in self.order), key=lambda one: self.order[one.nodeid])  # type: ignore[index]
-            items[:] = chosen
+def key(module: str, place: int) -> str:
+    return f"{module}@{_digest(SOURCE / module)}:{place}"
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.took[nodeid] = -time.process_time()
-        if self.order is None:
-            signal.signal(signal.SIGPROF, _too_slow)
-            signal.setitimer(signal.ITIMER_PROF, SLOW)
 
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.took[nodeid] += time.process_time()
+def _digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
+def modules() -> list[str]:
+    """List the modules that are changed: those of the rooms that have tests of their own."""
+    found = [
+        one
+        for room in ROOMS
+        for one in ([SOURCE / room] if room[-3:] == ".py" else sorted((SOURCE / room).rglob("*.py")))
+    ]
+    names = [str(path.relative_to(SOURCE)) for path in found]
+    return [name for name in names if (UNIT / name).with_name(f"test_{Path(name).name}").exists()]
+
+
+def sampled(number: int, seed: int) -> list[tuple[str, int]]:
+    """Draw places to change, of all modules."""
+    every = [(name, n) for name in modules() for n in range(len(places(ast.parse((SOURCE / name).read_text()))))]
+    return random.Random(seed).sample(every, number)
+
+
+def forked(work: Callable[[], Any], folder: Path, limit: float) -> Any:
+    """Do work in a fork: what it returns, or minus the number of the signal that ended it."""
+    told = folder / "told.json"
+    told.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))
+        resource.setrlimit(resource.RLIMIT_DATA, (2**33, 2**33))
+        signal.alarm(int(6 * limit))  # for what waits without working
+        for number in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        try:
+            told.write_text(json.dumps(work()))
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    return json.loads(told.read_text()) if told.exists() else os.waitstatus_to_exitcode(status)
+
+
+class Campaign:
+    """Tries mutants within a session of pytest, as its plugin."""
+
+    def __init__(self, mutants: dict[int, tuple[str, int]], out: Path, folder: Path, *, checked: bool) -> None:
+        self.mutants, self.out, self.folder, self.checked = mutants, out, folder, checked
+        self.failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed:
-            self.failed.append(report.nodeid)
+        self.failed += [report.nodeid] if report.failed else []
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        import sih
+
+        assert Path(sih.__file__).parent == SOURCE, sih.__file__
+        for name in modules():
+            importlib.import_module(f"sih.{name[:-3].replace('/', '.')}")
+        self.items = {item.nodeid: item for item in session.items}
+        self.live = [one for one in gc.get_objects() if type(one) is FunctionType]
+        self.live = [one for one in self.live if one.__code__.co_filename.startswith(str(SOURCE))]
+        gc.collect()
+        gc.freeze()  # so that forks share what they do not write
+        recorded = self.recorded()
+        for number, (module, place) in self.mutants.items():
+            mutant = Mutant.of(module, place)
+            verdict, by = self.verdict(mutant, recorded)
+            line = {"number": number, "key": key(module, place), "verdict": verdict, "by": by, "checked": self.checked}
+            line |= {"line": mutant.lines.start, "what": mutant.what}
+            with self.out.joinpath("mutants.jsonl").open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            where = f"{module}:{mutant.lines.start}"
+            print(f"{number:>4} {verdict:<16} {where}  {mutant.what[:100]}  {by}", flush=True)
+        return True
+
+    def recorded(self) -> Recorded:
+        """Find the quick tests that pass: the time each takes, and the lines it executes."""
+        path, source = self.out / "recorded.json", _digest(*(SOURCE / name for name in modules()))
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        for file in sorted({name.split("::")[0] for name in self.items}):
+            digest = source + _digest(TOP / file)
+            if kept.get(file, [""])[0] != digest and not self.checked:
+                found = forked(lambda file=file: self.record(file), self.folder, 1200)  # type: ignore[misc]
+                print(f"     {file}: {found if isinstance(found, int) else len(found)} tests", flush=True)
+                kept[file] = [digest, {} if isinstance(found, int) else found]
+                path.write_text(json.dumps(kept))
+        return {name: value for _, tests in kept.values() for name, value in tests.items() if name in self.items}
+
+    def record(self, file: str) -> Recorded:
+        found, names = {}, {str(SOURCE / name): name for name in modules()}
+        lines: dict[str, set[int]] = {}
+
+        def local(frame: Any, event: str, _: object) -> Any:
+            lines.setdefault(names[frame.f_code.co_filename], set()).add(frame.f_lineno)
+            return local
+
+        def trace(frame: Any, event: str, value: object) -> Any:
+            return local(frame, event, value) if frame.f_code.co_filename in names else None
+
+        for name in self.items:
+            if name.split("::")[0] == file:
+                lines.clear()
+                began = time.process_time()
+                sys.settrace(trace)
+                failed = self.run([name], lambda _: SLOW, _too_slow)
+                sys.settrace(None)
+                if not failed:
+                    found[name] = time.process_time() - began, {one: sorted(seen) for one, seen in lines.items()}
+        return found
+
+    def run(self, names: list[str], limit: Callable[[str], float], handler: Any = signal.SIG_DFL) -> str:
+        """Run tests up to the first that fails: its name, or ""."""
+        signal.signal(signal.SIGPROF, handler)
+        for name, after in zip(names, [*names[1:], None], strict=True):
+            item = self.items[name]
+            signal.setitimer(signal.ITIMER_PROF, limit(name))
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[after] if after else None)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            if self.failed:
+                return self.failed.pop()
+        return ""
+
+    def verdict(self, mutant: Mutant, recorded: Recorded) -> tuple[str, str]:
+        """Try a mutant: what became of it, and the test that noticed it."""
+        quickest = sorted(recorded, key=lambda name: recorded[name][0])
+        if not mutant.function:
+            own = [name for name in quickest if name.startswith(mutant.tests)]
+            found = forked(lambda: self.run_anew(mutant, own), self.folder, 100)
+        else:
+            reach = [
+                name for name in quickest if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))
+            ]
+            if not reach:
+                return "not reached", ""
+            own = [name for name in reach if name.startswith(mutant.tests)]
+            others = [name for name in reach if name not in own]
+            if self.checked:
+                names = _within(CHECKED, own + others, recorded)
+            else:
+                names = own + _within(ELSEWHERE, others, recorded)
+            limit = lambda name: (20 if self.checked else 4) * (1 + recorded[name][0])  # noqa: E731
+            found = forked(lambda: self.run_changed(mutant, names, limit), self.folder, 600)
+        if isinstance(found, int):
+            return "timed out" if -found in (signal.SIGPROF, signal.SIGXCPU, signal.SIGALRM) else "killed", f"{found}"
+        return ("killed" if found.startswith(mutant.tests) else "killed elsewhere") if found else "survived", found
+
+    def run_changed(self, mutant: Mutant, names: list[str], limit: Callable[[str], float]) -> str:
+        """Exchange the function's code wherever it is in use, and run tests."""
+        codes, new = [mutant.code()], None
+        while codes:
+            one = codes.pop()
+            new = one if one.co_qualname == mutant.function else new
+            codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+        changed = 0
+        for function in self.live:
+            code = function.__code__
+            if code.co_qualname == mutant.function and code.co_filename == str(SOURCE / mutant.module):
+                function.__code__, changed = new, changed + 1
+        assert changed, f"{mutant.function} is not in use"
+        return self.run(names, limit)
+
+    def run_anew(self, mutant: Mutant, names: list[str]) -> str:
+        """Load everything anew, with the changed module, and run tests."""
+        import pytest
+
+        before, name = importlib.machinery.SourceFileLoader.get_code, f"sih.{mutant.module[:-3].replace('/', '.')}"
+        changed = lambda loader, asked: mutant.code() if asked == name else before(loader, asked)  # noqa: E731
+        importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign,assignment]
+        for loaded in [one for one, module in sys.modules.items() if str(TOP) in str(getattr(module, "__file__", ""))]:
+            if not loaded.startswith(("torture", "__main__")):
+                del sys.modules[loaded]
+        code = pytest.main(["-x", "-p", "no:cacheprovider", *names])
+        return "" if code == 0 else f"{mutant.tests} ({code})"
+
+
+def _within(seconds: float, names: list[str], recorded: Recorded) -> list[str]:
+    """Take names from the first on while their tests take less than that together."""
+    spent = itertools.accumulate(recorded[name][0] for name in names)
+    return [name for name, total in zip(names, spent, strict=True) if total < seconds]
 
 
 def _too_slow(*_: object) -> None:
     raise TimeoutError
 
 
-def run(tests: Path, copy: Path, watch: Watch, *, checked: bool, limit: float, told: Path | None = None) -> int:
-    """Run tests in a fork, on the copy: its exit code, or minus the number of the signal that ended it."""
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, limit)
-        signal.alarm(int(20 * limit))  # for what waits without working
-        for number in (1, 2):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-        os.environ |= {"PYTHONPATH": str(copy), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        sys.path.insert(0, str(copy))
-        import jaxtyping
-        import pytest
+def session(campaign: Campaign) -> None:
+    """Collect the tests, with annotated shapes checked or not, and try the mutants."""
+    import jaxtyping
+    import pytest
 
-        if not checked:
-            jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
-        code = 70
-        try:
-            how = ["-q" if watch.order is None else "-x", "--assert=plain", "-p", "no:cacheprovider"]
-            code = int(pytest.main([*how, str(tests)], [watch]))
-            if told is not None:
-                told.write_text(json.dumps([watch.took, watch.failed]))
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(status)
-
-
-class Modules:
-    """Keeps, for each module, its quick tests and the time they take on the source as it is."""
-
-    def __init__(self, copy: Path) -> None:
-        self.copy, self.known = copy, dict[Path, dict[str, float]]()
-
-    def order(self, module: Path) -> dict[str, float]:
-        if module not in self.known:
-            told = self.copy.parent / "told.json"
-            told.write_text("[{}, []]")
-            run(tests_of(module), self.copy, Watch(), checked=False, limit=300, told=told)
-            took, failed = json.loads(told.read_text())
-            slow = {one for one in took if took[one] >= SLOW}
-            kept = {one: took[one] for one in took if one not in {*slow, *failed}}
-            if not kept:
-                raise SystemExit(f"no quick test of {module} passes on the source as it is: mend that first")
-            self.known[module] = kept
-            left_out = f"; left out: {len(slow)} slow, {len({*failed} - slow)} failing without checked shapes"
-            print(f"     {module}: {len(kept)} tests in {sum(kept.values()):.1f} s{left_out}", flush=True)
-        return self.known[module]
-
-    def verdict(self, module: Path) -> str:
-        order = self.order(module)
-        limit = SECONDS + 2 * sum(order.values())
-        code = run(tests_of(module), self.copy, Watch(order), checked=False, limit=limit)
-        if code == 0:
-            code = run(tests_of(module), self.copy, Watch(order), checked=True, limit=2 * limit)
-        if code in (4, 5, 70):  # pytest's own: a wrong call, no tests
-            raise SystemExit(f"the tests of {module} could not be run: exit code {code}")
-        timed_out = code in (-signal.SIGPROF, -signal.SIGALRM)
-        return "survived" if code == 0 else "timed out" if timed_out else "killed"
-
-
-@contextlib.contextmanager
-def mutated(module: Path, place: int, copy: Path) -> Iterator[tuple[int, str]]:
-    """Change one place of a module of the copy within the block: gives the line and what was done."""
-    path = copy / "sih" / module
-    text = path.read_text()
-    new, line, what = changed(text, place)
-    try:
-        _write(path, new)
-        yield line, what
-    finally:
-        _write(path, text)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text)
-    for kept in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-        kept.unlink()  # which tells changes by second and size alone
-
-
-def sampled(number: int, seed: int) -> list[tuple[Path, int]]:
-    """Draw places to change, of all modules that have tests of their own."""
-    source = TOP / "src" / "sih"
-    files = [
-        path
-        for room in ROOMS
-        for path in ([source / room] if room.endswith(".py") else sorted((source / room).rglob("*.py")))
-    ]
-    modules = [path.relative_to(source) for path in files if tests_of(path.relative_to(source)).exists()]
-    every = [(path, n) for path in modules for n in range(len(places(ast.parse((source / path).read_text()))))]
-    return random.Random(seed).sample(every, number)
+    if not campaign.checked:
+        jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
+    how = ["-s", "-p", "no:cacheprovider", "--basetemp", str(campaign.folder / "tests")]
+    folders = [UNIT / room for room in (*ROOMS, *NEIGHBOURS) if room[-3:] != ".py"]
+    code = pytest.main([*how, *map(str, [*folders, *sorted(UNIT.glob("test_*.py"))])], [campaign])
+    if code:
+        print(f"pytest ended with {code!r}", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m torture.mutation", description=__doc__)
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="folder of what was found, outside the repository")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of mutants, to try them again")
-    parser.add_argument("--first", type=int, default=0, help="go on from this one")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no new mutant is begun")
     given = parser.parse_args()
     import beartype  # noqa: F401
-    import hypothesis  # noqa: F401 (loaded once, for all forks)
+    import hypothesis  # noqa: F401 (loaded once, for both sessions)
     import matplotlib.pyplot  # noqa: F401
-    import pytest  # noqa: F401
     import sympy  # noqa: F401
     import torch
     import torch._dynamo
@@ -224,23 +360,35 @@ def main() -> int:
 
     torch.set_num_threads(1)
     os.chdir(TOP)
-    counts, began = Counter[str](), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Path(folder) / "src"
-        shutil.copytree(TOP / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
-        modules = Modules(copy)
-        for number, (module, place) in enumerate(sampled(given.mutants, given.seed)):
-            if number < given.first or (given.only is not None and number not in given.only):
-                continue
-            if time.monotonic() - began > given.seconds:
-                break
-            modules.order(module)
-            with mutated(module, place, copy) as (line, what):
-                verdict = modules.verdict(module)
-            counts[verdict] += 1
-            print(f"{number:>4} {verdict:<9} {module}:{line}  {what[:150]}", flush=True)
-    print(f"{sum(counts.values())} mutants:", ", ".join(f"{name} {count}" for name, count in counts.items()))
+    os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    given.out.mkdir(parents=True, exist_ok=True)
+    chosen = dict(enumerate(sampled(given.mutants, given.seed)))
+    for checked in (False, True):
+        found = {number: known(given.out).get(key(*place)) for number, place in chosen.items()}
+        left = {number for number, one in found.items() if not one}
+        if checked:
+            left = {
+                number for number, one in found.items() if one and one["verdict"] == "survived" and not one["checked"]
+            }
+        elif given.only:
+            left = {*given.only}
+        if left:
+            with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+                child = os.fork()
+                if child == 0:
+                    mutants = {number: chosen[number] for number in sorted(left)}
+                    session(Campaign(mutants, given.out, Path(folder), checked=checked))
+                    os._exit(0)
+                os.waitpid(child, 0)
+    counts = Counter(one["verdict"] for place in chosen.values() if (one := known(given.out).get(key(*place))))
+    print(f"{sum(counts.values())} mutants:", ", ".join(f"{name} {count}" for name, count in counts.most_common()))
     return 0
+
+
+def known(out: Path) -> dict[str, Any]:
+    """Read what was found: the last word on each mutant."""
+    path = out / "mutants.jsonl"
+    return {line["key"]: line for line in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
 
 
 if __name__ == "__main__":
