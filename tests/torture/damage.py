@@ -87,6 +87,12 @@ def _make_circuit(path: Path) -> None:
     sih.save(sih.construct(_task()), path)
 
 
+def _make_parents_circuit(path: Path) -> None:
+    import sih
+
+    sih.save(sih.construct(sih.ParentsTask(_matrix(), sih.random_parents(2, 12, rng=0), 12)), path)
+
+
 def _read_model(path: Path) -> Any:
     import sih
 
@@ -225,15 +231,12 @@ def _make_figure(path: Path) -> Any:
     return make(_experiment(), path, RunStore(path / "runs")).kept.data
 
 
+CIRCUIT = {"config.json": _read_model, "weights.safetensors": _read_model, "notes.json": _verified}
 KINDS: list[Kind] = [
     *(Kind(name, _make_matrix, {"": _read_matrix}) for name in ("matrix.npy", "matrix.csv")),
     *(Kind(name, _make_sample, {"": _read_sample}) for name in ("sample.npz", "sample.csv")),
-    Kind(
-        "circuit",
-        _make_circuit,
-        {"config.json": _read_model, "weights.safetensors": _read_model, "notes.json": _verified},
-        same=("weights.safetensors",),
-    ),
+    Kind("circuit", _make_circuit, CIRCUIT, same=("weights.safetensors",)),
+    Kind("parents-circuit", _make_parents_circuit, CIRCUIT, same=("weights.safetensors",)),
     Kind(
         "run",
         _make_run,

@@ -43,11 +43,10 @@ ZERO = -1e4
 NUMBER = (int, float)
 ENTRIES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("target", "third", "evidence"), str),
-    **dict.fromkeys(("lags", "head_of_offset"), (list, tuple)),
     "length": int,
     **dict.fromkeys(("beta", "lam", "temper", "log_zero", "looking"), NUMBER),
 }
-"""What a circuit's JSON holds, besides `SWITCHES` and a profile."""
+"""What a circuit's JSON holds, besides lists, `SWITCHES` and a profile."""
 SWITCHES = ("sink", "symmetric", "prior")
 
 
@@ -193,21 +192,31 @@ class Circuit(Drawn):
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Circuit":
         """Make a circuit of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
-        check_entries(values, ENTRIES, ("target", "third", "lags", "length", "head_of_offset", "evidence", "beta"))
-        check_sizes(length=values["length"])
-        for name, value in values.items():
-            if ENTRIES.get(name) == NUMBER and not math.isfinite(value):
-                raise ValueError(f"{name} must be finite; got {value}")
-            if name in SWITCHES and not isinstance(value, bool):
-                raise ValueError(f"{name} must be true or false; got {value!r:.60}")
-        lists = {"lags": check_lags(values["lags"]), "head_of_offset": tuple(values["head_of_offset"])}
-        heads = lists["head_of_offset"]
-        if any(type(head) is not int or head < -1 for head in heads) or not (heads or values.get("profile")):
-            raise ValueError(
-                f"head_of_offset must be numbers of heads, -1 for none; got {values['head_of_offset']!r:.60}"
-            )
-        profile = values.get("profile")
+        check_told(values, "lags", "head_of_offset")
+        profile, heads = values.get("profile"), values["head_of_offset"]
+        lists = {"lags": check_lags(values["lags"]), "head_of_offset": as_heads("head_of_offset", heads)}
+        if not (heads or profile):
+            raise ValueError("head_of_offset must have a head for one offset at least, or there must be a profile")
         return Circuit(**{**values, **lists, "profile": None if profile is None else Profile.from_dict(profile)})
+
+
+def check_told(values: Any, *lists: str) -> None:
+    """Raise a ValueError unless a circuit's JSON holds what every circuit has, and these lists, of the right kinds."""
+    kinds = {**ENTRIES, **dict.fromkeys(lists, (list, tuple))}
+    check_entries(values, kinds, (*lists, "target", "third", "length", "evidence", "beta"))
+    check_sizes(length=values["length"])
+    for name, value in values.items():
+        if ENTRIES.get(name) == NUMBER and not math.isfinite(value):
+            raise ValueError(f"{name} must be finite; got {value}")
+        if name in SWITCHES and not isinstance(value, bool):
+            raise ValueError(f"{name} must be true or false; got {value!r:.60}")
+
+
+def as_heads(name: str, heads: Any) -> tuple[int, ...]:
+    """Return a file's list of heads, or raise a ValueError."""
+    if not isinstance(heads, list | tuple) or any(type(head) is not int or head < -1 for head in heads):
+        raise ValueError(f"{name} must be numbers of heads, -1 for none; got {heads!r:.60}")
+    return tuple(heads)
 
 
 def log_probabilities(task: MatrixTask, circuit: Choices, power: float = 1.0) -> Float[Tensor, "state state"]:

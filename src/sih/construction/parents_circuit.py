@@ -38,10 +38,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError
-from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities
+from sih.construction.circuit import ZERO, Circuit, Evidence, as_heads, check_told, log_probabilities
 from sih.construction.heads.apart import TokenHeads, token_heads
 from sih.evidence import check_states, normalised_probabilities
 from sih.task import ParentsTask, counted
+from sih.task.parents_task import check_parents
 
 
 class Copying(NamedTuple):
@@ -161,8 +162,13 @@ class ParentsCircuit:
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "ParentsCircuit":
-        lists = {name: tuple(map(tuple, values[name])) for name in ("parents", "head_of_token")}
-        return ParentsCircuit(**{**values, **lists})
+        """Make a circuit of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
+        check_told(values, "parents", "head_of_token")
+        parents = check_parents(values["parents"])
+        if parents.shape[1] != values["length"] + 1:
+            raise ValueError(f"parents must be those of {values['length']} + 1 tokens; got {parents.shape[1]} columns")
+        heads = tuple(as_heads("head_of_token", row) for row in values["head_of_token"])
+        return ParentsCircuit(**{**values, "parents": tuple(map(tuple, parents.tolist())), "head_of_token": heads})
 
 
 def read_circuit(values: dict[str, Any]) -> Circuit | ParentsCircuit:
