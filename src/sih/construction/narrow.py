@@ -162,7 +162,7 @@ def _lag_mask(circuit: Circuit, depth: float, shift: int, bonus: dict[int, float
 
 
 def _second_layer(circuit: Circuit) -> list[Form]:
-    """Return the scores of each head: the logarithms of its weights, and masks of the first tokens but the sink."""
+    """Return the scores of each head: the logarithms of its weights, and a mask of the first tokens."""
     forms = [Form() for _ in range(circuit.heads)]
     if circuit.profile is None:
         for head, form in enumerate(forms):
@@ -172,7 +172,6 @@ def _second_layer(circuit: Circuit) -> list[Form]:
             form.periodic([math.log1p(ETA), math.log1p(-ETA)], 0)
     for form in forms:
         form.add(ONE, EARLY, -2 * FORBID)
-        form.add(ONE, FIRST, 2 * FORBID)
     return forms
 
 

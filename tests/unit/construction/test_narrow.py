@@ -1,11 +1,13 @@
 """The Bayes-optimal circuit as a standard transformer of a width that does not grow with the length."""
 
+import math
+
 import pytest
 import torch
 
 import sih
 from sih.construction import BayesCircuit
-from sih.construction.narrow import _lag_mask, narrow_circuit
+from sih.construction.narrow import _lag_mask, first_depth, narrow_circuit
 from sih.construction.position_forms import column
 
 
@@ -118,3 +120,19 @@ def test_what_cannot_be_is_said(options: dict[str, object], words: str) -> None:
 def test_kinds_are_named() -> None:
     with pytest.raises(ValueError, match="kind"):
         sih.construct(task_of((1, 2), 24), kind="wide")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(("lags", "length"), [((1, 2), 3), ((1, 2), 4), ((1, 2), 5), ((2, 5), 6)], ids=str)
+def test_the_shortest_sequences(lags: tuple[int, ...], length: int) -> None:
+    """A head that sees one transition, or none at all; and evidence so small that the mask's rounding shows."""
+    task = task_of(lags, length)
+    model = sih.construct(task, target="bayes", kind="standard", heads=2)
+    assert sih.verify(model, task).ok
+    tokens = torch.cartesian_prod(*[torch.arange(3)] * length)
+    assert (model.predict(tokens) - sih.bma(tokens, task))[:, lags[-1] - 1 :].abs().max() < 1e-7
+
+
+def test_no_token_makes_up_for_the_first_mask() -> None:
+    task = sih.Task([[1 - 1e-30, 1e-30], [0.5, 0.5]], (1, 2), 16)
+    circuit = narrow_circuit(task, BayesCircuit(temper=1.0), torch.float64)
+    assert first_depth(task, circuit) >= 64 + 30 * math.log(10)
