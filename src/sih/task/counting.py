@@ -44,10 +44,10 @@ def transition_counts(
     starts = torch.nn.functional.pad(starts, (1, 0))[:-1]
     dtype = torch.float32 if len(flat) < EXACT else torch.float64
     for lag in lags:
-        has_child = (position >= first - lag) & (position < time - lag)
+        counts = position >= first - lag  # what the last tokens lead to, past the end, is never asked for
         children = flat.index_select(0, (order + lag).clamp_max_(len(flat) - 1))
         before = torch.zeros((len(flat) + 1, num_states), dtype=dtype, device=device)
-        before[1:].scatter_(1, children[:, None], has_child[:, None].to(dtype))
+        before[1:].scatter_(1, children[:, None], counts[:, None].to(dtype))
         torch.cumsum(before, dim=0, out=before)
         parents = slice(first - lag, time - lag + 1)
         at_start = torch.nn.functional.embedding(starts[group[:, parents]], before)
