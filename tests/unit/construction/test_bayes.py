@@ -155,3 +155,17 @@ def test_heads_that_leave_offsets_out_have_no_certified_bound(task: Task) -> Non
     assert circuit.head_of_offset == (0, 1, 2)
     assert certified_bound(circuit, task, torch.float32) is not None
     assert certified_bound(replace(circuit, head_of_offset=(0, 1, -1)), task, torch.float32) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_bound_is_the_one_that_is_proved(dtype: torch.dtype) -> None:
+    """The module's docstring, number by number, for 30 transitions."""
+    task = Task([[0.8, 0.2], [0.3, 0.7]], (1, 2), 32)
+    R, unit = math.log(0.7 / 0.2), 2.0**-53 if dtype == torch.float64 else 2.0**-24
+    one, two = (best_tempering(task, 30.0, dtype, symmetric) for symmetric in (False, True))
+    for found, power, factor in ((one, 1, 1 / 2), (two, 2, 1 / 6)):
+        g = found.temper
+        truncated = factor * g**power * R ** (power + 1) * (1 + power * g * R) * math.exp(g * R)
+        assert found.log_odds[0] == pytest.approx(30 * truncated, rel=1e-12)
+        assert found.log_odds[1] == pytest.approx(16 * unit * 2 / g * 30, rel=1e-12)
+        assert found.bound == pytest.approx(math.tanh(sum(found.log_odds) / 4), rel=1e-12)

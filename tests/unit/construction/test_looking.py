@@ -10,7 +10,7 @@ from support.circuits import third_layer
 import sih
 from sih.checks import FieldError
 from sih.construction import circuit_weights, verify
-from sih.construction.looking import looked_posterior, simplex
+from sih.construction.looking import looked_posterior, looking_error, simplex
 from sih.task import Task
 
 LAG_SETS = [(4,), (1, 2), (2, 5), (1, 2, 3), (3, 5, 7), (1, 3, 4), (1, 2, 4, 8)]
@@ -122,3 +122,23 @@ def test_float32_wants_strengths_that_it_can_hold(task: Task) -> None:
     assert verify(model, task).ok
     with pytest.raises(FieldError, match="at most 10"):
         sih.construct(task, target="looking", looking=0.0)
+
+
+@pytest.mark.parametrize(("temper", "looking"), [(1e-3, 1e-2), (0.1, 1.0), (0.5, 0.7)])
+@pytest.mark.parametrize(("lags", "colours"), [((1, 2), 2), ((1, 2, 3), 3), ((1, 3, 4), 4)])
+def test_the_bound_is_the_one_that_is_proved(
+    lags: tuple[int, ...], colours: int, temper: float, looking: float
+) -> None:
+    """The module's docstring, number by number; it takes zeta below 1/2 for granted."""
+    P, R = ([[0.8, 0.2], [0.3, 0.7]], math.log(0.8 / 0.2)) if temper > 0.01 else ([[0.5, 0.5], [1.0, 0.0]], 100.0)
+    task = Task(P, lags, 24)
+    K, n = len(lags), 24 - lags[-1]
+    spread = R * math.exp(temper * R)
+    tau = looking * temper * spread / (2 * math.sqrt(K))
+    sigma = looking * math.sqrt((1 - K / colours) / K)
+    eta, C = math.exp(sigma + tau) - 1, 24**2 / (temper * looking)
+    zeta = n * eta / C
+    kappa = eta + (1 + eta) * zeta / (1 - zeta) + math.sqrt(colours - 1) * (1 + eta) ** 2 * n / (C * (1 - zeta) ** 2)
+    tempering = 0.625 * temper * R**2 * math.exp(temper * R)
+    found = looking_error(task, colours, temper, looking, torch.float64)
+    assert found.log_odds[0] == pytest.approx(n * (tempering + math.sqrt(K) * spread * kappa), rel=1e-12)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
 import torch
+from support.circuits import third_layer
 
+import sih
 from sih.construction.heads.mixing import mixing_profile
+from sih.construction.layers import write
 from sih.construction.profiles import Profile, centring
+from sih.models.disentangled.dense import DisentangledTransformer
+
+TOKENS = [0, 1, 1, 0, 0, 0, 1, 0, 1, 1]
 
 
 def random_profile(lags: tuple[int, ...], length: int, heads: int, both: bool) -> Profile:
@@ -116,3 +124,33 @@ def test_a_profile_survives_json(both: bool) -> None:
 
 def test_a_profile_is_drawn() -> None:
     assert [ax.get_xlabel()[:6] for ax in mixing_profile((1, 2, 3), 40).plot().axes] == ["offset", "$n$", "$x$, a"]
+
+
+def test_what_the_key_reads_adds_to_the_size() -> None:
+    profile = random_profile((1, 3, 4), 12, heads=2, both=True)
+    assert profile.key is not None
+    alone = replace(profile, key=None)
+    largest = [max(map(abs, row)) for row in profile.key.tolist()]
+    added = sum(total * most for total, most in zip(profile.totals.tolist(), largest, strict=True))
+    assert profile.size - alone.size == pytest.approx(added, rel=1e-12)
+
+
+def test_what_both_reads_find_at_rest_is_taken_off() -> None:
+    """With one first-layer head it does not cancel by itself: the weights' attention against loops."""
+    lags, length, temper = (1, 3), 10, 0.5
+    task = sih.Task([[0.8, 0.2], [0.3, 0.7]], lags, length, [0.25, 0.75])
+    profile = random_profile(lags, length, heads=1, both=True)
+    bayes = sih.construct(task, target="bayes", symmetric=False).circuit
+    circuit = replace(bayes, profile=profile, head_of_offset=(), temper=temper, beta=2 / temper)
+    model = DisentangledTransformer(2, length, circuit.model_heads, temperature=1.0, dtype=torch.float64, init="zeros")
+    model.circuit = circuit
+    attention = third_layer(write(model.requires_grad_(False), task, circuit), torch.tensor([TOKENS]))[0].tolist()
+    shares = [[0.0, 0.0] for _ in TOKENS]
+    for n in range(lags[-1], length):
+        powers = [task.P[TOKENS[n - lag], TOKENS[n]].item() ** temper for lag in lags]
+        shares[n] = [power / sum(powers) - 0.5 for power in powers]
+    for i in range(lags[-1], length):
+        odds = [
+            p * math.exp(2 / temper * s) for p, s in zip((0.25, 0.75), scores_by_loops(profile, shares, i), strict=True)
+        ]
+        assert attention[i] == pytest.approx([odd / sum(odds) for odd in odds], abs=1e-9)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -282,3 +283,17 @@ def test_every_optimiser_resumes_to_the_same_bytes(optimiser: str, tmp_path: Pat
     make(tmp_path / "stopped", config)
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_run_begins_where_there_is_room_for_two_checkpoints_and_goes_on_where_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "run", stop_after=0)
+    state, _ = read_tensors(tmp_path / "run" / "checkpoint.safetensors")
+    size = sum(value.numel() * value.element_size() for value in state.values())
+    for folder, times in (("new", 2), ("run", 1)):
+        for missing in (1, 0):
+            free = (0, 0, times * size - missing)
+            monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: shutil._ntuple_diskusage(*free))
+            with pytest.raises(ValueError, match="nearly full") if missing else contextlib.nullcontext():
+                next(iter(RunWriter(SHORT, tmp_path / folder, threads=1)))

@@ -133,3 +133,10 @@ def test_random_parents_come_from_the_seed_and_check_themselves() -> None:
         sih.random_parents(3, 9, rng=0, reach=2)
     with pytest.raises(FieldError, match="hypotheses must be a whole number"):
         sih.random_parents(0, 9, rng=0)
+
+
+def test_as_many_distinct_parents_as_there_are_tokens_in_reach() -> None:
+    table = sih.random_parents(3, 9, rng=0, reach=3)
+    assert [sorted(column) for column in table.T.tolist()[3:]] == [[n - 3, n - 2, n - 1] for n in range(3, 10)]
+    with pytest.raises(FieldError):
+        sih.random_parents(4, 9, rng=0, reach=3)

@@ -198,3 +198,13 @@ def test_a_seed_is_a_generator_and_a_lag_is_every_sequences(task: Task, rng: tor
         expected = counts.sum(-1, keepdim=True) * task.P
         chi2 = ((counts - expected) ** 2 / expected).sum()
         assert chi2 < 55  # 20 degrees of freedom: exceeded by chance with probability 4e-5
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_the_memory_that_is_asked_for_holds_what_is_made(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens, uniform numbers, and the parents under each lag, 8 bytes each; not a hundred times as much."""
+    task, asked = Task(P2, (1, 2, 5), 64), list[int]()
+    monkeypatch.setattr(sih.task.sampling, "check_memory", lambda needed, _: asked.append(needed))
+    sih.sample(task, size, rng=0)
+    least = 8 * 64 * (2 * size + 3)
+    assert least <= asked[0] < 100 * least

@@ -15,7 +15,8 @@ from support import oracles_family as oracles
 
 import sih
 import sih.task.switching
-from sih.task import MatrixTask
+from sih.checks import FieldError
+from sih.task import Batch, MatrixTask
 from sih.task.switching import log_filter
 
 TASK = sih.SwitchingTask([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]], lags=(1, 2, 4), length=40, rate=0.15)
@@ -204,3 +205,11 @@ def test_bad_input_is_one_clear_line(call: Callable[[], object], message: str) -
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_a_batch_that_ends_before_any_lag_has_no_truth() -> None:
+    task = sih.SwitchingTask([[0.9, 0.1], [0.5, 0.5]], (1, 3), 12, 0.1)
+    batch = sih.sample(task, 2, rng=0)
+    with pytest.raises(FieldError, match="the lag of sequence 0 is 0"):
+        sih.truth(Batch(batch.tokens[:, :3], batch.lags[:, :3]), task)
+    assert sih.truth(Batch(batch.tokens[:, :4], batch.lags[:, :4]), task).shape == (2, 4, 2)

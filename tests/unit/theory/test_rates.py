@@ -123,3 +123,21 @@ def test_bad_input(task: sih.Task) -> None:
         lead(task, 1, 1, "ML")
     with pytest.raises(ValueError, match="at most 65536 windows"):
         lead(sih.Task(task.P, (1, 12), 20), 1, 12, "ML")
+
+
+def test_a_rival_that_cannot_be_told_apart_is_picked_half_the_time() -> None:
+    task = sih.Task([[0.3, 0.7], [0.3, 0.7]], lags=(1, 2), length=10)
+    for score in SCORES:
+        assert overtaking_probability(lead(task, 1, 2, score), 6) == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [4, 8])
+def test_the_second_term_of_lugannani_and_rice(seed: int) -> None:
+    """Matrices on which three times this term would be 26 % and 18 % too much; a tie counts half."""
+    P = sih.random_transition_matrix(3, rng=torch.Generator().manual_seed(seed), concentration=0.5)
+    task = sih.Task(P, lags=(1, 2), length=10)
+    law = oracles_claim.lead_distribution(
+        P.tolist(), task.stationary.tolist(), [1, 2], 1, gain(task, 1, 2, "estimator"), [True] * 10
+    )
+    enumerated = sum(p if x > 1e-6 else p / 2 for x, p in law.items() if x > -1e-6)
+    assert overtaking_probability(lead(task, 1, 2, "estimator"), 10) == pytest.approx(enumerated, rel=0.03)

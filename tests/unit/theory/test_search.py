@@ -12,7 +12,8 @@ import torch
 
 import sih
 from sih.theory.claim import claim_table
-from sih.theory.search import SearchConfig, SearchState, rounds
+from sih.theory.falsifier import Descents, SearchedClaim
+from sih.theory.search import SearchConfig, SearchState, Worst, rounds
 
 SMALL = SearchConfig(states=(3, 4), sizes=(3,), max_lag=5, starts=4, steps=4)
 
@@ -122,3 +123,22 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
 def test_bad_config(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SearchConfig(**change)  # type: ignore[arg-type]
+
+
+def test_what_a_round_adds() -> None:
+    """The ratios just above and below 1 / (number of lags), and gaps just above and below 0."""
+    claim = SearchedClaim((1, 2, 4), 2)
+    P = torch.full((4, 3, 3), 1 / 3, dtype=torch.float64)
+    P[0] = torch.eye(3).roll(1, 0)
+    ratio = torch.tensor([1 / 3 - 1e-3, 1 / 3 - 1e-8, 1 / 3 - 1e-10, 0.6], dtype=torch.float64)
+    gap = torch.tensor([-0.3, -1e-12, 0.0, 0.2], dtype=torch.float64)
+    found = Descents(claim, P, P[:, 0], torch.tensor([4, 1, 1, 1]), gap, ratio, error=1e-11)
+    once = SearchState(SMALL).after(3, found)
+    assert (once.rounds, once.violations) == (1, 1)
+    assert once.below == {"3 states, 3 lags": 2}
+    assert once.descents == {"3 states, 3 lags": 4}
+    assert once.least == Worst(3, 3, 1 / 3 - 1e-3, -0.3, (1, 2, 4), 2, 4, P[0].tolist())
+    better = once.after(3, replace(found, ratio=ratio + 0.1))
+    assert (better.rounds, better.violations, better.least) == (2, 2, once.least)
+    assert better.below == {"3 states, 3 lags": 2}
+    assert better.descents == {"3 states, 3 lags": 8}

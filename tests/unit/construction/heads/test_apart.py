@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from support.oracles_parents import clash
 from support.strategies import parent_tables as tables
 
@@ -62,6 +62,7 @@ def test_lags_need_as_many_heads_as_by_their_offsets(lags: tuple[int, ...]) -> N
 
 
 @given(tables(8))
+@example([[-1, 0, 1, 2, 0, 1, 2, 6], [-1, 0, 1, 2, 2, 4, 1, 4], [-1, 0, 0, 2, 3, 2, 0, 2]])
 def test_pairs_of_one_head_ask_for_the_same_reads(table: list[list[int]]) -> None:
     length = len(table[0]) - 1
     assume(shared_parent(sih.ParentsTask(P2, table, length)) is None)

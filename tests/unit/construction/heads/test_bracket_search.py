@@ -3,9 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
 
 from sih.construction.heads import bracket_search
 from sih.construction.heads.brackets import EXACT, read_brackets
+from sih.construction.heads.read_fit import ReadProblem
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +44,14 @@ def test_a_search_goes_on_with_fewer_heads_until_one_fails(monkeypatch: pytest.M
     monkeypatch.setattr(bracket_search, "best_residual", lambda lags, heads, key: 0.0 if heads > 2 else 1.0)
     assert bracket_search._downwards((1, 2, 5), 5, 1, key=True) == {5: 0.0, 4: 0.0, 3: 0.0, 2: 1.0}
     assert bracket_search._downwards((1, 2, 5), 5, 4, key=True) == {5: 0.0, 4: 0.0}
+
+
+def test_a_residual_is_the_largest_norm_at_an_offset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is read, J F J - J is -J at every offset: its norm is the root of its trace."""
+
+    def unread(problem: ReadProblem, weights: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor]:
+        starts, heads = weights.shape[:2]
+        return weights, torch.zeros(starts, 2, heads, problem.size, dtype=torch.float64), torch.zeros(starts)
+
+    monkeypatch.setattr(bracket_search, "fitted", unread)
+    assert bracket_search.best_residual((1, 2, 5), 2, key=True) == pytest.approx(2**0.5, abs=1e-12)

@@ -82,3 +82,11 @@ def test_a_budget_ends_a_search() -> None:
         colour(segment(30, {1, 2, 3, 5, 6, 7, 8, 9}), 7, Budget(3))
     with pytest.raises(OutOfBudgetError):
         Budget(deadline=0.0).spend()
+
+
+@pytest.mark.parametrize(("D", "length"), [({1, 4}, 13), ({2, 3, 7}, 16)])
+def test_bounds_that_stop_short_change_no_answer(D: set[int], length: int) -> None:
+    sizes = class_sizes(D, length, Budget())
+    whole = largest_on_circle(length, D, sizes, Budget())
+    for known in range(2, length):
+        assert largest_on_circle(length, D, sizes[:known], Budget()) == whole

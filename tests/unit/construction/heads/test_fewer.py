@@ -12,8 +12,8 @@ from sih.construction import head_offsets, least_heads
 from sih.construction.heads.colouring import (
     Budget,
 )
-from sih.construction.heads.fewer import none_denser
-from sih.construction.heads.least import distances
+from sih.construction.heads.fewer import _largest_classes, none_denser
+from sih.construction.heads.least import Pattern, distances
 
 
 @pytest.mark.parametrize("lags", [(1, 2), (1, 2, 3), (1, 3), (1, 3, 4), (2, 5), (1, 4, 5), (1, 2, 4)])
@@ -58,3 +58,13 @@ def test_a_density_is_proved_or_refused() -> None:
     assert none_denser(D, Fraction(4, 13), Budget())
     assert not none_denser(D, Fraction(3, 10), Budget())
     assert not none_denser(D, Fraction(4, 13), Budget(5))
+
+
+def test_the_classes_that_are_kept_are_the_largest() -> None:
+    assert _largest_classes((2, 0, 1, 1, 2, 1), 1) == (-1, -1, 0, 0, -1, 0)
+    assert _largest_classes((2, 0, 1, 1, 2, 1), 2) == (0, -1, 1, 1, 0, 1)
+
+
+def test_only_a_pattern_with_gaps_says_how_much_it_uses() -> None:
+    assert "used='1/3'" in repr(head_offsets((1, 2, 3), 1))
+    assert "used" not in repr(Pattern((1, 2), (0, 1), 2, Fraction(1)))

@@ -82,3 +82,17 @@ def test_the_basis_is_orthonormal_and_sums_to_nothing(count: int) -> None:
     basis = orthogonal_to_ones(count)
     assert (basis.T @ basis - torch.eye(count - 1, dtype=torch.float64)).abs().max() < 1e-14
     assert basis.sum(dim=0).abs().max() < 1e-14
+
+
+def test_the_pulls_are_towards_small_reads_and_even_weights() -> None:
+    problem = ReadProblem((1, 2, 3), 2, torch.ones(6, dtype=torch.float64))
+    even, uneven = torch.ones(1, 2, 6, dtype=torch.float64), torch.full((1, 2, 6), 2.0, dtype=torch.float64)
+    reads = torch.zeros(1, 2, 2, problem.size, dtype=torch.float64)
+
+    def pulled(weights: Tensor, g: Tensor) -> float:
+        u = problem.widened(weights)
+        return (problem.cost(u, g, 1.0) - problem.cost(u, g, 0.0)).item()
+
+    assert pulled(even, reads) == 0.0
+    assert pulled(uneven, reads) > 0.0
+    assert pulled(even, reads + 2.0) == pytest.approx(4.0 * reads.numel())
