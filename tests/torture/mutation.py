@@ -183,7 +183,9 @@ def forked(work: Callable[[], Any], folder: Path, limit: float) -> Any:
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    return json.loads(told.read_text()) if told.exists() else os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(status)
+    assert told.exists() or code, "the work itself failed"
+    return json.loads(told.read_text()) if told.exists() else code
 
 
 class Campaign:
@@ -257,7 +259,7 @@ class Campaign:
     def run(self, names: list[str], limit: Callable[[str], float], handler: Any = signal.SIG_DFL) -> str:
         """Run tests up to the first that fails: its name, or ""."""
         signal.signal(signal.SIGPROF, handler)
-        for name, after in zip(names, [*names[1:], None], strict=True):
+        for name, after in itertools.zip_longest(names, names[1:]):
             item = self.items[name]
             signal.setitimer(signal.ITIMER_PROF, limit(name))
             item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[after] if after else None)
@@ -292,16 +294,15 @@ class Campaign:
 
     def run_changed(self, mutant: Mutant, names: list[str], limit: Callable[[str], float]) -> str:
         """Exchange the function's code wherever it is in use, and run tests."""
-        codes, new = [mutant.code()], None
-        while codes:
-            one = codes.pop()
-            new = one if one.co_qualname == mutant.function else new
-            codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+        codes, wanted = [mutant.code()], {}
+        for code in codes:  # which grows
+            wanted[code.co_qualname] = code
+            codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
         changed = 0
         for function in self.live:
             code = function.__code__
             if code.co_qualname == mutant.function and code.co_filename == str(SOURCE / mutant.module):
-                function.__code__, changed = new, changed + 1
+                function.__code__, changed = wanted[mutant.function], changed + 1
         assert changed, f"{mutant.function} is not in use"
         return self.run(names, limit)
 
@@ -311,7 +312,7 @@ class Campaign:
 
         before, name = importlib.machinery.SourceFileLoader.get_code, f"sih.{mutant.module[:-3].replace('/', '.')}"
         changed = lambda loader, asked: mutant.code() if asked == name else before(loader, asked)  # noqa: E731
-        importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign,assignment]
+        importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign]
         for loaded in [one for one, module in sys.modules.items() if str(TOP) in str(getattr(module, "__file__", ""))]:
             if not loaded.startswith(("torture", "__main__")):
                 del sys.modules[loaded]
