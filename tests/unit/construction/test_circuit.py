@@ -64,3 +64,8 @@ def test_a_strangers_circuit_is_refused_in_one_line(task: Task, entry: str, valu
     with pytest.raises(ValueError, match=entry if entry != "profile" else "weights") as error:
         Circuit.from_dict({**told, entry: value})
     assert "\n" not in str(error.value)
+
+
+def test_all_transitions_together_bound_how_far_summed_evidence_puts_a_key_ahead(task: Task) -> None:
+    circuit = sih.construct(task, evidence="sum", beta=3.0).circuit
+    assert circuit.strength() == 3.0 * (task.length - task.max_lag)

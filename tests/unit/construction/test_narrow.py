@@ -7,7 +7,7 @@ import torch
 
 import sih
 from sih.construction import BayesCircuit
-from sih.construction.narrow import _lag_mask, first_depth, narrow_circuit
+from sih.construction.narrow import _lag_mask, first_depth, narrow_circuit, third_depth
 from sih.construction.position_forms import column
 
 
@@ -136,3 +136,14 @@ def test_no_token_makes_up_for_the_first_mask() -> None:
     task = sih.Task([[1 - 1e-30, 1e-30], [0.5, 0.5]], (1, 2), 16)
     circuit = narrow_circuit(task, BayesCircuit(temper=1.0), torch.float64)
     assert first_depth(task, circuit) >= 64 + 30 * math.log(10)
+
+
+@pytest.mark.parametrize(("heads", "differ"), [(3, 1.0), (2, 2 * 3 / 8 + 1 / 4 * 2 * 96)])
+def test_no_evidence_makes_up_for_the_third_mask(heads: int, differ: float) -> None:
+    """As its docstring has it, for 17 transitions; with 2 heads c = 1/4, r = 3/8, span = 2 and Q = 32 * 3."""
+    task = sih.Task([[0.8, 0.2], [0.3, 0.7]], (1, 2, 3), 20, [0.2, 0.3, 0.5])
+    circuit = narrow_circuit(task, BayesCircuit(heads=heads), torch.float64)
+    spread = math.log(0.7 / 0.2)
+    evidence = 17 * 3 / 2 * spread * math.exp(circuit.temper * spread)
+    wanted = 64 - math.log(0.2) + evidence * differ
+    assert third_depth(task, circuit, torch.float64) == pytest.approx(wanted, rel=1e-12)
