@@ -208,10 +208,10 @@ def first_depth(task: Task, circuit: Circuit) -> float:
     return FORBID + (logs.max() - logs.min()).item()
 
 
-def early_size(circuit: Circuit) -> float:
-    """Return the size of the first two layers' scores on the way to their sum."""
+def early_size(circuit: Circuit, length: int) -> float:
+    """Return the size of the first two layers' scores on the way to their sum, of sequences of this length."""
     period = circuit.lags[-1] - circuit.lags[0] + 1
-    return 2 * FORBID * (LEVELS + period + (circuit.length / (period << LEVELS)) ** 2)
+    return 2 * FORBID * (LEVELS + period + (length / (period << LEVELS)) ** 2)
 
 
 def third_depth(task: Task, circuit: Circuit, dtype: torch.dtype) -> float:

@@ -138,13 +138,15 @@ def verify(
     kinds = [kind for kind, rows in named.items() for _ in range(len(rows))]
     with torch.no_grad():
         trace = model.trace(tokens)
-    dtype, largest, lost = DTYPES[model.config.dtype], 0.0, 0.0
+    dtype, largest, more = DTYPES[model.config.dtype], 0.0, 0.0
+    tolerance = rounding(circuit, task, dtype)
     if isinstance(circuit, Circuit):
         narrow = isinstance(model, Transformer)
-        largest = early_size(circuit) if narrow else mask_levels(circuit)[0]
+        largest = early_size(circuit, circuit.length) if narrow else mask_levels(circuit)[0]
         form = lag_form(tokens, task, circuit, stored_at_indices=not narrow)
-        if narrow:  # what one transition's evidence may lose beside the mask, of many it is less than `ROUNDING` allows
-            lost = weight_error(early_rounding(largest, dtype) * len(circuit.lags) / circuit.temper)
+        if narrow:  # what one transition's evidence may lose beside the mask: more than all may, where they are few
+            lost = early_rounding(early_size(circuit, 0), dtype) * len(circuit.lags) / circuit.temper
+            more = max(0.0, weight_error(lost) - tolerance)
     else:
         form = parents_form(tokens, task, circuit)
     expected = [*form.before, *form.last, *([form.output] if model.config.readout == "probability" else [])]
@@ -153,11 +155,11 @@ def verify(
     exact = [_compare(trace[entry.site], entry, kinds).error for entry in form.exact]
     return Verification(
         comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
-        tolerance=rounding(circuit, task, dtype) + lost,
+        tolerance=tolerance + more,
         early_tolerance=early_rounding(largest, dtype),
         first_exact_position=circuit.first_exact_position,
         posterior_error=max(exact, default=None),
-        bound=None if bound is None else bound + lost,
+        bound=None if bound is None else bound + more,
         sequences={kind: len(rows) for kind, rows in named.items()},
         dtype=model.config.dtype,
     )
