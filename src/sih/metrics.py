@@ -1,5 +1,8 @@
 """How far a prediction is from the truth."""
 
+from collections.abc import Sequence
+from statistics import fmean
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -75,6 +78,18 @@ def mean_kl(kl: Float[Tensor, "batch time"], task: CausalTask) -> Float[Tensor, 
         wanted = f"a tensor of shape (batch, time) with time above {first}, e.g. of sih.kl_to_truth"
         raise FieldError("kl", f"kl must be {wanted}; got {described(kl)}")
     return kl[:, int(counts.int().argmax()) :].mean(dim=-1)
+
+
+def mean_by_position(by_position: Sequence[float], max_lag: int) -> float:
+    """Average over the positions past the first max_lag, but for the last.
+
+    The last has no next token in the sequence, so that no model is trained there: a learned position of its own is what
+    it began with. It counts only where there is no other.
+
+    >>> mean_by_position([9.0, 1.0, 3.0, 9.0], 1), mean_by_position([9.0, 3.0], 1)
+    (2.0, 3.0)
+    """
+    return fmean(by_position[max_lag:-1] or by_position[max_lag:])
 
 
 def lag_accuracy(

@@ -59,11 +59,12 @@ def test_documents_name_what_is_there(document: str) -> None:
     quoted = re.findall(r"`([^`\n]+)`", (ROOT / document).read_text())
     for name in (name for words in quoted for name in re.findall(r"\bsih(?:\.\w+)+", words)):
         pkgutil.resolve_name(name)  # or an error that says what is not there
-    folders = [ROOT, ROOT / "tests", SOURCE]
+    folders = [ROOT / "tests", SOURCE, ROOT / "website"]
     for words in quoted:
         file, _, test = words.partition("::")
         if re.fullmatch(r"[\w/]+\.(py|md|js|c)", file) and "NAME" not in file:
-            there = [path for folder in folders for path in (folder / file, *folder.rglob(file)) if path.exists()]
+            found = (ROOT / file, *(path for folder in folders for path in (folder / file, *folder.rglob(file))))
+            there = [path for path in found if path.exists()]
             assert there, f"{document}: {words}"
             assert not test or f"def {test}(" in there[0].read_text(), f"{document}: {words}"
 

@@ -29,13 +29,13 @@ from torch import Tensor
 from sih.checks import check_sizes
 from sih.files import check_entries, read_header, read_json, read_tensors, reading
 from sih.files.tensor_file import digest_of_tensors
+from sih.metrics import mean_by_position
 from sih.models import Model
 from sih.models.storage import load_weights
 from sih.showing import Drawn, line_chart
 from sih.stats import quotient
 from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
-from sih.training.trainer import mean_by_position
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"

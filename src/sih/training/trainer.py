@@ -6,10 +6,9 @@ Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError, check_memory
-from sih.metrics import kl_to_truth
+from sih.metrics import kl_to_truth, mean_by_position
 from sih.models import Model
 from sih.models.loss import next_token_loss
 from sih.predictors import bma, maximum_likelihood
@@ -57,18 +56,6 @@ class Evaluation(Shown):
     @property
     def bma_kl(self) -> float:
         return mean_by_position(self.bma.tolist(), self.max_lag)
-
-
-def mean_by_position(by_position: Sequence[float], max_lag: int) -> float:
-    """Average over the positions past the first max_lag, but for the last.
-
-    The last has no next token in the sequence, so that no model is trained there: a learned position of its own is what
-    it began with. It counts only where there is no other.
-
-    >>> mean_by_position([9.0, 1.0, 3.0, 9.0], 1), mean_by_position([9.0, 3.0], 1)
-    (2.0, 3.0)
-    """
-    return fmean(by_position[max_lag:-1] or by_position[max_lag:])
 
 
 @dataclass(frozen=True, eq=False)
