@@ -208,7 +208,7 @@ def _numpy_if_cpu(tensor: Tensor) -> Any:
     return tensor.numpy() if tensor.device.type == "cpu" else tensor
 
 
-def _uniform(shape: tuple[int, ...], rng: torch.Generator, device: torch.device) -> Float[Tensor, ...]:
+def _uniform(shape: tuple[int, ...], rng: torch.Generator, device: torch.device) -> Float[Tensor, " *shape"]:
     return torch.rand(shape, generator=rng, device=rng.device, dtype=torch.float64).to(device)
 
 
