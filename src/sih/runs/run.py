@@ -172,8 +172,10 @@ class Run(Drawn):
                     first = "kl" in line and not any("kl" in before for before in found)
                     check_entries(line, LINE, ("step", "ml", "bma") if first else ("step",))
                     for name in {"kl", "ml", "bma"} & line.keys():
-                        if f"{name}_along" in line:
-                            line[name] = mean_by_position(line[f"{name}_along"], max_lag)
+                        if (along := line.get(f"{name}_along")) is not None:
+                            if not all(isinstance(value, NUMBER) for value in along):
+                                raise ValueError(f"{name}_along must hold numbers")
+                            line[name] = mean_by_position(along, max_lag)
                 except (ValueError, TypeError, RecursionError) as error:
                     raise ValueError(f"line {number}: {error}") from error
                 found.append(line)

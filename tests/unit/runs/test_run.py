@@ -77,7 +77,7 @@ def test_a_shipped_model_is_as_good_as_its_record_says(name: str) -> None:
         ("metrics.jsonl", '{"step": 0, "kl": 1.0}\n', "line 1: ml is missing"),
         ("metrics.jsonl", '{"step": 1}\n{"step": 2, "loss": "low"}\n', "line 2: loss must be int or float"),
         ("metrics.jsonl", "gar\0bled\n", "line 1: "),
-        ("metrics.jsonl", '{"step": 0, "kl": 1, "ml": 1, "bma": 1, "kl_along": ["a", "b", "c", "d"]}\n', "line 1: "),
+        ("metrics.jsonl", '{"step": 0, "kl": 1, "ml": 1, "bma": 1, "kl_along": ["a"]}\n', "line 1: kl_along must hold"),
         ("metrics.jsonl", "", "holds no evaluation, though the run is finished"),
         ("config.json", '{"version": 2}', "'task'"),
         ("config.json", "7", "must hold a JSON object"),
