@@ -222,8 +222,8 @@ def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """Find the commit of the source, where it is run from a repository."""
-    command = ["git", "-C", str(Path(__file__).parent), "log", "-1", "--format=%H", "--", "."]
+    """Find the commit that last changed the package, where it is run from a repository."""
+    command = ["git", "-C", str(Path(__file__).parents[1]), "log", "-1", "--format=%H", "--", "."]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
     except (OSError, subprocess.SubprocessError):
