@@ -29,7 +29,7 @@ def test_a_preset_takes_what_it_is_given(name: str) -> None:
 
 
 def test_an_unknown_preset_is_answered_with_the_names() -> None:
-    with pytest.raises(ValueError, match="preset must be one of paper, paper-disentangled, harmonic; got 'papr'"):
+    with pytest.raises(ValueError, match="preset must be one of paper, paper-disentangled, harmonic, auto; got 'papr'"):
         preset("papr")
 
 
@@ -43,6 +43,18 @@ def test_the_harmonic_recipe_fits_either_model() -> None:
         assert (short, longer) == (32, 64)
         assert 0 < (recipe.frozen_steps or 0) < first < second < config.optimiser.steps
         assert preset("harmonic", model=model, length=32, steps=3).recipe.length_schedule == ()
+
+
+def test_auto_is_the_harmonic_recipe_moved_by_soap() -> None:
+    for model in ("standard", "disentangled"):
+        ours, harmonic = preset("auto", model=model), preset("harmonic", model=model, steps=2400)
+        assert (ours.optimiser.name, ours.optimiser.steps, ours.optimiser.batch) == ("soap", 2400, 128)
+        assert ours.recipe == harmonic.recipe
+        assert (ours.task, ours.model) == (preset("paper").task, harmonic.model)
+
+
+def test_auto_takes_another_optimiser() -> None:
+    assert preset("auto", optimiser="adam", batch=64).optimiser == Adam(2400, 64, 5e-3, "cosine", 50, (0.95, 0.95))
 
 
 def test_a_preset_without_its_recipe_keeps_the_rest() -> None:
