@@ -84,5 +84,6 @@ def _note(data: AttentionMaps, row: MapRow, layer: int, head: int) -> str:
 
 
 def _label(row: MapRow) -> str:
-    """Write a model's name in two lines: its kind, then what tells it from others."""
-    return f"{row.kind}\n{row.name.removeprefix(f'{row.kind}-')}" if row.kind else row.name
+    """Write a model's name in short lines, which fit beside a map: its kind, then what tells it from others."""
+    name = row.name.replace(f"{row.kind}-", "", 1).replace("-length", "\nlength ")
+    return f"{row.kind}\n{name}" if row.kind else row.name

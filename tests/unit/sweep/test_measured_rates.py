@@ -1,0 +1,63 @@
+"""The sweeps behind the rates of success in docs/training.md: their grids, their results, and what is said of them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from sih.experiments.success_rates import SUCCESS
+from sih.stats import wilson
+from sih.sweep.grid import read_grid
+from sih.training.presets import preset
+
+ROOT = Path(__file__).parents[3]
+GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
+
+
+def _rows(grid: Path) -> list[dict[str, str]]:
+    results = grid.with_suffix(".csv")
+    if not results.exists():
+        return []
+    with open(results, newline="") as file:
+        return [row for row in csv.DictReader(file) if row["state"] != "unfinished"]
+
+
+def test_there_are_some() -> None:
+    assert any(_rows(grid) for grid in GRIDS)
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_it_is_the_preset_on_matrices_that_nothing_was_chosen_by(path: Path) -> None:
+    grid = read_grid(path)
+    assert [config.task.matrix_seed for config in grid.runs.values()] == list(range(100, 120))
+    for config in grid.runs.values():
+        task, model = config.task, config.model
+        fields = {"lags": task.lags, "length": task.length, "matrix_seed": task.matrix_seed, "heads": config.heads}
+        assert config == preset("auto", model=model.kind, **fields)
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_its_results_are_of_its_runs(path: Path) -> None:
+    runs = read_grid(path).runs
+    for row in _rows(path):
+        assert int(row["matrix_seed"]) == runs[row["run"]].task.matrix_seed
+        assert int(row["step"]) == runs[row["run"]].optimiser.steps
+        assert float(row["kl_over_ml"]) == pytest.approx(float(row["kl"]) / float(row["ml"]))
+        assert int(row["success"]) == (float(row["kl_over_ml"]) <= SUCCESS)
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_the_docs_say_what_was_seen(path: Path) -> None:
+    rows = _rows(path)
+    said = re.search(rf"^\| `{re.escape(path.stem)}` \|(.*)\|$", (ROOT / "docs" / "training.md").read_text(), re.M)
+    if not rows:
+        assert said is None
+        return
+    assert said is not None
+    succeeded, ratios = sum(int(row["success"]) for row in rows), [float(row["kl_over_ml"]) for row in rows]
+    low, high = (round(100 * end) for end in wilson(succeeded, len(rows)))
+    wanted = [f"{succeeded} of {len(rows)}", f"{low} to {high} %", f"{min(ratios):.2f} to {max(ratios):.2f}"]
+    assert [cell.strip() for cell in said[1].split("|")][-4:-1] == wanted
