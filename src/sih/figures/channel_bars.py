@@ -20,7 +20,10 @@ COSTS = {
 
 def draw_channels(data: Accounts) -> Figure:
     """Draw shares on the left and mean KL on the right, plainly trained models first."""
-    labels = {name: name + ("  (plain)" if one.plain else "") for name, one in data.models.items()}
+    labels = {
+        name: name + ("  (plain)" if one.plain and not name.startswith("paper-") else "")
+        for name, one in data.models.items()
+    }
     with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
         left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": (1.2, 1)})
         draw_rows(left, right, {labels[name]: one.channels for name, one in data.models.items()})
