@@ -13,7 +13,7 @@ from sih.stats import wilson
 from sih.sweep.grid import read_grid
 from sih.training.presets import preset
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
 
 
