@@ -24,6 +24,6 @@ def test_calls_do_not_see_each_others_sizes() -> None:
 
 def test_plain_types_and_generators_are_checked_too() -> None:
     with pytest.raises(BeartypeCallHintViolation, match="max_lag"):
-        mean_by_position([0.5, 0.5], "1")  # type: ignore[arg-type]
+        mean_by_position([0.5, 0.5], "1")  # type: ignore[arg-type]  # what is tested
     with pytest.raises(Exception, match="tokens"):
         list(transition_counts(torch.ones(3), (1,), 2))

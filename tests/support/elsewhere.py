@@ -41,7 +41,7 @@ class Elsewhere(Tensor):
         return made
 
     @classmethod
-    def __torch_dispatch__(  # type: ignore[override]
+    def __torch_dispatch__(  # type: ignore[override]  # torch declares it as no method of a class
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
@@ -89,7 +89,7 @@ def a_device() -> Iterator[str]:
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # else `model.to` keeps the CPU tensor's own type
     try:
-        with _Device():  # type: ignore[no-untyped-call]
+        with _Device():  # type: ignore[no-untyped-call]  # its constructor has no types in torch
             yield str(DEVICE)
     finally:
         torch.__future__.set_overwrite_module_params_on_conversion(before)
