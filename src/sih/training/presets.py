@@ -35,11 +35,12 @@ def harmonic(**changes: Any) -> dict[str, Any]:
 
 
 def auto(**changes: Any) -> dict[str, Any]:
-    """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP, on batches of 128.
+    """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP.
 
     How often, for which lags and at what cost is in docs/training.md.
     """
-    return harmonic(**{"optimiser": "soap", "betas": (0.95, 0.95), "batch": 128, "steps": 2400, **changes})
+    recipe = recipe_named("harmonic", changes.get("model", WORDS["model"]))
+    return harmonic(**{"optimiser": "soap", **recipe.with_soap, **changes})
 
 
 PRESETS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -41,6 +41,7 @@ class HarmonicPositions(StagedRecipe):
     name = "harmonic"
     kinds = ("standard",)
     settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3600, "learning_rate": 5e-3}
+    with_soap: ClassVar[Fields] = {**StagedRecipe.with_soap, "steps": 2400, "batch": 128}
     most_frozen = 400
 
     def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:

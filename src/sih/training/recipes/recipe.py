@@ -46,6 +46,8 @@ class Recipe(ABC):
     """The kinds of model that it fits, () for any."""
     settings: ClassVar[Fields] = {}
     """Fields of a configuration that go well with it, by flat name: what the preset of its name sets."""
+    with_soap: ClassVar[Fields] = {"betas": (0.95, 0.95)}
+    """What goes better where SOAP moves the weights: the preset `auto` sets these too."""
     stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((1, 6, 32), (5, 12, 64))
     """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
 

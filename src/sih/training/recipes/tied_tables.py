@@ -38,6 +38,7 @@ class TiedTables(StagedRecipe):
     name = "harmonic"
     kinds = ("disentangled",)
     settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3000, "learning_rate": 5e-2, "stored": "float16"}
+    with_soap: ClassVar[Fields] = {**StagedRecipe.with_soap, "steps": 1600}
     stages = ((2, 5, 32), (11, 15, 64))
     most_frozen = 200
 
