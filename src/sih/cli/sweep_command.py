@@ -57,7 +57,8 @@ def sweep(
     finished = {name for name in found.runs if Run(out / name).finished and not (out / name / CHECKPOINT).exists()}
     todo = [_job(found, name, out, device) for name in found.runs if name not in finished]
     write_results(found, out, {})
-    console.print(f"{len(found.runs)} runs, {len(finished)} of them finished already -> {out}")
+    noun = "run" if len(found.runs) == 1 else "runs"
+    console.print(f"{len(found.runs)} {noun}, {len(finished)} of them finished already -> {out}")
     failed: dict[str, str] = {}
     news = run_on_ray(todo, ray) if ray else run_here(todo, jobs or os.cpu_count() or 1)
     show = _bar if console.is_terminal else _lines

@@ -41,7 +41,7 @@ def test_a_run_killed_between_its_weights_and_its_end_is_tidied_up(
     weights = (run.folder / "weights.safetensors").read_bytes()
     (run.folder / "checkpoint.safetensors").write_bytes(weights)
     assert main(["sweep", str(grid), "--out", str(out), "--jobs", "1"]) == 0
-    assert "1 runs, 0 of them finished already" in capsys.readouterr().out
+    assert "1 run, 0 of them finished already" in capsys.readouterr().out
     assert not (run.folder / "checkpoint.safetensors").exists()
     assert (run.folder / "weights.safetensors").read_bytes() == weights
 
