@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from sih.cli.printing import plain_console, table_of
+from sih.cli.printing import fits, plain_console, table_of
 from sih.experiments.table import EXPERIMENTS, experiment_named
 from sih.figures.drawn import Drawn, make
 from sih.report.page import number, span
@@ -53,7 +53,8 @@ def show(drawn: Drawn, console: Console) -> None:
     kept = drawn.kept
     rows = kept.experiment.table(kept.data)
     if rows:
-        console.print(table_of(rows))
+        table, size = table_of(rows), f"{len(rows) - 1} rows of {len(rows[0])} columns"
+        console.print(table if fits(table, console) else f"its table, {size}, is too wide to print here: see the .csv")
     for model, source in kept.models.items():
         console.print(f"read {model} ({source})")
     say(resting_on(kept), console)

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 Item = TypeVar("Item")
 SECONDS_A_LINE = 10.0
+WIDEST = 10_000
 
 
 def plain_console(width: int | None = None, wrap: bool = True) -> Console:
@@ -29,6 +31,11 @@ def table_of(rows: Sequence[Sequence[str]], title: str | None = None, left: int 
     for row in rows[1:]:
         table.add_row(*row)
     return table
+
+
+def fits(table: Table, console: Console) -> bool:
+    """Tell whether a console is wide enough for the table, with lines broken between words only."""
+    return Measurement.get(console, console.options.update(max_width=WIDEST), table).minimum <= console.width
 
 
 def track(items: Iterable[Item], total: int, what: str, done: int = 0) -> Iterator[Item]:

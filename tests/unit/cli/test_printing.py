@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from sih.cli import printing
-from sih.cli.printing import plain_console, table_of, track
+from sih.cli.printing import fits, plain_console, table_of, track
 
 
 @pytest.mark.parametrize("text", ["[/red]", "[bold]x[/bold]", ":smile:", "runs/[0, 1]/a" + "b" * 300])
@@ -19,6 +19,12 @@ def test_a_table_has_its_first_columns_to_the_left(capsys: pytest.CaptureFixture
     title, _, header, _, first, second, _ = capsys.readouterr().out.splitlines()
     assert (title.strip(), header.split()) == ("a title", ["┃", "name", "┃", "number", "┃"])
     assert (first, second) == ("│ a    │      1 │", "│ [b]  │     22 │")
+
+
+def test_a_table_fits_if_no_word_of_it_must_be_broken() -> None:
+    rows = [["name", "a number"], ["a", "1"]]
+    assert [fits(table_of(rows), plain_console(width)) for width in (16, 17, 80)] == [False, True, True]
+    assert not fits(table_of([["column"] * 21]), plain_console(80))
 
 
 def test_elsewhere_than_on_a_terminal_it_says_a_line_now_and_then(
