@@ -11,7 +11,7 @@ import pytest
 from sih.experiments.success_rates import SUCCESS
 from sih.stats import wilson
 from sih.sweep.grid import read_grid
-from sih.training.presets import preset
+from sih.training.presets import SEEN, preset
 
 ROOT = Path(__file__).parents[2]
 GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
@@ -61,3 +61,9 @@ def test_the_docs_say_what_was_seen(path: Path) -> None:
     low, high = (round(100 * end) for end in wilson(succeeded, len(rows)))
     wanted = [f"{succeeded} of {len(rows)}", f"{low} to {high} %", f"{min(ratios):.2f} to {max(ratios):.2f}"]
     assert [cell.strip() for cell in said[1].split("|")][-4:-1] == wanted
+
+
+def test_the_command_line_says_what_was_seen() -> None:
+    rows = [row for path in GRIDS for row in _rows(path)]
+    good = [float(row["kl_over_ml"]) for row in rows if int(row["success"])]
+    assert SEEN["auto"].startswith(f"{min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs")

@@ -45,7 +45,7 @@ def figure(
     drawn = make(experiment if seed is None else experiment.with_seed(seed), out, store)
     if drawn.kept.missing:
         raise ValueError(f"figure {name} {drawn.kept.missing}; `sih reproduce --train` trains what is missing")
-    show(drawn, plain_console())
+    show(drawn, plain_console(160))
 
 
 def show(drawn: Drawn, console: Console) -> None:
