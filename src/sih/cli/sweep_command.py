@@ -128,7 +128,7 @@ def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) ->
     for each in rates.settings:
         low, high = each.interval
         rate = f"{100 * each.succeeded / each.runs:.0f} %" if each.runs else ""
-        seconds = "" if each.seconds is None else f"{each.seconds:.0f}"
+        seconds = "" if each.core_seconds is None else f"{each.core_seconds:.0f}"
         middle = f"{statistics.median(each.ratios):.2f} (median)" if each.ratios else ""
         rows.append([each.label, f"{each.runs}", rate, f"{100 * low:.0f} to {100 * high:.0f} %", middle, seconds])
     title = f"Success: held-out KL at most {SUCCESS:g} x maximum likelihood's"

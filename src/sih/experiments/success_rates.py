@@ -29,7 +29,7 @@ class Outcome:
     kl: float | None = None
     ml: float | None = None
     bma: float | None = None
-    seconds: float | None = None
+    core_seconds: float | None = None
 
     @property
     def kl_over_ml(self) -> float | None:
@@ -49,8 +49,8 @@ class Setting:
     succeeded: int
     interval: tuple[float, float]
     ratios: tuple[float, ...]
-    seconds: float | None
-    """mean core-seconds of a finished run."""
+    core_seconds: float | None
+    """mean of the finished runs that say."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def outcome_of(run: Run, point: Mapping[str, Any], failed: str = "") -> Outcome:
     if not run.evaluations:
         return Outcome(run.name, point, state, 0)
     first, last, step = run.evaluations[0], run.evaluations[-1], run.metrics[-1]["step"]
-    return Outcome(run.name, point, state, step, last["kl"], first["ml"], first["bma"], run.environment.get("seconds"))
+    took = run.environment.get("core_seconds")
+    return Outcome(run.name, point, state, step, last["kl"], first["ml"], first["bma"], took)
 
 
 def success_rates(outcomes: list[Outcome]) -> SuccessRates:
@@ -79,7 +80,7 @@ def success_rates(outcomes: list[Outcome]) -> SuccessRates:
         ended = [outcome for outcome in group if outcome.state != "unfinished"]
         succeeded = sum(outcome.succeeded for outcome in ended)
         ratios = tuple(o.kl_over_ml for o in ended if o.state == "finished" and o.kl_over_ml is not None)
-        seconds = [o.seconds for o in ended if o.state == "finished" and o.seconds is not None]
+        seconds = [o.core_seconds for o in ended if o.state == "finished" and o.core_seconds is not None]
         mean = sum(seconds) / len(seconds) if seconds else None
         settings.append(Setting(label, len(ended), succeeded, wilson(succeeded, len(ended)), ratios, mean))
     return SuccessRates(tuple(settings))

@@ -46,7 +46,11 @@ LINE: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("kl_along", "ml_along", "bma_along"), list),
 }
 """What a line of the metrics may hold."""
-MACHINE: dict[str, type | tuple[type, ...]] = {"threads": int, "seconds": NUMBER, "device": str, "torch": str}
+MACHINE: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("device", "torch"), str),
+    **dict.fromkeys(("seconds", "core_seconds"), NUMBER),
+    "threads": int,
+}
 
 
 @dataclass(frozen=True)

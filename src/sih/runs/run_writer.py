@@ -31,6 +31,8 @@ from sih.training.trainer import Step, Trainer, check_device
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 30.0
 """How much work a kill -9 may cost; when checkpoints are made does not change what is trained."""
+CLOCKS = {"seconds": time.monotonic, "core_seconds": time.process_time}
+"""What a run takes: time by the clock, and time of all cores together, which a busy machine hardly changes."""
 
 
 class RunWriter:
@@ -62,8 +64,9 @@ class RunWriter:
             check_sizes(keep_every=keep_every)
         check_device(device)
         new = self._check_folder()
-        environment = Run(self.folder).environment or describe_environment(device, threads)
-        self.seconds = float(environment.pop("seconds", 0.0))
+        begun = Run(self.folder).environment
+        environment = dict(begun) or describe_environment(device, threads)
+        self.taken = {name: float(environment.pop(name, 0.0)) for name in CLOCKS if name in begun or not begun}
         with limited_threads(int(environment["threads"])):
             self.trainer = Trainer(config, device, _path_begun_with(environment, config.model.kind) or path)
         self.environment = {**environment, "path": self.trainer.path}
@@ -125,7 +128,7 @@ class RunWriter:
         needed = (1 if self.resumed else 2) * sum(value.nbytes for value in self.trainer.state().values())
         if shutil.disk_usage(self.folder).free < needed:
             raise ValueError(f"{self.folder}: the disk is nearly full; a run needs {needed / 1e6:.0f} MB")
-        self.since = time.monotonic()
+        self.since = {name: clock() for name, clock in CLOCKS.items()}
         if not self.resumed:
             self.save()
 
@@ -194,9 +197,11 @@ class RunWriter:
         return True
 
     def _write_environment(self) -> None:
-        now = time.monotonic()
-        self.seconds, self.since = self.seconds + now - self.since, now
-        write_json(self.folder / ENVIRONMENT, {**self.environment, "seconds": round(self.seconds, 1)}, indent=2)
+        now = {name: clock() for name, clock in CLOCKS.items()}
+        self.taken = {name: before + now[name] - self.since[name] for name, before in self.taken.items()}
+        self.since = now
+        rounded = {name: round(seconds, 1) for name, seconds in self.taken.items()}
+        write_json(self.folder / ENVIRONMENT, {**self.environment, **rounded}, indent=2)
 
 
 def describe_environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:

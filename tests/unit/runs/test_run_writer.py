@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,29 @@ def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert len(list((tmp_path / "stopped").iterdir())) == 5
+
+
+def test_core_seconds_go_on_with_the_run_and_are_not_made_up_for_one_that_began_without(tmp_path: Path) -> None:
+    place, burnt = tmp_path / "run" / "environment.json", 0.2
+    writer = RunWriter(SHORT, tmp_path / "run", threads=1)
+    for step in writer:
+        if step.step == 1:
+            until = time.process_time() + burnt
+            while time.process_time() < until:
+                pass
+            time.sleep(0.3)  # by the clock, not of a core
+            writer.save()
+            break
+    first = Run(tmp_path / "run").environment
+    assert burnt - 0.05 <= first["core_seconds"] <= first["seconds"] - 0.2
+    make(tmp_path / "run", stop_after=9)
+    second = Run(tmp_path / "run").environment
+    assert second["core_seconds"] >= first["core_seconds"]
+    place.write_text(json.dumps({key: value for key, value in second.items() if key != "core_seconds"}))
+    make(tmp_path / "run")
+    last = Run(tmp_path / "run").environment
+    assert "core_seconds" not in last
+    assert last["seconds"] >= second["seconds"]
 
 
 def test_stopped_before_the_first_checkpoint(tmp_path: Path) -> None:
