@@ -15,6 +15,9 @@ from sih.training.presets import SEEN, preset
 
 ROOT = Path(__file__).parents[2]
 GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
+AUTO = [path for path in GRIDS if path.stem.startswith("auto-")]
+FROZEN = [path for path in GRIDS if path.stem.startswith("frozen-")]
+"""The preset as it was before, with layers that stand still at first."""
 
 
 def _rows(grid: Path) -> list[dict[str, str]]:
@@ -26,10 +29,21 @@ def _rows(grid: Path) -> list[dict[str, str]]:
 
 
 def test_there_are_some() -> None:
-    assert any(_rows(grid) for grid in GRIDS)
+    assert any(_rows(grid) for grid in AUTO)
+    assert len(AUTO) + len(FROZEN) == len(GRIDS)
 
 
-@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
+def test_the_recipe_of_before_is_whole_in_its_grids(path: Path) -> None:
+    """What stands there gives the runs of those names, so that they can be trained again."""
+    grid = read_grid(path)
+    assert [row["run"] for row in _rows(path)] == list(grid.runs)
+    for config in grid.runs.values():
+        flat = config.flat()
+        assert (flat["steps"], flat["learning_rate"], flat["frozen_steps"], flat["parts_steps"]) == (2400, 5e-3, 400, 0)
+
+
+@pytest.mark.parametrize("path", AUTO, ids=lambda path: path.stem)
 def test_it_is_the_preset_on_matrices_that_nothing_was_chosen_by(path: Path) -> None:
     grid = read_grid(path)
     assert [config.task.matrix_seed for config in grid.runs.values()] == list(range(100, 120))
@@ -64,6 +78,6 @@ def test_the_docs_say_what_was_seen(path: Path) -> None:
 
 
 def test_the_command_line_says_what_was_seen() -> None:
-    rows = [row for path in GRIDS for row in _rows(path)]
+    rows = [row for path in AUTO for row in _rows(path)]
     good = [float(row["kl_over_ml"]) for row in rows if int(row["success"])]
     assert SEEN["auto"].startswith(f"{min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs")

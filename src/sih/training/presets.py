@@ -4,12 +4,12 @@
 """
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from sih.checks import check_choice
 from sih.training.config import WORDS, TrainConfig
 from sih.training.recipes import recipe_named
-from sih.training.recipes.recipe import StagedRecipe
 
 
 def paper(**changes: Any) -> dict[str, Any]:
@@ -27,20 +27,25 @@ def harmonic(**changes: Any) -> dict[str, Any]:
 
     That is a harmonic start, layers that keep to their parts at first, short sequences first, a high rate that falls.
     """
-    kind, init = changes.get("model", WORDS["model"]), changes.get("init", "harmonic")
-    settings = dict(recipe_named("harmonic", kind).settings)
-    if not issubclass(recipe_named(init, kind), StagedRecipe):
-        del settings["frozen_steps"]
-    return {"init": init, **settings, **changes}
+    return _by_recipe({}, changes)
 
 
 def auto(**changes: Any) -> dict[str, Any]:
-    """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP.
+    """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP, no layer standing still.
 
     How often, for which lags and at what cost is in docs/training.md.
     """
     recipe = recipe_named("harmonic", changes.get("model", WORDS["model"]))
-    return harmonic(**{"optimiser": "soap", **recipe.with_soap, **changes})
+    return _by_recipe({"optimiser": "soap", **recipe.with_soap}, changes)
+
+
+def _by_recipe(more: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Set what goes with the harmonic recipe, and more, but for fields of a recipe that is not the one chosen."""
+    kind, init = changes.get("model", WORDS["model"]), changes.get("init", "harmonic")
+    usual, chosen = recipe_named("harmonic", kind), recipe_named(init, kind)
+    lost = {field.name for field in fields(usual)} - {field.name for field in fields(chosen)}
+    settings = {name: value for name, value in {**usual.settings, **more}.items() if name not in lost}
+    return {"init": init, **settings, **changes}
 
 
 PRESETS: dict[str, Callable[..., dict[str, Any]]] = {

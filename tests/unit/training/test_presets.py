@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import dataclasses
 import math
+from typing import Any
 
 import pytest
 
@@ -46,17 +48,23 @@ def test_the_harmonic_recipe_fits_either_model() -> None:
 
 
 def test_auto_is_the_harmonic_recipe_moved_by_soap() -> None:
-    for model, steps, batch in (("standard", 2400, 128), ("disentangled", 1600, 64)):
+    for model, steps, batch, rate in (("standard", 2000, 128, 1e-2), ("disentangled", 1600, 64, 5e-2)):
         ours, harmonic = preset("auto", model=model), preset("harmonic", model=model, steps=steps)
         assert (ours.optimiser.name, ours.optimiser.steps, ours.optimiser.batch) == ("soap", steps, batch)
-        assert ours.flat()["betas"] == (0.95, 0.95)
-        assert ours.optimiser.learning_rate == harmonic.optimiser.learning_rate
-        assert ours.recipe == harmonic.recipe
+        assert (ours.flat()["betas"], ours.optimiser.learning_rate) == ((0.95, 0.95), rate)
+        own: dict[str, Any] = {"frozen_steps": 0, "parts_steps": 600} if model == "standard" else {}
+        assert ours.recipe == dataclasses.replace(harmonic.recipe, **own)
         assert (ours.task, ours.model) == (preset("paper").task, harmonic.model)
 
 
 def test_auto_takes_another_optimiser() -> None:
-    assert preset("auto", optimiser="adam", batch=64).optimiser == Adam(2400, 64, 5e-3, "cosine", 50, (0.95, 0.95))
+    assert preset("auto", optimiser="adam", batch=64).optimiser == Adam(2000, 64, 1e-2, "cosine", 50, (0.95, 0.95))
+
+
+def test_auto_takes_another_recipe() -> None:
+    config = preset("auto", init="uniform", steps=100)
+    assert (config.recipe.name, config.optimiser.name) == ("uniform", "soap")
+    assert config.recipe.length_schedule == preset("auto", steps=100).recipe.length_schedule
 
 
 def test_a_preset_without_its_recipe_keeps_the_rest() -> None:

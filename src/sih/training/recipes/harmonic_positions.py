@@ -6,6 +6,7 @@ The residual stream's coordinates go to three parts, `parts(dim, N)`, as the blo
     output      a quarter of them; all that W_O reads
     tokens      E_s ~ N(0, 1) on the others
     layer 1     Q, K read tokens and V reads positions
+    between     Q, K, V read positions, if the recipe has `parts_steps`
     the rest    uniform, as otherwise
 
 Where this says nothing weights are zero, and may be learned. The residue of a distance i - j modulo any n <= N is a
@@ -14,10 +15,15 @@ can come to weigh the lags by P: one that compares tokens and reports where it f
 copy of the previous token instead. And what the last layer does not copy, the current token included, does not count
 as output, so that the last layer has to select.
 
+The layers between either stand still while the first and the last find their parts (`frozen_steps`), or read what the
+first one reports of positions, and no tokens (`parts_steps`): then none can copy a token for the last layer to compare,
+which works at once, if poorly, and keeps the first from being found.
+
 While sequences are shorter than the model's length, positions stay as drawn, so that those not seen yet fit what is
 learned on the others.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from types import EllipsisType
@@ -33,6 +39,9 @@ from sih.models.standard.transformer import Transformer, TransformerShape
 from sih.task import LagTask
 from sih.training.recipes.recipe import Fields, Recipe, StagedRecipe, Start
 
+Place = tuple[EllipsisType | slice, ...]
+"""Entries of a weight, as an index."""
+
 
 @dataclass(frozen=True)
 class HarmonicPositions(StagedRecipe):
@@ -41,27 +50,41 @@ class HarmonicPositions(StagedRecipe):
     name = "harmonic"
     kinds = ("standard",)
     settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3600, "learning_rate": 5e-3}
-    with_soap: ClassVar[Fields] = {**StagedRecipe.with_soap, "steps": 2400, "batch": 128}
+    with_soap: ClassVar[Fields] = {
+        **StagedRecipe.with_soap,
+        "steps": 2000,
+        "batch": 128,
+        "learning_rate": 1e-2,
+        "frozen_steps": 0,
+        "parts_steps": None,
+    }
     most_frozen = 400
+
+    parts_steps: int | None = 0
+    """steps during which every layer but the last keeps to its part, but none stands still (None: three in ten)."""
 
     def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
         assert isinstance(shape, TransformerShape)
+        assert isinstance(fitted, HarmonicPositions)
         parts(shape.dim, self.max_period)
-        return fitted
+        kept = 3 * steps // 10 if self.parts_steps is None else self.parts_steps
+        if not 0 <= kept <= steps:
+            raise FieldError("parts_steps", f"parts_steps is a number of steps, 0 to {steps}; got {kept!r}")
+        return dataclasses.replace(fitted, parts_steps=kept)
 
     def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
         assert isinstance(model, Transformer)
-        set_parts(model, self.max_period)
+        set_parts(model, self)
         return HarmonicStart(model.to(device), self)
 
 
 class HarmonicStart(Start):
     """Holds a standard model, and freezes what does not move at first.
 
-    Tokens, readout and layer 1 keep to the parts they start with, and the layers between the first and the last stand
-    still: their moments are 0 too, so that Adam leaves them alone.
+    Tokens, readout and layers keep to the parts they start with. During `frozen_steps` the layers between the first and
+    the last stand still: their moments are 0 too, so that Adam leaves them alone.
     """
 
     model: Transformer
@@ -74,10 +97,12 @@ class HarmonicStart(Start):
         recipe, length = self.recipe, self.model.config.length
         if recipe.length_at(step, length) < length:
             self.model.position.grad = None
-        if step < (recipe.frozen_steps or 0):
-            for weight, zero in left_out(self.model, recipe.max_period):
+        frozen, kept = recipe.frozen_steps or 0, recipe.parts_steps or 0
+        if step < max(frozen, kept):
+            for weight, zero in left_out(self.model, recipe):
                 assert weight.grad is not None
                 weight.grad[zero] = 0
+        if step < frozen:
             for layer in self.model.each_layer()[1:-1]:
                 layer.zero_grad()
 
@@ -103,27 +128,32 @@ def parts(dim: int, max_period: int) -> tuple[slice, slice, slice]:
 
 
 @torch.no_grad()
-def set_parts(model: Transformer, max_period: int) -> None:
+def set_parts(model: Transformer, recipe: HarmonicPositions) -> None:
     """Turn freshly drawn weights into those above. Rows of F and E have length sqrt(d), as if they were normal."""
-    dim = model.config.dim
+    dim, max_period = model.config.dim, recipe.max_period
     positions, output, tokens = parts(dim, max_period)
     F = harmonics(model.config.length, max_period)
     model.position.zero_()
     model.position[:, positions] = math.sqrt(dim / F.shape[1]) * F.to(model.position.dtype)
     model.token.mul_(math.sqrt(dim / (dim - tokens.start)))
     model.readout.mul_(math.sqrt(dim / (output.stop - output.start)))
-    for weight, zero in left_out(model, max_period):
+    for weight, zero in left_out(model, recipe):
         weight[zero] = 0
 
 
-def left_out(model: Transformer, max_period: int) -> list[tuple[Tensor, tuple[EllipsisType | slice, ...]]]:
-    """List the weights of tokens, readout and layer 1, each with the places that start as zero."""
-    positions, output, tokens = parts(model.config.dim, max_period)
-    first, every = model.each_layer()[0], slice(None)
+def left_out(model: Transformer, recipe: HarmonicPositions) -> list[tuple[Tensor, Place]]:
+    """List the weights that have a part to keep to, each with the places that start as zero."""
+    positions, output, tokens = parts(model.config.dim, recipe.max_period)
+    every = slice(None)
+    on_positions: Place = (..., positions, every)
+    elsewhere: Place = (..., slice(positions.stop, None), every)
+    layers = model.each_layer()
+    first, between = layers[0], layers[1:-1] if recipe.parts_steps else []
     return [
-        (first.Q, (..., positions, every)),
-        (first.K, (..., positions, every)),
-        (first.V, (..., slice(positions.stop, None), every)),
+        (first.Q, on_positions),
+        (first.K, on_positions),
+        (first.V, elsewhere),
+        *((weight, elsewhere) for layer in between for weight in (layer.Q, layer.K, layer.V)),
         (model.token, (..., slice(tokens.start))),
         (model.readout, (..., slice(output.start))),
         (model.readout, (..., slice(output.stop, None))),

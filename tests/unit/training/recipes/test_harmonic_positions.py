@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -58,3 +59,30 @@ def test_while_frozen_each_layer_keeps_to_its_part() -> None:
     free = trainer.state()
     assert free["model/layers.0.V"][:, 5:].abs().max() > 0
     assert not torch.equal(free["model/layers.1.Q"], begin["model/layers.1.Q"])
+
+
+def test_while_parts_are_kept_the_layers_between_move_and_read_positions_alone() -> None:
+    config = small(init="harmonic", max_period=4, heads=(1, 2, 2, 1), parts_steps=3, dim=12)  # 5 + 3 + 4 coordinates
+    trainer = Trainer(config)
+    begin = trainer.state()
+    for _ in range(3):
+        trainer.advance()
+    kept = trainer.state()
+    for state in (begin, kept):
+        assert state["model/token"][:, :8].abs().max() == 0
+        assert state["model/layers.0.Q"][:, :5].abs().max() == 0
+        assert state["model/layers.0.V"][:, 5:].abs().max() == 0
+        for layer, name in itertools.product((1, 2), ("Q", "K", "V")):
+            assert state[f"model/layers.{layer}.{name}"][:, 5:].abs().max() == 0
+            assert state[f"model/layers.{layer}.{name}"][:, :5].abs().min() > 0
+        assert state["model/layers.3.V"][:, 5:].abs().max() > 0
+    for layer, name in itertools.product(range(4), ("Q", "K", "V")):
+        assert not torch.equal(kept[f"model/layers.{layer}.{name}"], begin[f"model/layers.{layer}.{name}"])
+    trainer.advance()
+    assert trainer.state()["model/layers.1.V"][:, 5:].abs().max() > 0
+
+
+def test_parts_are_kept_for_three_tenths_of_the_steps_unless_said_and_for_no_more_than_all() -> None:
+    assert small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=None).flat()["parts_steps"] == 2
+    with pytest.raises(ValueError, match="parts_steps is a number of steps, 0 to 9; got 10"):
+        small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=10)
