@@ -35,8 +35,9 @@ class FewHeadsConfig(Seeded):
     matrices: int = 12
     sequences: int = 128
     models: tuple[str, ...] = (
-        "standard-1.2.3-1.1.1", "standard-1.2.3", "standard-1.3.4", "standard-1.2.3.4.5-1.1.1",
-        "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5",
+        "standard-1.2.3-1.1.1", "standard-1.2.3-1.2.1", "standard-1.2.3",
+        "standard-1.3.4-1.1.1", "standard-1.3.4-1.2.1", "standard-1.3.4-1.3.1", "standard-1.3.4",
+        "standard-1.2.3.4.5-1.1.1", "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5",
     )  # fmt: skip
 
 
