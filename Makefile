@@ -6,8 +6,9 @@ STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
 DOCS := .venv-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+INSTALL := -m pip install --quiet --constraint constraints.txt
 
-.PHONY: run run-all test test-all test-tools docs torture lint bench setup clean
+.PHONY: run run-all test test-all test-tools docs torture lint bench setup setup-tools clean
 
 run: setup
 	$(BIN)/sih reproduce --out out
@@ -22,7 +23,7 @@ test-all: setup
 	$(BIN)/pytest -n auto -m ""
 
 # With TransformerLens, nnsight, pyvene and CircuitsVis, in a set-up of their own: they bring a hundred packages.
-test-tools: $(TOOLS)/.installed
+test-tools: setup-tools
 	$(TOOLS)/bin/pytest -W default tests/tools
 
 # The site, in site/. What makes pages has a set-up of its own, which sees the packages of .venv too: notebooks are executed.
@@ -45,19 +46,21 @@ bench: setup
 
 setup: $(STAMP)
 
+setup-tools: $(TOOLS)/.installed
+
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	touch $@
 
 $(TOOLS)/.installed: pyproject.toml constraints.txt
 	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[tools]'
+	$(TOOLS)/bin/python $(INSTALL) --editable '.[tools]'
 	touch $@
 
 $(DOCS)/.installed: $(STAMP) website/requirements.txt
 	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet --constraint constraints.txt --requirement website/requirements.txt
+	$(DOCS)/bin/python $(INSTALL) --requirement website/requirements.txt
 	packages() { $$1/bin/python -c 'import site; print(site.getsitepackages()[0])'; }; \
 	echo "import site; site.addsitedir('$$(packages $(VENV))')" > "$$(packages $(DOCS))/and_sih.pth"
 	touch $@

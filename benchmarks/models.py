@@ -52,7 +52,7 @@ def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], obje
     return step
 
 
-def fast_step(model: Model, tokens: Tensor, path: str | None = None, rows: int = ROWS) -> Callable[[], object]:
+def fast_step(model: Model, tokens: Tensor, path: str | None = None, rows: int | None = None) -> Callable[[], object]:
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> None:
@@ -142,6 +142,22 @@ def disentangled(rounds: int = 3) -> None:
         report(f"disentangled {list(heads)}, batch 64", calls, disentangled_operations(heads, 64), rounds, wanted=2.4)
 
 
+def short(rounds: int = 9) -> None:
+    """Print what it is worth to take more sequences at a time where they are short."""
+    tokens = sequences(256, 32)
+    for model in (
+        sih.Transformer(5, 32),
+        sih.Transformer(5, 32, heads=(1, 1, 1)),
+        sih.DisentangledTransformer(5, 32, (1, 3, 1)),
+    ):
+        calls = {"always": fast_step(model, tokens, rows=ROWS), "usual": fast_step(model, tokens)}
+        times = in_turn(calls, rounds, clock())
+        took = {name: f"{statistics.median(found) * 1e3:.0f} ms" for name, found in times.items()}
+        gain = ratio(times["always"], times["usual"])
+        name = f"{type(model).__name__} {list(model.config.heads)}"
+        print(f"  length 32, {name}: {ROWS} sequences at a time {took['always']}, more {took['usual']}, {gain:.2f}x")
+
+
 def memory() -> None:
     """Peak resident memory of two steps above that of the process before them, each in a process of its own."""
     for heads in ((1, 3, 1), (1, 5, 1)):
@@ -159,7 +175,7 @@ def memory_of(kind: str, heads: Sequence[int]) -> int:
     if kind == "dense":
         step = plain_step(model, tokens, "dense")
     else:
-        step = fast_step(model, tokens, rows=WHOLE if "one piece" in kind else ROWS)
+        step = fast_step(model, tokens, rows=WHOLE if "one piece" in kind else None)
     before = peak()
     step()
     step()
@@ -220,6 +236,7 @@ def main(plot: Path | None = None) -> int:
     print(f"models: forward, backward and Adam, T = 128, S = 5 ({machine()}; medians)")
     wrong = standard()
     disentangled()
+    short()
     memory()
     table = growth()
     print("  ms a step at batch 16, heads [1, 3, 1] unless said: standard, disentangled (medians of 3)")

@@ -144,8 +144,9 @@ def _experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
         models = f"paper-1.2.3.4.5-1.{n}.1-length32", f"standard-1.2.3.4.5-1.{n}.1"
         yield experiment(f"1.2.3.4.5_heads{n}", MapsConfig(models, true_lag=3, shown=64))
     for lags, true_lags in {"1.2": (2,), "1.2.3": (1, 2, 3), "1.3.4": (1, 3, 4)}.items():
+        both = ("paper", "paper-disentangled") if lags == "1.2.3" else ("paper",)
+        plain = [f"{kind}-{lags}-length32" for kind in both]
         for k in true_lags:
-            plain = f"paper-{lags}-length32", f"paper-disentangled-{lags}-length32"
             yield experiment(
                 f"{lags}_lag{k}", MapsConfig((*plain, f"standard-{lags}", f"disentangled-{lags}"), true_lag=k)
             )

@@ -1,7 +1,8 @@
 """Computes the training loss and its gradient, a few sequences at a time.
 
 A batch's activations are larger than any cache, and memory that large is asked of the system anew at every step. So the
-gradient is computed together with the loss, on `ROWS` sequences after the other, in memory that stays warm and bounded.
+gradient is computed together with the loss, on `ROWS` sequences after the other (more of short ones), in memory that
+stays warm and bounded.
 
 On a CPU the parts go to as many threads as torch may use, each of which works alone, unless the model's products are
 large (`Model.large_products`): cores that share many small operations mostly wait for one another. The parts are added
@@ -17,22 +18,26 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from sih.checks import Tokens, as_tokens, check_sizes, is_concrete
+from sih.markov import TokenTensor
 from sih.models.base import Model, check_model
 from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
 
-ROWS = 32
-"""Sequences at a time. Fewer make the disentangled model's products too small; more no longer fit the cache."""
+ROWS, TOKENS = 32, 4096
+"""Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all
+the disentangled model's; more no longer fit the cache."""
 
 
-def next_token_loss(model: Model, tokens: Tokens, path: str | None = None, rows: int = ROWS) -> Float[Tensor, ""]:
+def next_token_loss(
+    model: Model, tokens: Tokens, path: str | None = None, rows: int | None = None
+) -> Float[Tensor, ""]:
     r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
 
     Args:
         model: whose loss it is, of any kind.
         tokens: of shape (batch, time).
         path: the model's forward path, the fastest one here unless given.
-        rows: sequences at a time, which bounds the memory.
+        rows: sequences at a time, which bounds the memory; `usual_rows` unless given.
 
     >>> import sih
     >>> model = sih.Transformer(num_states=2, length=16, init="zeros")
@@ -42,18 +47,34 @@ def next_token_loss(model: Model, tokens: Tokens, path: str | None = None, rows:
     >>> loss.backward()
     """
     check_model(model)
-    check_sizes(rows=rows)
+    check_sizes(rows=1 if rows is None else rows)
     tokens = as_tokens(tokens)
     if tokens.shape[1] < 2 or tokens.shape[0] < 1:
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
     if not is_concrete(tokens):
         return _summed(model, tokens, path) / _terms(tokens)
     path = model.choose_path(tokens, path)
+    rows = rows or usual_rows(tokens, _threads(model, tokens))
     wanted = [weight for weight in model.parameters() if weight.requires_grad]
     if not wanted or not torch.is_grad_enabled():
         return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
     loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *wanted)  # type: ignore[no-untyped-call]
     return loss
+
+
+def usual_rows(tokens: TokenTensor, threads: int) -> int:
+    """Say how many sequences go at a time: `ROWS`; of short ones `TOKENS` tokens, if each thread has its part then.
+
+    >>> [usual_rows(torch.zeros(256, time, dtype=torch.int64), threads=2) for time in (16, 32, 64, 128, 256)]
+    [128, 128, 64, 32, 32]
+    """
+    batch, time = tokens.shape
+    return max(ROWS, min(TOKENS // time, -(-batch // threads)))
+
+
+def _threads(model: Model, tokens: Tensor) -> int:
+    alone = model.large_products or tokens.device.type != "cpu"  # with large products memory counts, too
+    return 1 if alone else torch.get_num_threads()
 
 
 def _summed(model: Model, tokens: Tensor, path: str | None) -> Tensor:
@@ -90,9 +111,7 @@ class _NextTokenLoss(torch.autograd.Function):
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = wanted[0].new_zeros(())
-        alone = model.large_products or tokens.device.type != "cpu"  # with large products memory counts, too
-        threads = 1 if alone else torch.get_num_threads()
-        for summed, grads in side_by_side(part, torch.split(tokens, rows), threads):
+        for summed, grads in side_by_side(part, torch.split(tokens, rows), _threads(model, tokens)):
             loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad

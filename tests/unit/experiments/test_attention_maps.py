@@ -68,8 +68,9 @@ def test_the_papers_figures_by_name() -> None:
     found = {experiment.name: experiment for experiment in attention_maps.EXPERIMENTS}
     assert next(iter(found)) == "attention_maps_3.5.7_lag3"
     assert len(found) == 11
-    assert found["attention_maps_1.3.4_lag4"].config.models[2:] == ("standard-1.3.4", "disentangled-1.3.4")
-    assert found["attention_maps_1.3.4_lag4"].config.models[0] == "paper-1.3.4-length32"
+    expected = ("paper-1.3.4-length32", "standard-1.3.4", "disentangled-1.3.4")
+    assert found["attention_maps_1.3.4_lag4"].config.models == expected
+    assert found["attention_maps_1.2.3_lag1"].config.models[1] == "paper-disentangled-1.2.3-length32"
     config = found["attention_maps_3.5.7_lag3"].config
     assert config == attention_maps.MapsConfig()
     assert attention_maps.EXPERIMENTS[0].reads(config, RunStore()) == config.models

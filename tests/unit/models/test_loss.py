@@ -9,6 +9,7 @@ from support.shapes import disentangled_models, standard_models
 from torch import Tensor, nn
 
 import sih
+from sih.models.loss import usual_rows
 
 
 def by_definition(model: nn.Module, tokens: Tensor) -> Tensor:
@@ -57,6 +58,18 @@ def test_a_law_is_scored_as_a_law() -> None:
 def test_one_token_has_no_next() -> None:
     with pytest.raises(ValueError, match=r"two tokens or more; got shape \(2, 1\)"):
         sih.next_token_loss(sih.Transformer(3, 6), torch.zeros(2, 1, dtype=torch.int64))
+
+
+def test_short_sequences_go_more_at_a_time_and_each_thread_has_its_part() -> None:
+    seen = []
+    model = sih.Transformer(3, 128, dim=4, qk_dim=2, heads=(1,))
+    model.register_forward_pre_hook(lambda _, args: seen.append(tuple(args[0].shape)))
+    for batch, time, parts in ((256, 32, [128] * 2), (256, 128, [32] * 8), (100, 64, [64, 36]), (40, 16, [40])):
+        seen.clear()
+        sih.next_token_loss(model, torch.zeros(batch, time, dtype=torch.int64)).backward()
+        assert seen == [(rows, time) for rows in parts]
+    short = torch.zeros(256, 16, dtype=torch.int64)
+    assert [usual_rows(short, threads) for threads in (1, 2, 4, 8, 64)] == [256, 128, 64, 32, 32]
 
 
 def test_threads_side_by_side_give_the_same_sums() -> None:

@@ -23,8 +23,9 @@ from torch import Tensor
 from sih.markov import Law, TokenTensor
 from sih.models.disentangled.bilinear import CoordinateOrder, attend, coordinate_order, reordered
 
-BLOCK_ROWS = 32
-"""Rows in a block, about: smaller blocks skip more of the empty triangle, larger ones multiply faster."""
+BLOCK_ROWS, FEWEST_ROWS = 32, 16
+"""Rows in a block, about: smaller blocks skip more of the empty triangle, larger ones multiply faster. Two blocks are
+better than one as soon as each has the fewest."""
 
 HeadAttention = list[Float[Tensor, "batch _ _"]]
 """One head's attention, one tensor for each block of rows, with the keys up to the block's end."""
@@ -39,7 +40,7 @@ def forward(
 ) -> tuple[Law, list[list[HeadAttention]]]:
     """Compute the model's output, and the attention of each layer and head."""
     num_states, time = readout.shape[0], tokens.shape[1]
-    count = -(-time // BLOCK_ROWS)
+    count = max(-(-time // BLOCK_ROWS), min(2, time // FEWEST_ROWS))
     order = coordinate_order(num_states, length, 1, time, count)
     token = torch.eye(num_states, dtype=readout.dtype, device=tokens.device)[tokens]
     h = [token[:, start:end].contiguous() for start, end in order.row_blocks]
