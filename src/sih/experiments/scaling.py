@@ -25,9 +25,11 @@ from sih.training.config import TrainConfig
 
 CAPTION = (
     "KL divergence of the predicted from the true next-token law (nats) for standard transformers of different depth "
-    "(top, lags {1,2,3}) and with different numbers of second-layer heads (bottom, lags {1,2,3,4,5}; beside them the "
-    "construction with as many). Left: along the sequence. Right: means past the first max_lag positions; lines mark "
-    "ML and BMA. All on the same fresh sequences; bands and bars are one standard error over sequences, seeds averaged."
+    "(top, lags {1,2,3}, our recipe) and with different numbers of second-layer heads (lags {1,2,3,4,5}; beside them "
+    "the construction with as many): trained as the paper trains, at length 32 (middle), and with our recipe, at "
+    "length 128 (bottom). Left: along the sequence. Right: means past the first max_lag positions; lines mark "
+    "ML and BMA. All of a row on the same fresh sequences; bands and bars are one standard error over sequences, seeds "
+    "averaged."
 )
 
 
@@ -43,6 +45,10 @@ class ScalingConfig(Seeded, Strengths):
         *("standard-1.2.3.4.5-1.1.1", "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1"),
         *("standard-1.2.3.4.5", "standard-1.2.3.4.5-1.7.1"),
     )
+    plain_heads: tuple[str, ...] = (
+        *("paper-1.2.3.4.5-1.1.1-length32", "paper-1.2.3.4.5-1.2.1-length32", "paper-1.2.3.4.5-1.3.1-length32"),
+        "paper-1.2.3.4.5-length32",
+    )
     layers_lags: tuple[int, ...] = (1, 2, 3)
     heads_lags: tuple[int, ...] = (1, 2, 3, 4, 5)
     constructed_heads: tuple[int, ...] = (1, 2, 3, 4, 5)
@@ -51,26 +57,37 @@ class ScalingConfig(Seeded, Strengths):
 
 @dataclass(frozen=True)
 class ScalingCurves:
-    """Holds a panel of models that differ in depth, one of models and circuits that differ in heads."""
+    """Holds a panel of models that differ in depth, and two of models and circuits that differ in heads.
+
+    Those of `plain_heads` are trained as the paper trains, the others with our recipe.
+    """
 
     config: ScalingConfig
     layers: Panel
     heads: Panel
+    plain_heads: Panel
     missing: list[str]
 
 
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of both rows, with their further seeds."""
-    return with_seeds([*config.layers, *config.heads], store)
+    """Name the models of all rows, with their further seeds."""
+    return with_seeds([*config.layers, *config.heads, *config.plain_heads], store)
 
 
 def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     """Run the models of each row on the same fresh sequences."""
-    deep, no_deep = store.finished(with_seeds(config.layers, store))
-    wide, no_wide = store.finished(with_seeds(config.heads, store))
-    layers = _panel(config, config.layers_lags, list(deep.values()), ())
-    heads = _panel(config, config.heads_lags, list(wide.values()), config.constructed_heads)
-    return ScalingCurves(config, layers, heads, [*no_deep, *no_wide])
+    missing: list[str] = []
+
+    def row(names: tuple[str, ...], lags: tuple[int, ...], circuits: tuple[int, ...]) -> Panel:
+        found, absent = store.finished(with_seeds(names, store))
+        missing.extend(absent)
+        return _panel(config, lags, list(found.values()), circuits)
+
+    layers = row(config.layers, config.layers_lags, ())
+    heads, plain_heads = (
+        row(names, config.heads_lags, config.constructed_heads) for names in (config.heads, config.plain_heads)
+    )
+    return ScalingCurves(config, layers, heads, plain_heads, missing)
 
 
 def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]) -> Panel:
@@ -98,11 +115,11 @@ def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circui
 
 def table(data: ScalingCurves) -> Rows:
     """Make one row for each curve: mean KL past the first max_lag positions, and minus ML's and BMA's."""
-    rows = [["lags", "heads", "mean KL", "minus ML", "minus BMA"]]
-    for row in (data.layers, data.heads):
+    rows = [["lags", "length", "heads", "mean KL", "minus ML", "minus BMA"]]
+    for row in (data.layers, data.plain_heads, data.heads):
         for label, found in row.kl.items():
             minus = [str(row.minus[other][label]) if label != other else "" for other in ("ML", "BMA")]
-            rows.append([braces(row.lags), label, str(found), *minus])
+            rows.append([braces(row.lags), str(len(found.by_position) + 1), label, str(found), *minus])
     return rows
 
 

@@ -21,15 +21,18 @@ _HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, styl
 
 
 def draw_scaling(data: ScalingCurves) -> Figure:
-    """Draw a row for depth and a row for heads: curves on the left, means on the right."""
+    """Draw a row for depth, and one for heads by each way of training: curves on the left, means on the right."""
     floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
-    with style.paper_figure(style.PAGE, 4.8) as figure:
-        (depth_curves, by_depth), (head_curves, by_heads) = figure.subplots(2, 2, width_ratios=(1.25, 1))
-        depths, heads = _depth_looks(data.layers), _head_looks(data.heads)
-        _draw_by_position(depth_curves, data.layers, depths, floor)
-        _draw_by_position(head_curves, data.heads, heads, floor)
-        _draw_by_depth(by_depth, data.layers, depths)
-        _draw_by_heads(by_heads, data.heads, heads)
+    with style.paper_figure(style.PAGE, 7.2) as figure:
+        (depth_curves, by_depth), *rows = figure.subplots(3, 2, width_ratios=(1.25, 1))
+        looks = _depth_looks(data.layers)
+        _draw_by_position(depth_curves, data.layers, looks, floor, "our recipe")
+        _draw_by_depth(by_depth, data.layers, looks)
+        ways = {"as the paper trains": data.plain_heads, "our recipe": data.heads}
+        for (curves, by_heads), (way, panel) in zip(rows, ways.items(), strict=True):
+            looks = _head_looks(panel)
+            _draw_by_position(curves, panel, looks, floor, way)
+            _draw_by_heads(by_heads, panel, looks)
         if data.missing:
             figure.supxlabel(style.not_shipped(data.missing), fontsize=6)
     return figure
@@ -53,10 +56,10 @@ def _models(panel: Panel) -> dict[str, Compared]:
     return {label: of for label, of in panel.compared.items() if of.trained}
 
 
-def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, style.Look], floor: float) -> None:
+def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, style.Look], floor: float, way: str) -> None:
     draw_curves(ax, panel.lags[-1], {label: panel.kl[label] for label in looks}, looks, {})
     style.doubling_positions(ax, panel.lags[-1], len(panel.kl["ML"].by_position))
-    ax.set(title=f"lags {braces(panel.lags)}", xlabel="position $i$ in the sequence")
+    ax.set(title=f"lags {braces(panel.lags)}, {way}", xlabel="position $i$ in the sequence")
     ax.set(ylim=(floor, 1), ylabel="KL to the true law (nats)")
 
 

@@ -25,7 +25,8 @@ PAPER: tuple[Statement[Any], ...] = (
 )
 OURS: tuple[Statement[Any], ...] = (
     *(circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS),
-    *(training.STANDARD_RECIPE, training.DISENTANGLED_RECIPE, *attention.RECIPE),
+    *(training.STANDARD_RECIPE, training.DISENTANGLED_RECIPE, training.MORE_HEADS_RECIPE),
+    *attention.RECIPE,
 )
 MORE: tuple[Statement[Any], ...] = (
     *(channel.PLAIN_CARRIES, channel.RECIPE_CARRIES),

@@ -39,7 +39,8 @@ def data(folder: Path) -> scaling.ScalingCurves:
     heads = tuple(str(folder / name) for name in ("heads", "three"))
     lags = (1, 2, 3)
     return scaling.compute(
-        scaling.ScalingConfig((*layers, "none such"), heads, lags, lags, (1, 2, 3, 7), sequences=30), RunStore()
+        scaling.ScalingConfig((*layers, "none such"), heads, heads[:1], lags, lags, (1, 2, 3, 7), sequences=30),
+        RunStore(),
     )
 
 
@@ -47,6 +48,8 @@ def test_curves_and_their_models(data: scaling.ScalingCurves) -> None:
     assert list(data.layers.kl) == ["BMA", "ML", "[1,2]", "[1,3,1]", "[1,3,1], d=128", "[1,1,1,1]"]
     written = ["construction, 1", "construction, 2", "construction, 3", "construction, 7"]
     assert list(data.heads.kl) == ["BMA", "ML", "[1,2,1]", "[1,3,1]", *written]
+    assert list(data.plain_heads.kl) == ["BMA", "ML", "[1,2,1]", *written]
+    assert data.plain_heads.kl["[1,2,1]"] == data.heads.kl["[1,2,1]"]
     assert data.layers.compared["[1,3,1]"].models == ("three", "again")
     assert data.layers.compared["[1,3,1], d=128"].dim == 128
     assert data.heads.compared["[1,2,1]"].models == ("heads",)
@@ -73,7 +76,7 @@ def test_numbers(data: scaling.ScalingCurves, folder: Path) -> None:
 def test_models_of_a_row_share_a_task(folder: Path) -> None:
     names = (str(folder / "two"), str(folder / "elsewhere"))
     with pytest.raises(ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"):
-        scaling.compute(scaling.ScalingConfig(layers=names, heads=(), sequences=4), RunStore())
+        scaling.compute(scaling.ScalingConfig(layers=names, heads=(), plain_heads=(), sequences=4), RunStore())
 
 
 def test_the_figure_needs_only_the_file(data: scaling.ScalingCurves) -> None:
@@ -82,14 +85,20 @@ def test_the_figure_needs_only_the_file(data: scaling.ScalingCurves) -> None:
     figure = draw_scaling(again)
     assert [label.get_text() for label in figure.axes[1].get_yticklabels()] == list(data.layers.kl)[2:]
     assert len(figure.axes[0].lines) == 6
-    assert len(figure.axes[2].lines) == 4  # constructions are shown on the right only
-    assert [len(row) for row in scaling.table(data)] == [5] * 15
+    assert [len(figure.axes[row].lines) for row in (2, 4)] == [3, 4]  # constructions are shown on the right only
+    assert [figure.axes[row].get_title() for row in (2, 4)] == [
+        "lags {1,2,3}, as the paper trains",
+        "lags {1,2,3}, our recipe",
+    ]
+    rows = scaling.table(data)
+    assert [len(row) for row in rows] == [6] * 22
+    assert {row[1] for row in rows[1:]} == {"18"}
 
 
 def test_without_any_model_the_references_are_left() -> None:
     data = scaling.compute(
-        scaling.ScalingConfig(layers=("none",), heads=("no",), constructed_heads=(), sequences=3), RunStore()
+        scaling.ScalingConfig(("none",), ("no",), ("nor this",), constructed_heads=(), sequences=3), RunStore()
     )
-    assert list(data.layers.kl) == list(data.heads.kl) == ["BMA", "ML"]
-    assert data.missing == ["none", "no"]
+    assert list(data.layers.kl) == list(data.heads.kl) == list(data.plain_heads.kl) == ["BMA", "ML"]
+    assert data.missing == ["none", "no", "nor this"]
     assert draw_scaling(data).axes[1].get_title() == "by heads of each layer"

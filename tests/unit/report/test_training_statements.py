@@ -30,7 +30,7 @@ def _panel(lags: tuple[int, ...], models: dict[str, Compared], kl: dict[str, flo
 
 
 def _trained(
-    kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3), plain: bool = True, unsettled: str = ""
+    kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3), plain: bool = True, unsettled: str = "", length: int = 32
 ) -> trained.TrainedCurves:
     heads = (1, 1 if len(lags) == 2 else 3, 1)
     models: dict[str, Compared] = {}
@@ -38,7 +38,7 @@ def _trained(
         one = Compared(kind, heads, models=(f"a {kind} model",), plain=plain, unsettled=unsettled)
         models |= {f"trained {kind}": one, f"trained {kind}, 1 head": dataclasses.replace(one, heads=(1, 1, 1))}
     panel = _panel(lags, models, kl)
-    whole = trained.TrainedPanel(panel.lags, panel.compared, panel.kl, panel.minus, 32, {}, {})
+    whole = trained.TrainedPanel(panel.lags, panel.compared, panel.kl, panel.minus, length, {}, {})
     return trained.TrainedCurves(trained.TrainedConfig(), [whole], [])
 
 
@@ -87,36 +87,60 @@ def test_between_bma_and_ml(kl: float, place: float) -> None:
     )
 
 
-def _scaling(layers: dict[str, float], by_heads: dict[str, float]) -> scaling.ScalingCurves:
+def _scaling(
+    layers: dict[str, float], by_heads: dict[str, float], plain_heads: dict[str, float] | None = None
+) -> scaling.ScalingCurves:
     """Models by label, beside one that is wider and better than all, which is left out of account."""
     shapes = [(1, 1), (3, 3), (1, 1, 1), (1, 3, 1), (1, 5, 1), (1, 7, 1), (1, 3, 1, 1)]
     models = {heads_label(heads): Compared("standard", heads, models=(f"model {heads}",)) for heads in shapes}
     models |= {"wide": Compared("standard", (1, 1), 128), "construction, 1": Compared(CIRCUIT, (1, 1, 1))}
     deep = _panel((1, 2, 3), models, {**layers, "wide": 0.001})
-    wide = _panel((1, 2, 3, 4, 5), models, by_heads)
-    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, [])
+    wide, plain = (_panel((1, 2, 3, 4, 5), models, kl) for kl in (by_heads, plain_heads or {}))
+    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, plain, [])
 
 
-def test_depth_and_width() -> None:
+@pytest.mark.parametrize(
+    ("kl", "verdict"), [(0.021, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")]
+)
+def test_width(kl: float, verdict: str) -> None:
+    data = _trained({"trained standard": kl, "trained disentangled": 1.0, "trained standard, 1 head": 1.0}, length=65)
+    found = training.WIDTH_64.judge(data)
+    assert number_of(found).value == pytest.approx(kl / 0.02)
+    assert found.verdict == verdict
+    assert number_of(found).models == ("a standard model",)
+    for other in (
+        _trained({"trained standard": kl}, length=64),
+        _trained({"trained standard": kl}, plain=False, length=65),
+    ):
+        assert training.WIDTH_64.judge(other).verdict == "not measured"
+
+
+def test_depth() -> None:
     good = _scaling({"[1,1]": 0.2, "[3,3]": 0.1, "[1,3,1]": 0.02, "[1,3,1,1]": 0.021}, {})
     assert number_of(training.TWO_LAYERS.judge(good)).value == pytest.approx(5)
     assert number_of(training.MORE_LAYERS.judge(good)).value == pytest.approx(1.05)
-    assert number_of(training.WIDTH_64.judge(good)).models == ("model (1, 3, 1)",)
-    for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.WIDTH_64):
+    for judge in (training.TWO_LAYERS, training.MORE_LAYERS):
         assert judge.judge(good).verdict == "holds"
     bad = _scaling({"[1,1]": 0.2, "[3,3]": 0.021, "[1,3,1]": 0.04, "[1,3,1,1]": 0.02}, {})
-    for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.WIDTH_64):
+    for judge in (training.TWO_LAYERS, training.MORE_LAYERS):
         assert judge.judge(bad).verdict == "does not hold"
 
 
 def test_heads_of_the_second_layer() -> None:
     falling = {"[1,1,1]": 0.08, "[1,3,1]": 0.04, "[1,5,1]": 0.02, "[1,7,1]": 0.02, "construction, 1": 0.09}
-    good = training.MORE_HEADS.judge(_scaling({}, falling))
-    assert number_of(good).value == pytest.approx(0.5)
-    assert [part.label for part in number_of(good).parts] == ["[1,3,1] to [1,1,1]", "[1,5,1] to [1,3,1]"]
-    assert good.verdict == training.ENOUGH_HEADS.judge(_scaling({}, falling)).verdict == "holds"
-    bad = _scaling({}, falling | {"[1,3,1]": 0.1, "[1,7,1]": 0.01})
-    assert training.MORE_HEADS.judge(bad).verdict == "does not hold"
+    rising = falling | {"[1,3,1]": 0.1, "[1,7,1]": 0.01}
+    plainly, recipe = _scaling({}, rising, falling), _scaling({}, falling, rising)
+    for statement, good, bad in (
+        (training.MORE_HEADS, plainly, recipe),
+        (training.MORE_HEADS_RECIPE, recipe, plainly),
+    ):
+        found = statement.judge(good)
+        assert number_of(found).value == pytest.approx(0.5)
+        assert [part.label for part in number_of(found).parts] == ["[1,3,1] to [1,1,1]", "[1,5,1] to [1,3,1]"]
+        assert (found.verdict, statement.judge(bad).verdict) == ("holds", "does not hold")
+    assert training.MORE_HEADS.judge(_scaling({}, falling)).verdict == "not measured"
+    assert training.ENOUGH_HEADS.judge(_scaling({}, falling)).verdict == "holds"
+    bad = _scaling({}, rising)
     assert training.ENOUGH_HEADS.judge(bad).verdict == "does not hold"
     few = _scaling({}, {"[1,3,1]": 0.1, "[1,7,1]": 0.01})
     assert training.ENOUGH_HEADS.judge(few).verdict == "not measured"
