@@ -17,7 +17,7 @@ from sih.figures.kl_curves import draw_curves
 _REFERENCES: dict[str, style.Look] = {"BMA": (style.BLACK, "-", 1.2), "ML": (style.RED, (0, (1, 1)), 1.2)}
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1)), (0, (3, 1, 1, 1)), (0, (1, 0.6)))
 _DEPTHS = {1: style.YELLOW, 2: style.ORANGE, 3: style.GREEN, 4: style.BLUE, 5: style.PURPLE}
-_HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, style.BLUE)
+_HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, style.BLUE, "0.5")  # 7 heads are not 1
 
 
 def draw_scaling(data: ScalingCurves) -> Figure:
