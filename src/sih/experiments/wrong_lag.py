@@ -16,7 +16,7 @@ from sih.runs.run_store import RunStore
 from sih.stats import estimate
 from sih.task import Batch, Task, sample
 from sih.theory.monte_carlo import random_matrices
-from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probability
+from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probabilities
 
 CAPTION = (
     "Probability of picking the wrong lag against the number of transitions seen, for maximum likelihood, the paper's "
@@ -62,7 +62,7 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
     every = len(config.lags)
     transitions = list(range(every, config.length - task.max_lag + 1, every))
     exponents: dict[str, float] = {score: error_exponent(task, score) for score in SCORES}
-    expected: dict[str, list[float]] = {score: [predicted(task, score, n) for n in transitions] for score in SCORES}
+    expected: dict[str, list[float]] = {score: predicted(task, score, transitions) for score in SCORES}
     wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
     for _ in range(config.blocks):
         batch = sample(task, config.sequences, rng=rng)
@@ -105,11 +105,12 @@ def wrong_picks(
     return found
 
 
-def predicted(task: Task, score: Score, transitions: int) -> float:
+def predicted(task: Task, score: Score, transitions: list[int]) -> list[float]:
     """Sum the probabilities that each rival overtakes (a union bound), averaged over true lags."""
     pairs = [(k, r) for k in task.lags for r in task.lags if r != k]
-    chance = sum(overtaking_probability(lead(task, k, r, score), transitions) for k, r in pairs)
-    return min(1.0, chance / len(task.lags))
+    chances = torch.stack([overtaking_probabilities(lead(task, k, r, score), transitions) for k, r in pairs])
+    found: list[float] = (chances.sum(dim=0) / len(task.lags)).clamp_max(1.0).tolist()
+    return found
 
 
 def table(data: WrongLagRates) -> Rows:

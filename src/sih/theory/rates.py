@@ -12,7 +12,8 @@ every n, and its saddle point gives the probability itself (Lugannani and Rice).
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -30,24 +31,33 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """Holds the chain of windows under a true lag: each next token's law, the window it leads to, the rival's gain."""
+    """Holds the chain of windows under a true lag: each next token's law, and the rival's gain by it.
+
+    Windows count in base S, the oldest token first: (oldest, rest) and the next token lead to (rest, next).
+    """
 
     law: Float[Tensor, "window state"]
-    following: Int[Tensor, "window state"]
     gain: Float[Tensor, "window state"]
     start: Float[Tensor, " window"]
     every: int
     """The gain counts at every so many transitions."""
 
-    def tilted(self, theta: float, order: int = 0) -> Float[Tensor, "window state"]:
+    def tilted(self, theta: Float[Tensor, " n"], order: int = 0) -> Float[Tensor, "window state n"]:
         r"""Give $P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, or 0 where d is minus infinity: the rival is out."""
         finite = torch.isfinite(self.gain)
         gain = torch.where(finite, self.gain, 0.0)
-        return torch.where(finite, self.law * gain**order * torch.exp(theta * gain), 0.0)
+        return torch.where(finite, self.law * gain**order, 0.0)[..., None] * torch.exp(gain[..., None] * theta)
+
+
+def _mean(weights: Float[Tensor, "window state n"], v: Float[Tensor, "window n"]) -> Float[Tensor, "window n"]:
+    """Add v up over the windows that follow each, by these weights of the next token."""
+    S = weights.shape[1]
+    followed: Tensor = weights.unflatten(0, (S, -1)) * v.unflatten(0, (-1, S))
+    return followed.sum(dim=2).flatten(0, 1)
 
 
 def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
-    """Describe a rival's lead under a rule. Windows count in base S, the oldest token first, and start independent."""
+    """Describe a rival's lead under a rule, from a first window of independent tokens."""
     if true_lag == rival or not {true_lag, rival} <= set(task.lags):
         raise ValueError(f"true lag and rival are two of the lags {task.lags}; got {true_lag} and {rival}")
     S, depth = task.num_states, task.max_lag
@@ -64,9 +74,8 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
     else:
         total = torch.stack(list(p.values())).sum(dim=0)
         gain = torch.where(total > 0, (p[rival] - p[true_lag]) / total, 0.0)
-    following = window[:, None] % S ** (depth - 1) * S + torch.arange(S)
     start = task.stationary[digits].prod(dim=0)
-    return Lead(p[true_lag], following, gain, start, len(task.lags) if score == "single head" else 1)
+    return Lead(p[true_lag], gain, start, len(task.lags) if score == "single head" else 1)
 
 
 def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
@@ -97,56 +106,75 @@ def error_exponent(task: Task, score: Score) -> float:
     return min(exponent(task, k, r, score) for k in task.lags for r in task.lags if r != k)
 
 
-def overtaking_probability(chain: Lead, transitions: int) -> float:
-    r"""Approximate Pr(lead >= 0 after n transitions) by the saddle point of $\log M_n$ (Lugannani and Rice).
+def overtaking_probabilities(chain: Lead, transitions: Sequence[int]) -> Float[Tensor, " n"]:
+    r"""Approximate Pr(lead >= 0 after n transitions), for each n, by the saddle point of $\log M_n$.
 
-    Its relative error falls as 1/n, save for gains on a lattice, where ties have weight. M_n(0) is
-    the probability that no transition has put the rival out for good; the rest is given that.
+    With $\hat\theta$ where its slope is 0, $w^2 = 2 (\log M_n(0) - \log M_n(\hat\theta))$ and
+    $u^2 = \hat\theta^2 (\log M_n)''(\hat\theta)$, both of the sign of $\hat\theta$, it is
+    $1 - \Phi(w) + \varphi(w) (1/u - 1/w)$ (Lugannani and Rice). Its relative error falls as 1/n, save for gains on a
+    lattice, where ties have weight. M_n(0) is the probability that no transition has put the rival out for good; the
+    rest is given that.
     """
-    log_alive, slope, curvature = _log_moments(chain, 0.0, transitions)
-    alive = math.exp(log_alive)
-    if abs(slope) <= 1e-9 * math.sqrt(max(curvature, 0.0)):
-        return alive / 2
-    finite = torch.isfinite(chain.gain)
-    if slope > 0:  # the true lag's lead over the rival, where what has put the rival out stays out
-        mirrored = replace(chain, gain=torch.where(finite, -chain.gain, chain.gain))
-        return alive - overtaking_probability(mirrored, transitions)
-    largest = 300 / chain.gain[finite].abs().max().item()  # beyond it exp overflows
-    high = min(1.0, largest)
-    while _log_moments(chain, high, transitions)[1] < 0:
-        if high == largest:  # the lead is never above 0, and M_n tends to the probability that it is 0
-            return math.exp(_log_moments(chain, high, transitions)[0])
-        high = min(2 * high, largest)
-    low, theta = 0.0, high / 2
-    for _ in range(60):  # log M_n is convex: Newton's method on its slope, and halving where that leaves the bracket
-        value, slope, curvature = _log_moments(chain, theta, transitions)
-        if abs(slope) <= 1e-7 * math.sqrt(curvature):
+    at_once = max(1, WINDOW_LIMIT // len(chain.law))
+    return torch.cat([_saddle_points(chain, n) for n in torch.tensor(transitions).split(at_once)])
+
+
+def _saddle_points(chain: Lead, n: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """Find each n's saddle point on its side of 0, and the probability there."""
+    log_alive, slope, curvature = _log_moments(chain, torch.zeros(len(n), dtype=chain.law.dtype), n)
+    alive, even = log_alive.exp(), slope.abs() <= 1e-9 * curvature.clamp_min(0.0).sqrt()
+    side = -slope.sign()
+    largest = (300 / chain.gain[torch.isfinite(chain.gain)].abs().max()).item()  # beyond it exp overflows
+    low, high = torch.zeros_like(alive), torch.full_like(alive, min(1.0, largest))
+    while True:
+        value, slope, _ = _log_moments(chain, side * high, n)
+        short = side * slope < 0
+        if not (short & (high < largest)).any():
             break
-        low, high = (theta, high) if slope < 0 else (low, theta)
-        newton = theta - slope / curvature
-        theta = newton if low < newton < high else (low + high) / 2
-    w = math.sqrt(2 * (log_alive - value))
-    u = theta * math.sqrt(curvature)
-    density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    return alive * min(1.0, max(0.0, 0.5 * math.erfc(w / math.sqrt(2)) + density * (1 / u - 1 / w)))
+        high = torch.where(short, (2 * high).clamp_max(largest), high)
+    # Where the slope never turns the lead is never past 0, and M_n tends to the probability that it is 0.
+    never, tied = short, value.exp()
+    theta = high / 2
+    for _ in range(60):  # log M_n is convex: Newton's method on its slope, and halving where that leaves the bracket
+        value, slope, curvature = _log_moments(chain, side * theta, n)
+        moving = (slope.abs() > 1e-7 * curvature.sqrt()) & ~never & ~even
+        if not moving.any():
+            break
+        low, high = torch.where(side * slope < 0, theta, low), torch.where(side * slope < 0, high, theta)
+        newton = theta - side * slope / curvature
+        theta = torch.where(moving, torch.where((low < newton) & (newton < high), newton, (low + high) / 2), theta)
+    w = side * (2 * (log_alive - value)).sqrt()
+    u = side * theta * curvature.sqrt()
+    density = torch.exp(-w * w / 2) / math.sqrt(2 * math.pi)
+    share = (0.5 * torch.erfc(w / math.sqrt(2)) + density * (1 / u - 1 / w)).clamp(0.0, 1.0)
+    found = torch.where(never, torch.where(side > 0, tied, alive - tied), alive * share)
+    return torch.where(even, alive / 2, found)
 
 
-def _log_moments(chain: Lead, theta: float, transitions: int) -> tuple[float, float, float]:
-    """Compute log M_n and two derivatives in theta, by n applications of the operator and of its derivatives."""
+def _log_moments(
+    chain: Lead, theta: Float[Tensor, " n"], transitions: Int[Tensor, " n"]
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Compute log M_n and two derivatives in theta, by n applications of the operator and of its derivatives.
+
+    Each n has its theta; all go together, and one that has had its applications is read off.
+    """
     A, A1, A2 = (chain.tilted(theta, order) for order in (0, 1, 2))
-    none, windows = torch.zeros_like(A), len(A)
-    leibniz = [[A, none, none], [A1, A, none], [A2, 2 * A1, A]]
-    tilted = torch.stack([torch.stack(row, dim=-1) for row in leibniz], dim=1).view(windows, 3, -1)
-    v = torch.tensor([1.0, 0.0, 0.0], dtype=A.dtype).repeat(windows, 1)  # of each window, M_n and two derivatives
-    log_scale = 0.0
-    for n in range(transitions):
-        V = v[chain.following]
-        v = tilted.bmm(V.view(windows, -1, 1))[..., 0] if n % chain.every == 0 else chain.law[:, None].bmm(V)[:, 0]
-        scale = v[:, 0].max().item()
-        v = v / scale
-        log_scale += math.log(scale)
-    m, m1, m2 = (chain.start @ v).tolist()
-    return log_scale + math.log(m), m1 / m, m2 / m - (m1 / m) ** 2
+    v, v1, v2 = torch.ones_like(A[:, 0]), *torch.zeros_like(A[:, :2]).unbind(1)  # M_n and two derivatives, by window
+    log_scale, found = torch.zeros_like(theta), torch.empty(3, len(theta), dtype=theta.dtype)
+    for n in range(1, int(transitions.max()) + 1):
+        if (n - 1) % chain.every == 0:
+            v2 = _mean(A2, v) + 2 * _mean(A1, v1) + _mean(A, v2)
+            v, v1 = _mean(A, v), _mean(A1, v) + _mean(A, v1)
+        else:
+            v, v1, v2 = (_mean(chain.law[..., None], w) for w in (v, v1, v2))
+        scale = v.amax(dim=0)
+        v, v1, v2 = v / scale, v1 / scale, v2 / scale
+        log_scale = log_scale + scale.log()
+        if (last := transitions == n).any():
+            m, m1, m2 = (chain.start @ w[:, last] for w in (v, v1, v2))
+            found[:, last] = torch.stack([log_scale[last] + m.log(), m1 / m, m2 / m - (m1 / m) ** 2])
+    log_moment, slope, curvature = found
+    return log_moment, slope, curvature
 
 
 def _log_root(chain: Lead, theta: float) -> float:
@@ -154,14 +182,14 @@ def _log_root(chain: Lead, theta: float) -> float:
 
     Adding half the vector to its image leaves the Perron vector alone and breaks any periodicity.
     """
-    A = chain.tilted(theta)
-    v = torch.full_like(chain.start, 1.0)
+    A = chain.tilted(torch.tensor([theta], dtype=chain.law.dtype))
+    v = torch.ones_like(A[:, 0])
     growth = 0.0
     for _ in range(100_000):
         image = v
         for _ in range(chain.every - 1):
-            image = (chain.law * image[chain.following]).sum(dim=-1)
-        image = (A * image[chain.following]).sum(dim=-1)
+            image = _mean(chain.law[..., None], image)
+        image = _mean(A, image)
         growth = (image.sum() / v.sum()).item()
         if growth == 0.0:
             return -math.inf
