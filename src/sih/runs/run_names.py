@@ -22,8 +22,8 @@ _NAME = re.compile(
 def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
-    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN]. `paper` and `paper-disentangled` in place of a kind stand for
-    the paper's own setting. Heads are those of each layer, the circuit's unless given.
+    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-seedN], trained by preset `auto`. `paper` and `paper-disentangled` in
+    place of a kind stand for the paper's own setting. Heads are those of each layer, the circuit's unless given.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.task.lags, config.heads
@@ -43,7 +43,7 @@ def named(name: str) -> TrainConfig:
     changes |= {name: int(found[name]) for name in ("dim", "length", "seed") if found[name]}
     if kind in PAPER:
         return preset("paper", **changes, model=PAPER[kind])
-    return preset("harmonic", **changes, model=kind, evaluate_every=100)
+    return preset("auto", **changes, model=kind, evaluate_every=100)
 
 
 def _numbers(dotted: str) -> tuple[int, ...]:

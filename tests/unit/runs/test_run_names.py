@@ -6,6 +6,7 @@ from support.small_runs import SHORT
 from sih.runs.run_names import named, run_name
 from sih.runs.run_store import SHIPPED, RunStore, open_run
 from sih.training.config_file import from_json, to_json
+from sih.training.presets import preset
 
 
 def test_a_name_says_the_content() -> None:
@@ -39,7 +40,13 @@ def test_a_name_may_ask_for_a_length() -> None:
         "uniform",
     )
     config = named("disentangled-1.3-1.1.1-length40-seed2")
-    assert (config.task.length, config.seed, config.recipe.length_schedule) == (40, 2, ((1200, 32),))
+    assert (config.task.length, config.seed, config.recipe.length_schedule) == (40, 2, ((640, 32),))
     config = named("paper-disentangled-1.3.4-length32")
     assert (config.model.kind, config.task.lags, config.recipe.name) == ("disentangled", (1, 3, 4), "uniform")
     assert named("standard-1.2.3-dim32-length64").flat()["dim"] == 32
+
+
+def test_what_is_not_the_papers_setting_is_trained_by_auto() -> None:
+    asked = {"lags": (2, 3, 4), "heads": (1, 2, 1), "model": "disentangled", "seed": 3, "evaluate_every": 100}
+    assert named("disentangled-2.3.4-1.2.1-seed3") == preset("auto", **asked)
+    assert named("standard-1.5").optimiser.name == "soap"
