@@ -15,6 +15,7 @@ import pytest
 import torch
 from support.small_runs import SHORT, WORDS, make
 
+import sih
 from sih.cli import main
 from sih.files import read_tensors, tensor_bytes
 from sih.models.kernels.threads import limited_threads
@@ -148,7 +149,10 @@ UNFINISHED = Path(__file__).parents[2] / "golden" / "unfinished_runs"
 
 @pytest.mark.parametrize("name", ["standard", "disentangled"])
 def test_a_run_begun_in_the_form_of_before_goes_on(name: str, tmp_path: Path) -> None:
-    """Its first steps were made elsewhere, perhaps with other last digits; on the same kind of machine, the same."""
+    """Its first steps were made elsewhere, with other last digits, and by those Adam moves weights that do not matter.
+
+    So laws are compared. With Adam's averages lost they would differ by .02 and .05.
+    """
     shutil.copytree(UNFINISHED / name, tmp_path / "old")
     begun = Run(tmp_path / "old")
     assert (begun.config.recipe.name, begun.metrics[-1]["step"]) == ("harmonic", 10)
@@ -157,8 +161,8 @@ def test_a_run_begun_in_the_form_of_before_goes_on(name: str, tmp_path: Path) ->
     ours, theirs = Run(tmp_path / "new"), Run(tmp_path / "old")
     assert theirs.finished
     assert (tmp_path / "old" / "config.json").read_bytes() == (UNFINISHED / name / "config.json").read_bytes()
-    for weight, other in zip(ours.model.parameters(), theirs.model.parameters(), strict=True):
-        torch.testing.assert_close(weight, other, rtol=1e-3, atol=1e-4)
+    tokens = sih.sample(begun.task, 64, rng=0).tokens
+    torch.testing.assert_close(ours.model.predict(tokens), theirs.model.predict(tokens), rtol=0, atol=1e-4)
     for line, other_line in zip(ours.metrics, Run(tmp_path / "old").metrics, strict=True):
         assert line["step"] == other_line["step"]
         if "loss" in line:
