@@ -1,4 +1,4 @@
-"""The sweeps behind the rates of success in docs/training.md: their grids, their results, and what is said of them."""
+"""What docs/training.md says was measured: sweeps, with their grids and results, and the models that ship."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sih.experiments.success_rates import SUCCESS
+from sih.runs.run_store import RunStore
 from sih.stats import wilson
 from sih.sweep.grid import read_grid
 from sih.training.presets import SEEN, preset
@@ -81,3 +82,14 @@ def test_the_command_line_says_what_was_seen() -> None:
     rows = [row for path in AUTO for row in _rows(path)]
     good = [float(row["kl_over_ml"]) for row in rows if int(row["success"])]
     assert SEEN["auto"].startswith(f"{min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs")
+
+
+def test_the_table_of_models_says_what_their_runs_do() -> None:
+    table = (ROOT / "docs" / "training.md").read_text().split("## Models that ship")[1]
+    said = re.findall(r"^\| `(\S+)` \| .* \| (\.\d+) \| (\.\d+) \| (\.\d+) \| (\d\.\d+) \|$", table, re.M)
+    store = RunStore()
+    assert sorted(name for name, *_ in said) == sorted(store.names(papers_task=True))
+    for name, *numbers in said:
+        evaluations = store.run(name).evaluations
+        kl, ml, bma = evaluations[-1]["kl"], evaluations[0]["ml"], evaluations[0]["bma"]
+        assert numbers == [f"{kl:.4f}"[1:], f"{ml:.4f}"[1:], f"{bma:.4f}"[1:], f"{kl / ml:.2f}"], name
