@@ -26,7 +26,6 @@ DEAR = {
     r"figure few_heads": "minutes; unit/experiments/test_few_heads.py computes it small and draws it",
     r"sweep .*--ray": "needs Ray; tests/tools/test_ray_sweep.py runs a cluster",
     r"claim --matrix out/search/worst.csv": "what the search finds has other lags at small sizes",
-    r"train .*--out unfinished": "goes on with a run of the repository for days",
     r"infer .*vega_datasets": "needs a package that is not ours",
     r"[a-z]+ --(keep-every|parents)$": "a flag in prose, without its value",
 }

@@ -60,10 +60,10 @@ class Run(Drawn):
     >>> import sih
     >>> run = sih.open_run("standard-1.2.3")
     >>> run  # doctest: +NORMALIZE_WHITESPACE
-    Run(name='standard-1.2.3', model='standard', lags=(1, 2, 3), heads=(1, 3, 1), steps='3600 of 3600',
-        finished=True, kl_over_ml=0.8389)
+    Run(name='standard-1.2.3', model='standard', lags=(1, 2, 3), heads=(1, 3, 1), steps='2000 of 2000',
+        finished=True, kl_over_ml=0.7931)
     >>> run.config.task.lags, run.task.length, round(run.kl_over_ml, 2), run.finished
-    ((1, 2, 3), 128, 0.84, True)
+    ((1, 2, 3), 128, 0.79, True)
     """
 
     folder: Path
