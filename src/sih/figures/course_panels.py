@@ -19,9 +19,9 @@ def draw_courses(data: TrainingCourses) -> Figure:
     """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, models and kinds."""
     places = [place(course) for course in data.courses]
     groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
-    columns = min(3, max(1, len(groups)))
+    columns = min(2, max(1, len(groups)))
     rows = -(-max(1, len(groups)) // columns)
-    with style.paper_figure(style.PAGE, 2.3 * rows + (0.2 if data.missing else 0)) as figure:
+    with style.paper_figure(style.PAGE, 2.1 * rows + (0.2 if data.missing else 0)) as figure:
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for number, ax in enumerate(grid.flat):
             if number >= len(groups):
@@ -37,7 +37,10 @@ def draw_courses(data: TrainingCourses) -> Figure:
         if data.courses:
             first = data.courses[0]
             for word, height in (("ML", 1.0), ("BMA", first.bma / first.ml)):
-                grid[0, 0].annotate(word, (0, height), xytext=(0, 3), textcoords="offset points", fontsize=6)
+                grid[0, 0].annotate(
+                    word, (1, height), xytext=(-2, -7), xycoords=("axes fraction", "data"),
+                    textcoords="offset points", ha="right", fontsize=6,
+                )  # fmt: skip
         if data.missing:
             figure.supxlabel(style.not_shipped(data.missing), fontsize=6)
     return figure
@@ -70,12 +73,9 @@ def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
     ax.set_yscale("log")
     ax.set_yticks(ticks := [0.5, 1, 2, 5, 10, 20, 50, 100], [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    ax.set_ylim(0.45, 120)
+    ax.set_ylim(0.35, 120)
     ax.grid(True, which="major", lw=0.3, alpha=0.5)
-    ax.legend(
-        loc="upper right", fontsize=6, handlelength=1.2, labelspacing=0.25, columnspacing=0.8,
-        ncols=1 if len(courses) < 6 else 2,
-    )  # fmt: skip
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=6, handlelength=1.2, labelspacing=0.25, borderaxespad=0)
 
 
 def draw_training(data: Run) -> Figure:
