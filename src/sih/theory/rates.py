@@ -49,7 +49,7 @@ class Lead:
         return torch.where(finite, self.law * gain**order, 0.0)[..., None] * torch.exp(gain[..., None] * theta)
 
 
-def _mean(weights: Float[Tensor, "window state n"], v: Float[Tensor, "window n"]) -> Float[Tensor, "window n"]:
+def _sum_next(weights: Float[Tensor, "window state n"], v: Float[Tensor, "window n"]) -> Float[Tensor, "window n"]:
     """Add v up over the windows that follow each, by these weights of the next token."""
     S = weights.shape[1]
     followed: Tensor = weights.unflatten(0, (S, -1)) * v.unflatten(0, (-1, S))
@@ -115,6 +115,8 @@ def overtaking_probabilities(chain: Lead, transitions: Sequence[int]) -> Float[T
     lattice, where ties have weight. M_n(0) is the probability that no transition has put the rival out for good; the
     rest is given that.
     """
+    if not transitions or min(transitions) < 1:
+        raise ValueError(f"transitions are a list of numbers of 1 or more; got {list(transitions)}; try [10, 20]")
     at_once = max(1, WINDOW_LIMIT // len(chain.law))
     return torch.cat([_saddle_points(chain, n) for n in torch.tensor(transitions).split(at_once)])
 
@@ -163,10 +165,10 @@ def _log_moments(
     log_scale, found = torch.zeros_like(theta), torch.empty(3, len(theta), dtype=theta.dtype)
     for n in range(1, int(transitions.max()) + 1):
         if (n - 1) % chain.every == 0:
-            v2 = _mean(A2, v) + 2 * _mean(A1, v1) + _mean(A, v2)
-            v, v1 = _mean(A, v), _mean(A1, v) + _mean(A, v1)
+            v2 = _sum_next(A2, v) + 2 * _sum_next(A1, v1) + _sum_next(A, v2)
+            v, v1 = _sum_next(A, v), _sum_next(A1, v) + _sum_next(A, v1)
         else:
-            v, v1, v2 = (_mean(chain.law[..., None], w) for w in (v, v1, v2))
+            v, v1, v2 = (_sum_next(chain.law[..., None], w) for w in (v, v1, v2))
         scale = v.amax(dim=0)
         v, v1, v2 = v / scale, v1 / scale, v2 / scale
         log_scale = log_scale + scale.log()
@@ -188,8 +190,8 @@ def _log_root(chain: Lead, theta: float) -> float:
     for _ in range(100_000):
         image = v
         for _ in range(chain.every - 1):
-            image = _mean(chain.law[..., None], image)
-        image = _mean(A, image)
+            image = _sum_next(chain.law[..., None], image)
+        image = _sum_next(A, image)
         growth = (image.sum() / v.sum()).item()
         if growth == 0.0:
             return -math.inf

@@ -153,6 +153,13 @@ def test_many_lengths_at_once_are_each_alone_and_the_mirrored_lead_has_the_rest(
     torch.testing.assert_close(overtaking_probabilities(replace(chain, gain=-chain.gain), n), 1 - together)
 
 
+@pytest.mark.parametrize("transitions", [[], [0], [5, -1]])
+def test_transitions_are_counted_from_one(transitions: list[int]) -> None:
+    task = sih.Task(sih.random_transition_matrix(3, rng=torch.Generator().manual_seed(2)), lags=(1, 2), length=10)
+    with pytest.raises(ValueError, match=r"numbers of 1 or more; got .*; try \[10, 20\]"):
+        overtaking_probabilities(lead(task, 1, 2, "ML"), transitions)
+
+
 def test_a_lead_that_is_never_past_zero_is_caught_only_by_ties() -> None:
     """The rival loses at a 1 and stands still at a 0: it has not lost after n transitions with probability .4 ** n."""
     law, start = torch.tensor([[0.4, 0.6]]).double().expand(4, 2), torch.full((4,), 0.25).double()
