@@ -16,11 +16,12 @@ from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
 CAPTION = (
-    "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
-    "together (dotted), against the position, for models trained as the paper trains (at length 32 but for {1,2,3}) or "
-    "with our recipe, and for the construction; black, the posterior of the true lag given the sequence so far. Means "
-    "over fresh sequences of each model's task, bands one standard error over sequences. Lag 1 copies the query's own "
-    "token, which the residual stream holds anyway: there a low share need not mean a wrong choice."
+    "Share of the third layer's attention on the token that the true lag copies (solid, a curve for each seed and "
+    "length) and on those of all lags together (dotted, of the first), against the position, for models trained as the "
+    "paper trains (at length 32, and {1,2,3} at 64 and 128 too) or with our recipe, and for the construction; black, "
+    "the posterior of the true lag given the sequence so far. Means over fresh sequences of each model's task, bands "
+    "one standard error over sequences. Lag 1 copies the query's own token, which the residual stream holds anyway: "
+    "there a low share need not mean a wrong choice."
 )
 
 
@@ -28,7 +29,8 @@ CAPTION = (
 class AgreementConfig(Seeded):
     models: tuple[str, ...] = (
         *("paper-1.2.3-length32", "paper-1.2.3", "paper-1.3.4-length32", "paper-3.5.7-length32", "paper-1.2-length32"),
-        *("paper-1.2.3.4.5-length32", "paper-1.3-length32", "paper-1.2.3-length64-seed1"),
+        *("paper-1.2.3.4.5-length32", "paper-1.3-length32", "paper-1.2.3-length32-seed1"),
+        *("paper-1.2.3-length64", "paper-1.2.3-length64-seed1"),
         *("paper-disentangled-1.2.3-length32", "paper-disentangled-3.5.7-length32"),
         *("standard-1.2.3", "standard-1.2.3-seed1", "standard-1.2.3-seed2", "standard-1.3.4", "standard-1.2.3.4.5"),
         *("standard-1.3", "standard-3.5.7", "standard-1.2", "standard-1.2.3-dim128"),

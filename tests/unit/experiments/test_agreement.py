@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.pictures import check_drawn_from_file
 
@@ -35,6 +37,14 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
         "standard, our recipe: true lag",
         "standard, our recipe: all lags",
     ]
+    twice = {"one-head": "one-head", "another seed": "one-head"}
+    both = replace(
+        data,
+        models={new: data.models[old] for new, old in twice.items()},
+        compared={new: data.compared[old] for new, old in twice.items()},
+    )
+    labels = [line.get_label() for line in draw_agreement(both).axes[0].lines]
+    assert [labels.count(f"standard, our recipe: {which}") for which in ("true lag", "all lags")] == [2, 1]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
         agreement.compute(agreement.AgreementConfig(("nothing",)), RunStore())
 
