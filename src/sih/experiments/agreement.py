@@ -16,9 +16,9 @@ from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
 CAPTION = (
-    "Share of the third layer's attention on the token that the true lag copies (solid, a curve for each seed and "
-    "length) and on those of all lags together (dotted, of the first), against the position, for models trained as the "
-    "paper trains (at length 32, and {1,2,3} at 64 and 128 too) or with our recipe, and for the construction; black, "
+    "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
+    "together (dotted), against the position, for models trained as the paper trains (at length 32, and {1,2,3} at 64 "
+    "and 128 too; two seeds at 32 and 64) or with our recipe, a curve for each model, and for the construction; black, "
     "the posterior of the true lag given the sequence so far. Means over fresh sequences of each model's task, bands "
     "one standard error over sequences. Lag 1 copies the query's own token, which the residual stream holds anyway: "
     "there a low share need not mean a wrong choice."

@@ -1,7 +1,6 @@
 """Shares of attention along the sequence, a panel for each lag set."""
 
 import math
-from itertools import chain
 
 import torch
 from matplotlib.axes import Axes
@@ -28,10 +27,10 @@ _LOOKS: dict[str, style.Look] = {
 
 def draw_agreement(data: Agreements) -> Figure:
     """Draw a panel for each lag set: every model with the circuit's heads, its kind and way of training by colour."""
-    panels: dict[tuple[int, ...], dict[str, list[Agreement]]] = {}
+    panels: dict[tuple[int, ...], list[tuple[str, Agreement]]] = {}
     for plain, way in ((True, "plainly trained"), (False, "our recipe")):
         for name, entry in data.with_usual_heads(plain).items():
-            panels.setdefault(entry.lags, {}).setdefault(f"{data.compared[name].kind}, {way}", []).append(entry)
+            panels.setdefault(entry.lags, []).append((f"{data.compared[name].kind}, {way}", entry))
     columns = max(1, min(3, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
     with style.paper_figure(style.PAGE, 0.6 + 1.75 * rows) as figure:
@@ -39,11 +38,10 @@ def draw_agreement(data: Agreements) -> Figure:
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         for ax, (lags, entries) in zip(axes.flat, panels.items(), strict=False):
-            for which, models in entries.items():
-                for entry in models:
-                    _curve(ax, entry, "selected", f"{which}: true lag")
-                _curve(ax, models[0], "candidates", f"{which}: all lags")
-            longest = max(chain(*entries.values()), key=lambda entry: len(entry.by_position["posterior"]))
+            for which, entry in entries:
+                _curve(ax, entry, "selected", f"{which}: true lag")
+                _curve(ax, entry, "candidates", f"{which}: all lags")
+            longest = max((entry for _, entry in entries), key=lambda entry: len(entry.by_position["posterior"]))
             _curve(ax, longest, "constructed", "construction: true lag")
             _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")
