@@ -30,7 +30,7 @@ n}{C(1-\zeta)^2}$, beside the tempering's own error of `bayes.py`.
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.construction.bayes import LOG_ZERO, ROUNDING, Tempering
@@ -57,9 +57,11 @@ def write_looking(blocks: Blocks, task: Task, circuit: Circuit, readout: str) ->
     first[: circuit.max_lag] = forbid
     first[: circuit.max_lag, 0] = allow
     gap, phase = _gaps(circuit.length), _phases(circuit, circuit.length)
-    evenly = _stored(torch.full((1, circuit.length, len(task.lags)), 1 / len(task.lags)), circuit)
+    alike = torch.full((1, circuit.length, len(task.lags)), 1 / len(task.lags), dtype=torch.float64)
+    evenly = _stored(alike, circuit)
     direct = circuit.beta * (gap == -1).double()
-    scores = torch.where(torch.isin(gap + 1, torch.tensor(task.lags)), allow, forbid) - evenly[0] @ direct
+    candidate = torch.isin(gap + 1, torch.tensor(task.lags))
+    scores = _levels(candidate, allow, forbid) - evenly[0] @ direct
     for lag, probability in zip(task.lags, task.lag_prior.tolist(), strict=True):
         scores[gap + 1 == lag] += math.log(probability)
     at_rest = _attention(evenly, circuit)[0]
@@ -164,11 +166,16 @@ def _masks(circuit: Circuit, time: int) -> Float[Tensor, "head query key"]:
     """Return the second layer's block of positions: transitions made are allowed, the sink has the rest of C."""
     allow, forbid = mask_levels(circuit)
     row = torch.arange(time)
-    masks = torch.where(row >= circuit.max_lag, allow, forbid).double().repeat(circuit.heads, time, 1)
+    masks = _levels(row >= circuit.max_lag, allow, forbid).repeat(circuit.heads, time, 1)
     made = (row - circuit.max_lag + 1).clamp_min(0)
     left = _total(circuit.length, circuit.temper, circuit.looking) - made.double()
     masks[:, :, 0] = allow + left.log() - circuit.looking * _phases(circuit, time)[:, :, 0]
     return masks
+
+
+def _levels(allowed: Bool[Tensor, "*shape"], allow: float, forbid: float) -> Float[Tensor, "*shape"]:
+    """Return `allow` and `forbid` in float64: `torch.where` of two numbers would round them to float32."""
+    return torch.where(allowed, torch.tensor(allow, dtype=torch.float64), torch.tensor(forbid, dtype=torch.float64))
 
 
 def _total(length: int, temper: float, looking: float) -> float:

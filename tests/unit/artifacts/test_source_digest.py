@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sih.artifacts.source_digest import closure, digest, imports, source_files
+from sih.artifacts.source_digest import closure, digest, imports, read_source, source_files
 from sih.experiments.table import EXPERIMENTS
 
 
@@ -30,6 +30,40 @@ def test_a_digest_changes_with_every_file(monkeypatch: pytest.MonkeyPatch) -> No
     plain, read = digest("sih.markov"), Path.read_bytes
     for changed in source_files("sih.markov"):
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", lambda path, at=changed: read(path) + b" " * (path == at))
+            patch.setattr(Path, "read_bytes", lambda path, at=changed: read(path) + b"\nx = 1\n" * (path == at))
             assert digest("sih.markov") != plain
     assert digest("sih.markov") == plain
+
+
+PLAIN = b"""
+def half(x: float) -> float:
+    return x / 2
+"""
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        b"def half(x: float) -> float: return x / 2",
+        b'"""A module."""\ndef half(\n    x: float,\n) -> float:\n    "Halves."\n    # by division\n    return (x / 2)',
+    ],
+)
+def test_words_and_line_breaks_do_not_count(same: bytes) -> None:
+    assert read_source(same).digest == read_source(PLAIN).digest
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        b"def half(x: float) -> float: return x / 3",
+        b"def half(y: float) -> float: return y / 2",
+        b'def half(x: float) -> float: return x / 2\nCAPTION = "Halves."',
+        b"def half(x: float) -> float: return -x / 2",
+    ],
+)
+def test_code_counts(other: bytes) -> None:
+    assert read_source(other).digest != read_source(PLAIN).digest
+
+
+def test_a_function_that_is_only_described_is_read() -> None:
+    assert read_source(b'class Odd(ValueError):\n    """Says so."""').digest

@@ -142,3 +142,12 @@ def test_the_bound_is_the_one_that_is_proved(
     tempering = 0.625 * temper * R**2 * math.exp(temper * R)
     found = looking_error(task, colours, temper, looking, torch.float64)
     assert found.log_odds[0] == pytest.approx(n * (tempering + math.sqrt(K) * spread * kappa), rel=1e-12)
+
+
+@pytest.mark.parametrize("lags", [(1, 3, 4), (1, 3, 7), (1, 2, 3, 4, 8), (2, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 7, 8)])
+def test_every_constant_is_of_double_precision(lags: tuple[int, ...]) -> None:
+    """Strong evidence and more colours than lags: 1/K rounded to single precision would be off by 1e5 tolerances."""
+    assert sih.least_heads(lags).heads > len(lags)
+    task = Task(sih.random_transition_matrix(4, rng=0), lags, 2 * max(lags) + 8)
+    found = verify(sih.construct(task, target="looking", temper=1.0, looking=1.0), task)
+    assert found.ok, (found.max_error, found.tolerance)

@@ -60,7 +60,7 @@ def test_a_moved_legend_draws_again_and_computes_nothing(tmp_path: Path, monkeyp
     sources, key = {module: source_digest.digest(module) for module in modules}, data_key(HISTOGRAM, STORE)
     read, room = Path.read_bytes, Path(drawn.__file__).parent
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", lambda path: read(path) + b"\n" * (path.parent == room))
+        patch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1\n" * (path.parent == room))
         assert {module: source_digest.digest(module) for module in modules} == sources
         second = make(HISTOGRAM, tmp_path, STORE)
         assert (second.kept.computed, second.new) == (False, True)
@@ -68,7 +68,7 @@ def test_a_moved_legend_draws_again_and_computes_nothing(tmp_path: Path, monkeyp
     for source in ("experiments/trained.py", "models/kernels/attention.c", "task/lags.py"):
         (path,) = (file for file in source_digest.source_files(module) if file.as_posix().endswith(source))
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", lambda file, at=path: read(file) + b"\n" * (file == at))
+            patch.setattr(Path, "read_bytes", lambda file, at=path: read(file) + b"\nx = 1\n" * (file == at))
             assert source_digest.digest(module) != sources[module]
             assert (data_key(HISTOGRAM, STORE) != key) == (source != "experiments/trained.py")  # not what it rests on
 
