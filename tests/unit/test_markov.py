@@ -52,6 +52,7 @@ def test_uniform_matrices_have_the_moments_of_their_law() -> None:
 
 @pytest.mark.parametrize("law", RANDOM)
 def test_a_law_by_its_name_is_its_own_function(law: str) -> None:
+    own: dict[str, Callable[..., torch.Tensor]]
     own = {"dirichlet": sih.random_transition_matrix, "uniform": sih.random_uniform}
     own |= {"doubly-stochastic": sih.random_doubly_stochastic, "sparse": sih.random_sparse}
     own["near-periodic"] = sih.random_near_periodic

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from sih.explorer.parse_state import read_state
 from sih.explorer.trained_models import described, fitting_model
 from sih.runs.run import Run
 
-MATRICES = {
+MATRICES: dict[str, dict[str, Any]] = {
     "usual": {},
     "seed": {"matrix_seed": 3},
     "concentration": {"concentration": 0.5},
