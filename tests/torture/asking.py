@@ -54,6 +54,7 @@ ODD: list[Any] = [
         [1, 16],
         [[0, 0]],
         [[39, 3]],
+        "uniform",
         "doubly-stochastic",
         "sparse",
         "near-periodic",

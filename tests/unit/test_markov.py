@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from support import oracles
 
 import sih
-from sih.markov import check_ergodic
+from sih.markov import RANDOM, check_ergodic
 
 KINDS: dict[str, Callable[..., torch.Tensor]] = {
     "dirichlet": sih.random_transition_matrix,
+    "uniform": sih.random_uniform,
     "doubly stochastic": sih.random_doubly_stochastic,
     "sparse": sih.random_sparse,
     "near periodic": sih.random_near_periodic,
@@ -32,6 +34,32 @@ def test_random_matrices_are_transition_matrices(kind: str, num_states: int, see
     assert (P.sum(dim=1) - 1).abs().max() < 1e-14
     check_ergodic(P)
     assert torch.equal(P, KINDS[kind](num_states, rng=torch.Generator().manual_seed(seed)))
+
+
+def test_uniform_rows_are_uniform_numbers_divided_by_their_sums() -> None:
+    P = sih.random_uniform(5, rng=11)
+    numbers = torch.rand(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(11)).tolist()
+    for row, drawn in zip(P.tolist(), numbers, strict=True):
+        assert row == pytest.approx([number / math.fsum(drawn) for number in drawn], rel=1e-15)
+
+
+def test_uniform_matrices_have_the_moments_of_their_law() -> None:
+    """Of two states, P_00 = U / (U + V) has mean 1/2 and second moment 1 - log 2 = E[(1 + R)^-2], R = V / U."""
+    first = torch.tensor([sih.random_uniform(2, rng=seed)[0, 0] for seed in range(20_000)])
+    assert first.mean().item() == pytest.approx(0.5, abs=0.006)  # 4 standard errors
+    assert first.square().mean().item() == pytest.approx(1 - math.log(2), abs=0.006)
+
+
+@pytest.mark.parametrize("law", RANDOM)
+def test_a_law_by_its_name_is_its_own_function(law: str) -> None:
+    own: dict[str, Callable[..., torch.Tensor]]
+    own = {"dirichlet": sih.random_transition_matrix, "uniform": sih.random_uniform}
+    own |= {"doubly-stochastic": sih.random_doubly_stochastic, "sparse": sih.random_sparse}
+    own["near-periodic"] = sih.random_near_periodic
+    assert torch.equal(sih.random_transition_matrix(4, rng=3, law=law), own[law](4, rng=3))
+    if law != "uniform":
+        drawn = sih.random_transition_matrix(4, rng=3, law=law, concentration=0.5)
+        assert torch.equal(drawn, own[law](4, rng=3, concentration=0.5))
 
 
 def test_doubly_stochastic_columns_sum_to_one(rng: torch.Generator) -> None:
@@ -166,6 +194,19 @@ def test_pickled_arrays_are_never_opened(tmp_path: Path) -> None:
         (lambda g: sih.random_transition_matrix(1, rng=g), "at least 2 states"),
         (lambda g: sih.random_transition_matrix(3, rng=g, concentration=0.0), "concentration is a positive number"),
         (lambda g: sih.random_transition_matrix(50, rng=g, concentration=1e-9), "too small for 50 states"),
+        (lambda g: sih.random_uniform(1, rng=g), "at least 2 states"),
+        (
+            lambda g: sih.random_transition_matrix(3, rng=g, law="gauss"),
+            "law must be one of dirichlet, uniform, .*'gauss'",
+        ),
+        (
+            lambda g: sih.random_transition_matrix(3, rng=g, law="uniform", concentration=0.5),
+            "^the law uniform has no concentration: leave it out; got 0.5$",
+        ),
+        (
+            lambda g: sih.random_transition_matrix(3, rng=g, law="sparse", concentration=0.0),
+            "concentration is a positive",
+        ),
         (lambda g: sih.random_doubly_stochastic(3, rng=g, concentration=-1.0), "positive"),
         (lambda g: sih.random_sparse(3, rng=g, nonzero=4), "1 to 3; got 4"),
         (lambda g: sih.random_near_periodic(3, rng=g, period=4), "2 to 3; got 4"),

@@ -7,6 +7,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from sih.cli.matrix_flag import MatrixLaw, check_drawn
 from sih.cli.printing import plain_console, table_of, track
 from sih.files import write_json
 from sih.markov import load_transition_matrix
@@ -24,6 +25,7 @@ def claim(
     matrices: int = 1000,
     lags: tuple[int, ...] = PAPER_LAGS,
     matrix: Path | None = None,
+    matrix_law: MatrixLaw = "dirichlet",
     concentration: float = 1.0,
     seed: int = 0,
     tolerance: float = 1e-10,
@@ -47,6 +49,7 @@ def claim(
         matrices: how many random matrices.
         lags: the lag set, increasing.
         matrix: one transition matrix, .npy or .csv, instead of random ones (a search leaves a worst.csv).
+        matrix_law: how random matrices are drawn; uniform is uniform numbers, each row divided by its sum.
         concentration: of the Dirichlet rows; small is nearly deterministic.
         seed: of the matrices and the sequences.
         tolerance: the error allowed in each expectation.
@@ -65,18 +68,23 @@ def claim(
         raise ValueError("--monte-carlo samples an ensemble of random matrices; leave out --matrix")
     console = plain_console(120)
     if matrix is None:
-        P = random_matrices(states, matrices, seed=seed, concentration=concentration)
+        P = random_matrices(states, matrices, seed=seed, concentration=concentration, law=matrix_law)
     else:
+        check_drawn(matrix_law)
         P = load_transition_matrix(matrix)[None]
     table = claim_table(P, lags, tolerance=tolerance)
     console.print(_margin_table(table))
     pairs = _pairs(table, P.shape[-1])
     console.print(_pair_table(pairs))
     record = _record(table, P) | {"seed": seed, "matrix": str(matrix) if matrix else None, "pairs": pairs}
+    if matrix is None:
+        record |= {"matrix_law": matrix_law, "concentration": concentration}
     if rational:
         record["rational_margins"] = _rational_margins(P[0], table, console)
     if monte_carlo != "no":
-        check = MonteCarlo(states, matrices, table.lags, sequences, length, concentration, seed, monte_carlo)
+        check = MonteCarlo(
+            states, matrices, table.lags, sequences, length, concentration, seed, monte_carlo, matrix_law=matrix_law
+        )
         record["monte_carlo"] = _compare(check, table, out / f"monte-carlo-{monte_carlo}", console)
     write_json(out / "claim.json", record, indent=1)
     console.print(f"wrote {out / 'claim.json'}")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sih.checks import DTYPES, FieldError
 from sih.cli.printing import plain_console, table_of
-from sih.cli.sample_command import Kind, choose_matrix, seeded
+from sih.cli.sample_command import Law, choose_matrix, seeded
 from sih.construction import CIRCUITS, Circuit, ParentsCircuit, Verification, error_table
 from sih.construction import construct as build
 from sih.construction import verify as compare
@@ -50,7 +50,7 @@ def construct(
     dtype: Literal["float64", "float32"] = "float64",
     states: int | None = None,
     matrix: Path | None = None,
-    kind: Kind = "dirichlet",
+    matrix_law: Law = "dirichlet",
     concentration: float = 1.0,
     table: bool = False,
     seed: int = 0,
@@ -83,13 +83,13 @@ def construct(
         dtype: of the weights.
         states: number of states of a random matrix (5 unless said).
         matrix: a transition matrix, .npy or .csv, instead of a random one.
-        kind: how a random matrix is drawn.
+        matrix_law: how a random matrix is drawn; uniform is uniform numbers, each row divided by its sum.
         concentration: of the Dirichlet rows.
         table: also show the largest error over masks, temperatures and number formats.
         seed: of the matrix.
     """
     rng = seeded(seed)
-    P = choose_matrix(rng, states, matrix, kind, concentration)
+    P = choose_matrix(rng, states, matrix, matrix_law, concentration)
     if parents is not None and (table or (lags, length) != ((1, 2, 3), 128)):
         raise FieldError("parents", "--parents says which task it is; leave --lags, --length and --table out")
     task = Task(P, lags, length) if parents is None else read_parents(parents, P)

@@ -6,6 +6,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
+from sih.cli.matrix_flag import MatrixLaw
 from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, State, to_json
 
@@ -16,6 +17,7 @@ def explore(
     length: int = 128,
     seed: int = State.seed,
     matrix_seed: int = 0,
+    matrix_law: MatrixLaw = "dirichlet",
     concentration: float = 1.0,
     host: str = "127.0.0.1",
     port: int = 8377,
@@ -36,6 +38,7 @@ def explore(
         length: tokens in the sequence, up to 256.
         seed: of the sequence.
         matrix_seed: of the transition matrix.
+        matrix_law: how it is drawn; uniform is uniform numbers, each row divided by its sum.
         concentration: of its Dirichlet rows.
         host: the address to listen on; other machines can reach the page only if you change it.
         port: 0 takes any free one.
@@ -44,7 +47,8 @@ def explore(
         export: write the page to this .html file instead, with a few sequences inside; it needs no server.
         sequences: how many sequences an exported page holds.
     """
-    chosen = State(lags, states, length, Matrix(seed=matrix_seed, concentration=concentration), seed)
+    matrix = Matrix(matrix_law, matrix_seed, concentration)
+    chosen = State(lags, states, length, matrix, seed)
     state = read_state(json.loads(json.dumps(to_json(chosen))))
     state.task()
     if export is not None:

@@ -1,21 +1,20 @@
 """`sih sample`: draw sequences and write them to a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import torch
 import tyro
 
+from sih.cli.matrix_flag import MatrixLaw, check_drawn
 from sih.cli.printing import plain_console
-from sih.markov import RANDOM, load_transition_matrix
+from sih.markov import load_transition_matrix, random_transition_matrix
 from sih.task import FreshTask, LagTask, SwitchingTask, Task
 from sih.task import sample as draw
 from sih.task.sample_file import check_suffix, save_sample
 
-if TYPE_CHECKING:
-    Kind = str
-else:
-    Kind = tyro.extras.literal_type_from_choices(RANDOM)
+Law = Annotated[MatrixLaw, tyro.conf.arg(aliases=["--kind"])]
+"""The law of a random matrix, in commands whose flag for it was `--kind` once."""
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -26,11 +25,13 @@ def seeded(seed: int) -> torch.Generator:
 
 
 def choose_matrix(
-    rng: torch.Generator, states: int | None, matrix: Path | None, kind: Kind, concentration: float
+    rng: torch.Generator, states: int | None, matrix: Path | None, law: MatrixLaw, concentration: float
 ) -> torch.Tensor:
     """Read the matrix of a file, or draw one."""
     if matrix is None:
-        return RANDOM[kind](5 if states is None else states, rng=rng, concentration=concentration)
+        states = 5 if states is None else states
+        return random_transition_matrix(states, rng=rng, concentration=concentration, law=law)
+    check_drawn(law)
     P = load_transition_matrix(matrix)
     if states not in (None, P.shape[0]):
         raise ValueError(f"--states {states} does not fit {matrix}, which has {P.shape[0]} states; leave one out")
@@ -44,7 +45,7 @@ def sample(
     size: int = 256,
     states: int | None = None,
     matrix: Path | None = None,
-    kind: Kind = "dirichlet",
+    matrix_law: Law = "dirichlet",
     concentration: float = 1.0,
     fresh: bool = False,
     switch_rate: float = 0.0,
@@ -61,7 +62,7 @@ def sample(
         size: number of sequences.
         states: number of states of a random matrix (5 unless said).
         matrix: a transition matrix, .npy or .csv, instead of a random one.
-        kind: how a random matrix is drawn.
+        matrix_law: how a random matrix is drawn; uniform is uniform numbers, each row divided by its sum.
         concentration: of the Dirichlet rows; small is nearly deterministic, large nearly uniform.
         fresh: draw a matrix for each sequence, with Dirichlet rows, instead of one for all (.npz).
         switch_rate: the chance that the lag switches from one token to the next (.npz).
@@ -71,13 +72,13 @@ def sample(
     rng = seeded(seed)
     task: LagTask
     if fresh:
-        if matrix is not None or kind != "dirichlet" or switch_rate:
+        if matrix is not None or matrix_law != "dirichlet" or switch_rate:
             raise ValueError(
-                "--fresh draws matrices with Dirichlet rows, of one lag each: no --matrix, --kind, --switch-rate"
+                "--fresh draws matrices with Dirichlet rows, of one lag each: no --matrix, --matrix-law, --switch-rate"
             )
         task = FreshTask(5 if states is None else states, lags, length, concentration)
     else:
-        P = choose_matrix(rng, states, matrix, kind, concentration)
+        P = choose_matrix(rng, states, matrix, matrix_law, concentration)
         task = SwitchingTask(P, lags, length, switch_rate) if switch_rate else Task(P, lags, length)
     if out.suffix == ".csv" and not isinstance(task, Task):
         raise ValueError(f"what has a lag for each token or a matrix for each sequence is written as .npz; got {out}")

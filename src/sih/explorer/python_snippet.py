@@ -1,7 +1,6 @@
 """A state of the page as a few lines of Python that compute what it shows."""
 
 from sih.explorer.state import PRESETS, Matrix, ModelChoice, State
-from sih.markov import RANDOM
 
 
 def snippet(state: State) -> str:
@@ -41,9 +40,9 @@ def _matrix(matrix: Matrix, states: int) -> list[str]:
             f"P = torch.full(({states}, {states}), 0.2 / {states - 1}, dtype=torch.float64)",
             f"P[torch.arange({states}), (torch.arange({states}) + {PRESETS[matrix.kind]}) % {states}] = 0.8",
         ]
-    concentration = f", concentration={matrix.concentration}" if matrix.concentration != 1.0 else ""
-    function = RANDOM[matrix.kind].__name__
-    return [f"P = sih.{function}({states}, rng=torch.Generator().manual_seed({matrix.seed}){concentration})"]
+    options = f", concentration={matrix.concentration}" if matrix.concentration != 1.0 else ""
+    options += f", law={matrix.kind!r}" if matrix.kind != "dirichlet" else ""
+    return [f"P = sih.random_transition_matrix({states}, rng=torch.Generator().manual_seed({matrix.seed}){options})"]
 
 
 def _model(choice: ModelChoice) -> str:

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from sih.checks import FieldError
 from sih.construction import CIRCUITS
-from sih.markov import RANDOM, as_transition_matrix
+from sih.markov import as_transition_matrix, random_transition_matrix
 from sih.task import Task
 
 LAGS, STATES, LENGTH = 16, 10, 256
@@ -34,7 +34,7 @@ SHOWN: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Matrix:
-    """Says how P is chosen: a random kind with its seed and concentration, a preset, or the rows themselves."""
+    """Says how P is chosen: a law with its seed and concentration, a preset, or the rows themselves."""
 
     kind: str = "dirichlet"
     seed: int = 0
@@ -122,7 +122,8 @@ def _built(matrix: Matrix, states: int) -> Float[Tensor, "state state"]:
         rest = 0.2 / (states - 1)
         ahead = [(i + PRESETS[matrix.kind]) % states for i in range(states)]
         return as_transition_matrix([[0.8 if j == to else rest for j in range(states)] for to in ahead])
-    return RANDOM[matrix.kind](states, rng=Generator().manual_seed(matrix.seed), concentration=matrix.concentration)
+    rng = Generator().manual_seed(matrix.seed)
+    return random_transition_matrix(states, rng=rng, concentration=matrix.concentration, law=matrix.kind)
 
 
 def to_json(state: State) -> dict[str, Any]:
@@ -130,10 +131,14 @@ def to_json(state: State) -> dict[str, Any]:
     plain, first = asdict(state), asdict(State())
     changed = {name: entry for name, entry in plain.items() if entry != first[name]}
     if "matrix" in changed:
-        changed["matrix"] = _without_defaults(changed["matrix"], Matrix())
+        changed["matrix"] = matrix_json(state.matrix)
     if "models" in changed:
         changed["models"] = [choice_json(model) for model in state.models]
     return changed
+
+
+def matrix_json(matrix: Matrix) -> dict[str, Any]:
+    return _without_defaults(asdict(matrix), Matrix())
 
 
 def choice_json(choice: ModelChoice) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sih.checks import FieldError
+from sih.explorer.state import Matrix, matrix_json
 from sih.models.base import Model
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -25,11 +26,11 @@ def described(runs: Runs) -> list[dict[str, Any]]:
     found = []
     for name, run in runs.items():
         config = run.config.task
-        matrix: dict[str, Any] = {"seed": config.matrix_seed, "concentration": config.concentration}
+        matrix = Matrix(config.matrix_law, config.matrix_seed, config.concentration)
         if config.matrix is not None:
-            matrix = {"kind": "rows", "rows": run.task.P.tolist()}
+            matrix = Matrix("rows", rows=tuple(map(tuple, run.task.P.tolist())))
         entry = {"name": name, "lags": config.lags, "states": config.states, "length": config.length}
-        found.append({**entry, "heads": run.config.heads, "matrix": matrix})
+        found.append({**entry, "heads": run.config.heads, "matrix": matrix_json(matrix)})
     return found
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sih.checks import FieldError, check_choice, check_sizes
 from sih.files import read_arrays, reading, write_arrays
-from sih.markov import TransitionMatrix, random_transition_matrix, stationary_distribution
+from sih.markov import TransitionMatrix, check_law, random_transition_matrix, stationary_distribution
 from sih.stats import Estimate, estimate
 from sih.task import Task, check_lags, sample
 from sih.theory.claim import chains
@@ -40,29 +40,33 @@ class MonteCarlo:
     concentration: float = 1.0
     seed: int = 0
     form: Form = "trimmed"
+    matrix_law: str = "dirichlet"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lags", check_lags(self.lags))
         check_sizes(matrices=self.matrices, sequences=self.sequences)
         check_choice("form", self.form, ("printed", "trimmed"))
+        check_law(self.matrix_law, self.concentration)
         if self.length <= self.lags[-1]:
             raise FieldError("length", f"length must be above the largest lag, {self.lags[-1]}; got {self.length}")
 
 
 def random_matrices(
-    num_states: int, matrices: int, *, seed: int, concentration: float = 1.0
+    num_states: int, matrices: int, *, seed: int, concentration: float = 1.0, law: str = "dirichlet"
 ) -> Float[Tensor, "matrix s s"]:
     """Draw transition matrices, of which number n depends on the seed and n only, whatever their number."""
     check_sizes(matrices=matrices)
     generators = [_generator(seed, n, 0) for n in range(matrices)]
-    return torch.stack([random_transition_matrix(num_states, rng=g, concentration=concentration) for g in generators])
+    how: dict[str, Any] = {"concentration": concentration, "law": law}
+    return torch.stack([random_transition_matrix(num_states, rng=g, **how) for g in generators])
 
 
 def estimates(check: MonteCarlo, first: int = 0) -> Iterator[Estimate[Tensor]]:
     """Estimate E[p_r / sum_l p_l], (true lag, lag), for each matrix from number `first` on."""
     for n in range(first, check.matrices):
         rng = _generator(check.seed, n, 0)
-        P = random_transition_matrix(check.num_states, rng=rng, concentration=check.concentration)
+        how: dict[str, Any] = {"concentration": check.concentration, "law": check.matrix_law}
+        P = random_transition_matrix(check.num_states, rng=rng, **how)
         rng = _generator(check.seed, n, 1)
         if check.form == "printed":
             yield printed(P, check.lags, sequences=check.sequences, length=check.length, rng=rng)
@@ -122,10 +126,19 @@ def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
         arrays = read_arrays(path)
         found = json.loads(str(arrays["experiment"]))
         means, errors = torch.from_numpy(arrays["mean"]), torch.from_numpy(arrays["standard_error"])
-    wanted = json.loads(json.dumps(asdict(check)))
-    if {**found, "matrices": 0} != {**wanted, "matrices": 0}:
+    if _unusual(found) != _unusual(asdict(check)):
         raise ValueError(f"{path} holds another experiment, {found}; give another folder")
     return [Estimate(m, e) for m, e in zip(means, errors, strict=True)][: check.matrices]
+
+
+def _unusual(experiment: dict[str, Any]) -> dict[str, Any]:
+    """Return what an experiment says beyond the defaults, as JSON, but for how many matrices it is of.
+
+    A file of before a field was there says nothing of it, and is of its default.
+    """
+    usual = json.loads(json.dumps(asdict(MonteCarlo())))
+    plain = json.loads(json.dumps(experiment))
+    return {name: value for name, value in plain.items() if name != "matrices" and value != usual.get(name)}
 
 
 def _average(

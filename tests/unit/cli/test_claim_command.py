@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import sih
 from sih.cli import claim_command as claim_module
@@ -85,6 +86,25 @@ def test_every_pair_has_a_status(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "5 of 6 pairs of true lag and rival are theorems" in shown
 
 
+def test_matrices_of_uniform_numbers(tmp_path: Path) -> None:
+    words = [*MANY, "--no-figures", "--matrix-law", "uniform", "--monte-carlo", "trimmed", "--sequences", "200"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    record = json.loads((tmp_path / "claim.json").read_text())
+    table = claim_table(random_matrices(3, 5, seed=0, law="uniform"), (1, 2, 4))
+    assert torch.tensor(record["margins"]).allclose(table.margins.float())
+    assert record["monte_carlo"]["largest_deviation_in_standard_errors"] < 6
+    assert (record["matrix_law"], record["concentration"]) == ("uniform", 1.0)
+
+
+def test_a_law_does_not_go_with_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "P.csv").write_text("0.5,0.5\n0.25,0.75\n")
+    words = ["claim", "--matrix", str(tmp_path / "P.csv"), "--lags", "1", "2", "--matrix-law", "uniform"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error == "sih: --matrix-law: a matrix of a file is not drawn; leave out --matrix or --matrix-law uniform\n"
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -93,6 +113,8 @@ def test_every_pair_has_a_status(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["claim", "--matrix", "nowhere.csv"], "there is no file nowhere.csv"),
         (["claim", "--states", "1"], "at least 2 states"),
         (["claim", "--matrices", "0"], "matrices must be a whole number, at least 1"),
+        (["claim", "--matrix-law", "round"], "--matrix-law"),
+        (["claim", "--matrix-law", "uniform", "--concentration", "2"], "the law uniform has no concentration"),
         (["claim", "--rational"], "give it with --matrix"),
         (["claim", "--tolerance", "0"], "between 1e-13 and 0.1"),
         (["claim", "--monte-carlo", "other"], "monte"),

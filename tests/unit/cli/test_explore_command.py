@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from sih.cli import main
+from sih.explorer import page_export
+from sih.explorer.parse_state import fragment
+from sih.explorer.state import Matrix, State
 
 BAD = {
     "lag": (["--lags", "99"], "from 1 to 16; got 99"),
@@ -18,6 +21,7 @@ BAD = {
     "states": (["--states", "11"], "from 2 to 10; got 11"),
     "seed": (["--seed", "-1"], "got -1"),
     "concentration": (["--concentration", "0"], "got 0"),
+    "law": (["--matrix-law", "uniform", "--concentration", "2"], "the law uniform has no concentration"),
     "port": (["--port", "70000"], "65535"),
     "host": (["--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
     "ending": (["--export", "page.txt"], "got page.txt"),
@@ -37,6 +41,20 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert said.err.count("\n") == 1
     assert message in said.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_of_a_uniform_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[State] = []
+
+    def export(path: Path, state: State, sequences: int) -> int:
+        asked.append(state)
+        return 0
+
+    monkeypatch.setattr(page_export, "export_page", export)
+    words = ["--matrix-law", "uniform", "--matrix-seed", "11", "--export", str(tmp_path / "page.html")]
+    assert main(["explore", *words]) == 0
+    assert asked[0].matrix == Matrix("uniform", 11)
+    assert fragment(asked[0]) == "matrix=%7B%22kind%22:%22uniform%22,%22seed%22:11%7D"
 
 
 def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,10 @@ def states(draw: st.DrawFn) -> State:
     rows = tuple(tuple(1 / count for _ in range(count)) for _ in range(count))
     matrix = draw(
         st.builds(
-            Matrix, st.sampled_from(["dirichlet", "sparse", "cycle"]), st.integers(0, 2**53 - 1), st.floats(0.1, 9)
+            Matrix,
+            st.sampled_from(["dirichlet", "uniform", "sparse", "cycle"]),
+            st.integers(0, 2**53 - 1),
+            st.floats(0.1, 9),
         )
         | st.just(Matrix("rows", rows=rows))
     )

@@ -26,6 +26,7 @@ STATES: dict[str, dict[str, Any]] = {
     "looking": {"length": 32, "models": [{"kind": "looking"}, {"kind": "looking", "looking": 0.3, "temper": 1e-5}]},
     "trained": TRAINED,
     "rows": {"states": 2, "length": 20, "matrix": {"rows": [[0.25, 0.75], [0.5, 0.5]]}, "models": [{"lam": 900.0}]},
+    "uniform": {"length": 30, "matrix": {"kind": "uniform", "seed": 11}},
     "sparse": {"length": 30, "matrix": {"kind": "sparse", "seed": 5}},
     "near-periodic": {"length": 30, "states": 4, "matrix": {"kind": "near-periodic"}, "query": 3},
     "doubly stochastic": {"length": 30, "matrix": {"kind": "doubly-stochastic", "concentration": 2.0}},

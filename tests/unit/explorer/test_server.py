@@ -154,7 +154,9 @@ MODELS = st.lists(
 MATRICES = st.fixed_dictionaries(
     {},
     optional={
-        "kind": st.sampled_from(["dirichlet", "doubly-stochastic", "sparse", "near-periodic", "sticky", "rows"])
+        "kind": st.sampled_from(
+            ["dirichlet", "uniform", "doubly-stochastic", "sparse", "near-periodic", "sticky", "rows"]
+        )
         | ANYTHING,
         "seed": NUMBERS,
         "concentration": st.floats(0.005, 2000) | ANYTHING,

@@ -3,10 +3,13 @@ from __future__ import annotations
 import pytest
 from support.small_runs import SHORT
 
-from sih.runs.run_names import named, run_name
+from sih.checks import FieldError
+from sih.runs.run_names import PAPER, named, run_name
 from sih.runs.run_store import SHIPPED, RunStore, open_run
+from sih.training.config import TrainConfig
 from sih.training.config_file import from_json, to_json
 from sih.training.presets import preset
+from sih.training.recipes import Recipe, all_recipes
 
 
 def test_a_name_says_the_content() -> None:
@@ -44,6 +47,44 @@ def test_a_name_may_ask_for_a_length() -> None:
     config = named("paper-disentangled-1.3.4-length32")
     assert (config.model.kind, config.task.lags, config.recipe.name) == ("disentangled", (1, 3, 4), "uniform")
     assert named("standard-1.2.3-dim32-length64").flat()["dim"] == 32
+
+
+def test_a_name_says_the_matrix_and_the_recipe() -> None:
+    changes = {"lags": (1, 2, 3), "heads": (1, 1, 1), "length": 64, "seed": 1}
+    expected = preset("paper", **changes, matrix_law="uniform", matrix_seed=11, init="normal")
+    assert named("paper-1.2.3-1.1.1-length64-uniform11-normal-seed1") == expected
+    assert named("paper-1.2.3-1.1.1-length64-matrix3-seed1") == preset("paper", **changes, matrix_seed=3)
+    assert named("standard-1.3-sparse0").task.matrix_law == "sparse"
+    assert named("disentangled-1.3-1.1.1-near-periodic7").task.matrix_seed == 7
+    assert named("paper-1.2.3-uniform") == named("paper-1.2.3-length128")  # the recipe of this name, not the law
+
+
+@pytest.mark.parametrize("recipe", [recipe for recipe in all_recipes() if recipe.name != "harmonic"])
+def test_every_recipe_has_a_place_in_a_name(recipe: type[Recipe]) -> None:
+    kind = "disentangled" if recipe.kinds == ("disentangled",) else "standard"
+    paper = {kind: name for name, kind in PAPER.items()}[kind]
+    assert named(f"{paper}-1.3-1.1.1-matrix3-{recipe.name}-seed2").recipe.name == recipe.name
+
+
+def test_a_soft_run_learns_from_the_distribution() -> None:
+    name = "paper-1.2.3-1.1.1-uniform11-normal-soft-seed1"
+    if "target" in TrainConfig().flat():
+        assert named(name).flat()["target"] == "distribution"
+    else:
+        with pytest.raises(FieldError, match="no field 'target'"):
+            named(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "paper-1.2.3-uniform11-length64", "paper-1.2.3-normal-uniform11", "paper-1.2.3-soft-normal",
+        "paper-1.2.3-seed1-soft", "paper-1.2.3-dirichlet3", "paper-1.2.3-matrix", "paper-1.2.3-normal-uniform",
+    ],
+)  # fmt: skip
+def test_parts_of_a_name_have_one_order(name: str) -> None:
+    with pytest.raises(ValueError, match=r"like standard-1\.2\.3"):
+        named(name)
 
 
 def test_what_is_not_the_papers_setting_is_trained_by_auto() -> None:

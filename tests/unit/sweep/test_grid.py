@@ -31,6 +31,17 @@ def test_a_preset_is_a_place_to_start_from(tmp_path: Path) -> None:
     assert {"init", "steps", "batch"} <= set(read_grid(path).varied)
 
 
+def test_a_grid_may_vary_the_law_of_the_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "grid.toml"
+    path.write_text('[base]\nmatrix_seed = 11\n[grid]\nmatrix_law = ["dirichlet", "uniform"]\n')
+    usual, uniform = read_grid(path).runs.values()
+    assert usual == preset("paper", matrix_seed=11)
+    assert uniform == preset("paper", matrix_seed=11, matrix_law="uniform")
+    path.write_text('[base]\nmatrix_law = "uniform"\n[grid]\nconcentration = [0.5]\n')
+    with pytest.raises(ValueError, match=r"concentration = 0\.5: the law uniform has no concentration"):
+        read_grid(path)
+
+
 def test_a_grid_without_lists_is_one_run_and_one_said_twice_is_run_once(tmp_path: Path) -> None:
     path = tmp_path / "grid.toml"
     path.write_text("[base]\nsteps = 5\n")

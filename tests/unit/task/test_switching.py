@@ -26,7 +26,8 @@ TASK = sih.SwitchingTask([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]], la
 def cases(draw: st.DrawFn) -> tuple[sih.SwitchingTask, sih.Batch]:
     rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
     states = draw(st.integers(2, 3))
-    random = draw(st.sampled_from([sih.random_transition_matrix, sih.random_sparse]))  # with and without zeros
+    laws: list[Callable[..., torch.Tensor]] = [sih.random_transition_matrix, sih.random_sparse]
+    random = draw(st.sampled_from(laws))  # with and without zeros
     lags = sorted(draw(st.sets(st.integers(1, 4), min_size=2, max_size=3)))
     rate = draw(st.sampled_from([0.0, 1e-12, 0.1, 0.5, 0.9, 1.0]))
     task = sih.SwitchingTask(random(states, rng=rng), lags, lags[-1] + draw(st.integers(1, 5)), rate)

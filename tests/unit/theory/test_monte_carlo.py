@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 import torch
 
 import sih
+from sih.files import write_arrays
 from sih.theory.claim import claim_expectations
 from sih.theory.monte_carlo import (
     PAPER_LAGS,
@@ -74,6 +76,30 @@ def test_another_experiment_is_not_mixed_in(tmp_path: Path) -> None:
     assert load_estimates(tmp_path / "elsewhere", SMALL) == []
 
 
+def test_estimates_of_before_there_were_laws_go_on(tmp_path: Path) -> None:
+    """A file that does not say a field is of its default."""
+    done = list(estimates(SMALL))
+    mean, error = (torch.stack([getattr(one, name) for one in done]).numpy() for name in ("mean", "error"))
+    said = {name: value for name, value in asdict(SMALL).items() if name != "matrix_law"}
+    write_arrays(tmp_path / "estimates.npz", experiment=json.dumps(said), mean=mean, standard_error=error)
+    found = load_estimates(tmp_path, replace(SMALL, matrices=2))
+    assert [one.mean.tolist() for one in found] == [one.mean.tolist() for one in done[:2]]
+    with pytest.raises(ValueError, match="holds another experiment"):
+        load_estimates(tmp_path, replace(SMALL, matrix_law="uniform"))
+
+
+def test_the_law_of_the_matrices_is_that_asked_for(tmp_path: Path) -> None:
+    uniform = replace(SMALL, matrix_law="uniform", sequences=20_000, matrices=2)
+    P = random_matrices(4, 2, seed=0, law="uniform")
+    done = list(estimates(uniform))
+    z = (torch.stack([e.mean for e in done]) - claim_expectations(P, SMALL.lags)) / torch.stack([e.error for e in done])
+    assert z.abs().max() < 4.5
+    save_estimates(tmp_path, uniform, done)
+    assert len(load_estimates(tmp_path, uniform)) == 2
+    with pytest.raises(ValueError, match="holds another experiment"):
+        load_estimates(tmp_path, replace(uniform, matrix_law="dirichlet"))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -81,6 +107,8 @@ def test_another_experiment_is_not_mixed_in(tmp_path: Path) -> None:
         ({"length": 5}, "above the largest lag, 5"),
         ({"form": "other"}, "printed, trimmed; got 'other'"),
         ({"lags": (2, 2)}, "increasing"),
+        ({"matrix_law": "round"}, "law must be one of dirichlet, uniform"),
+        ({"matrix_law": "uniform", "concentration": 2.0}, "the law uniform has no concentration"),
     ],
 )
 def test_bad_input(change: dict[str, object], message: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.small_configs import SMALL, small
 
-from sih.task import FreshTask, SwitchingTask
+from sih.task import FreshTask, SwitchingTask, Task
 from sih.training.config import TrainConfig
 from sih.training.config_file import digest, from_json, to_json, to_version_1
 from sih.training.task_config import TaskConfig
@@ -18,6 +18,28 @@ def test_a_matrix_instead_of_a_random_one() -> None:
     assert small(matrix=P).task.steady().P.tolist() == [list(row) for row in P]
     assert torch.equal(small(seed=1).task.steady().P, SMALL.task.steady().P)  # the matrix has a seed of its own
     assert not torch.equal(small(matrix_seed=1).task.steady().P, SMALL.task.steady().P)
+
+
+def test_the_law_of_a_matrix() -> None:
+    config = small(matrix_law="uniform", matrix_seed=11)
+    numbers = torch.rand(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(11))
+    assert torch.allclose(config.task.steady().P, numbers / numbers.sum(dim=1, keepdim=True), rtol=1e-15, atol=0)
+    trained, switching = Trainer(config).task, small(matrix_law="uniform", matrix_seed=11, switch_rate=0.1).task.build()
+    assert isinstance(trained, Task)
+    assert isinstance(switching, SwitchingTask)
+    assert torch.equal(trained.P, config.task.steady().P)
+    assert torch.allclose(switching.P, config.task.steady().P, rtol=1e-15, atol=0)
+    assert from_json(to_json(config)) == config
+    assert config.task.usual
+    assert digest(config) != digest(small(matrix_seed=11))
+
+
+def test_the_usual_law_leaves_digests_as_they_were() -> None:
+    assert digest(small(matrix_law="dirichlet")) == digest(SMALL)
+    assert "matrix_law" not in to_version_1(SMALL)
+    values = to_json(SMALL)
+    del values["task"]["matrix_law"]  # as in a file of before
+    assert from_json(values) == SMALL
 
 
 def test_a_prior_over_lags_reaches_training_and_the_held_out_sequences() -> None:
@@ -66,6 +88,16 @@ def test_tasks_beyond_the_paper_s_are_trained_on_and_judged_by_exact_bayes() -> 
         ),
         ({"fresh": True, "states": 2, "matrix": ((0.9, 0.1), (0.5, 0.5))}, "leave out matrix"),
         ({"switch_rate": 2.0}, "switch_rate is the chance"),
+        ({"matrix_law": "round"}, "matrix_law must be one of dirichlet, uniform, .*; got 'round'"),
+        (
+            {"matrix_law": "uniform", "concentration": 0.5},
+            "the law uniform has no concentration: leave it out; got 0.5",
+        ),
+        ({"matrix_law": "uniform", "fresh": True}, "leave out fresh or matrix_law=uniform"),
+        (
+            {"matrix_law": "uniform", "states": 2, "matrix": ((0.9, 0.1), (0.5, 0.5))},
+            "leave out matrix_law or matrix",
+        ),
         ({"switch_rate": 0.1, "lag_prior": (0.5, 0.5)}, "lag_prior is of lags that stay"),
     ],
 )

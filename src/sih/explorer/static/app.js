@@ -149,7 +149,7 @@ class App {
   }
 
   takeTask(index, model) {
-    const patch = fits(model, this.state) ? {} : { lags: model.lags, states: model.states, matrix: model.matrix.seed === 0 && model.matrix.concentration === 1 ? {} : model.matrix, length: Math.min(this.state.length, model.length) };
+    const patch = fits(model, this.state) ? {} : { lags: model.lags, states: model.states, matrix: model.matrix, length: Math.min(this.state.length, model.length) };
     const next = { ...this.state, ...patch };
     const models = this.state.models.map((choice, n) => (n === index ? { kind: "trained", name: model.name } : patch.lags ? this.suited(choice, next) : choice));
     this.wanted = null;

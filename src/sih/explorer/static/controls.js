@@ -6,7 +6,8 @@ import { MatrixEditor } from "./matrix.js";
 
 const LAGS = 16;
 const $ = (id) => document.getElementById(id);
-const seeded = ["dirichlet", "doubly-stochastic", "sparse", "near-periodic"];
+const concentrated = ["dirichlet", "doubly-stochastic", "sparse", "near-periodic"];
+const seeded = ["uniform", ...concentrated];
 
 export class Controls {
   constructor({ onChange, onDraw, onProblem }) {
@@ -51,7 +52,7 @@ export class Controls {
     const next = { ...kept, ...patch };
     if (next.kind === "dirichlet") delete next.kind;
     if (next.seed === 0) delete next.seed;
-    if (next.concentration === 1) delete next.concentration;
+    if (next.concentration === 1 || next.kind === "uniform") delete next.concentration;
     this.onChange({ matrix: next });
   }
 
@@ -76,7 +77,7 @@ export class Controls {
     $("concentration").nextElementSibling.textContent = concentration;
     $("matrix-kind").disabled = fixed;
     $("matrix-seed").disabled = fixed || !seeded.includes(kind);
-    $("concentration").disabled = fixed || !seeded.includes(kind);
+    $("concentration").disabled = fixed || !concentrated.includes(kind);
     this.matrix.show(view.P, fixed);
   }
 }
