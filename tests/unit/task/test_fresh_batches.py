@@ -33,7 +33,7 @@ def rows(batch: sih.Batch) -> list[bytes]:
 def test_a_stream_is_that_of_numpy() -> None:
     """NumPy's Mersenne Twister, given the same state, draws the same 32-bit numbers: torch keeps 24 bits of each."""
     for seed, worker in ((0, 0), (3, 1), (2**40, 2)):
-        key = np.random.SeedSequence(seed, spawn_key=(worker,)).generate_state(WORDS, np.uint32).astype(np.uint32)
+        key = np.random.SeedSequence(seed, spawn_key=(worker,)).generate_state(WORDS).astype(np.uint32)
         theirs = np.random.MT19937()
         theirs.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": WORDS}}
         ours = torch.rand(2000, generator=stream(seed, worker), dtype=torch.float32)
