@@ -14,9 +14,9 @@ from sih.analysis.channels import Channels
 from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
 from sih.experiments.channel_account import AccountConfig, account, draw
-from sih.experiments.compared import kl_but_last, trained_plainly, yardsticks
+from sih.experiments.compared import trained_plainly, yardsticks
 from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
-from sih.metrics import mean_kl
+from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.models.storage import load_weights
@@ -95,7 +95,7 @@ def compute(config: CourseConfig, store: RunStore) -> ChannelCourses:
             continue
         settings = AccountConfig(sequences=config.sequences, reference=config.reference, seed=config.seed)
         batch = draw(run.task, settings, "sequences")
-        ml = mean_kl(kl_but_last(yardsticks(batch.tokens, run.task)["ML"], batch, run.task), run.task).mean().item()
+        ml = mean_kl(kl_to_truth(yardsticks(batch.tokens, run.task)["ML"], batch, run.task), run.task).mean().item()
         points = [_point(_model_at(run, path), step, run, settings) for step, path in wanted.items()]
         task, heads = run.task, run.config.heads
         courses.append(

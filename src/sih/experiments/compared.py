@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from sih.construction import circuit_weights, construct, heads_needed
@@ -18,7 +17,7 @@ from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.task import Batch, CausalTask, Task, sample
+from sih.task import Task, sample
 from sih.training.config import TrainConfig
 
 FRESH_SEED = 2**31
@@ -53,7 +52,7 @@ def panel_over_matrices(
     predict: Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]],
     references: Iterable[str] = (),
 ) -> Panel:
-    """Average the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
+    """Return the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
     rng = torch.Generator().manual_seed(config.seed)
     compared: dict[str, Compared] = {}
     found: dict[str, list[Tensor]] = {}
@@ -101,15 +100,6 @@ def trained_law(run: Run, tokens: TokenTensor) -> Law:
     """Predict with a trained model, some sequences at a time."""
     with torch.no_grad():
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
-
-
-def kl_but_last(law: Law, batch: Batch, task: CausalTask) -> Float[Tensor, "batch scored"]:
-    """Measure KL to the truth at every position but the last.
-
-    The last has no next token in the sequence, so that no model is trained there (a learned position of its own is what
-    it began with), and none is judged there.
-    """
-    return kl_to_truth(law, batch, task)[:, :-1]
 
 
 def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ CAPTION = (
     "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand and run as "
     "transformers (T = 128, lambda = 500, beta = 100), beside maximum likelihood (ML) and the Bayesian model average "
     "(BMA). Means over matrices with Dirichlet(1) rows, bands one standard error over matrices; all on the same "
-    "sequences. No models are trained."
+    "sequences. The last position is left out: it has no next token. No models are trained."
 )
 
 REFERENCES = ("BMA", "ML", "construction")

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.experiments.experiment import Rows, braces, with_error
+from sih.metrics import scored_positions
 from sih.stats import estimate
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
@@ -45,7 +46,8 @@ class Curve:
     """Holds a mean and its standard error over `count` repetitions: sequences, or matrices.
 
     `by_position[i]` is at position i, when i + 1 tokens are seen. `windows["9-16"]`, a mean and its error, is over the
-    positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag.
+    positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag. The last position
+    of a sequence has no next token and counts nowhere.
     """
 
     count: int
@@ -74,11 +76,16 @@ class Panel:
 
 
 def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17) -> Curve:
-    """Average the rows, one for each repetition. Values by position and in windows have so many significant digits."""
-    if len(rows) < 2 or rows.shape[1] <= max_lag:
-        wanted = f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}"
+    """Return means over the rows, one row for each repetition, at all positions but the last, which has no next token.
+
+    Values by position and in windows have so many significant digits.
+    """
+    if len(rows) < 2 or rows.shape[1] < max_lag + 2:
+        wanted = f"a mean and its error need two sequences or more, longer than max_lag + 1 = {max_lag + 1}"
         raise ValueError(f"{wanted}; got {len(rows)}, of {rows.shape[1]} positions")
-    positions, whole = estimate(rows), estimate(rows[:, max_lag:].mean(dim=1)).pair()
+    whole = estimate(rows[:, scored_positions(max_lag, rows.shape[1])].mean(dim=1)).pair()
+    rows = rows[:, :-1]
+    positions = estimate(rows)
     parts = {f"{first}-{last}": rows[:, first - 1 : last] for first, last in windows(max_lag, rows.shape[1])}
     means = {name: estimate(part.mean(dim=1)).pair() for name, part in parts.items()}
     means_along, errors_along = (_rounded(values.tolist(), digits) for values in (positions.mean, positions.error))

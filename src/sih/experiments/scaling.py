@@ -11,13 +11,13 @@ from sih.experiments.compared import (
     by_seeds,
     circuit_law,
     heads_label,
-    kl_but_last,
     trained_law,
     with_seeds,
     yardsticks,
 )
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Panel, panel
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces
+from sih.metrics import kl_to_truth
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import sample
@@ -97,11 +97,11 @@ def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circui
         if run.task.lags != lags or run.task != task:
             raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
     batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    kl = {label: kl_but_last(law, batch, task) for label, law in yardsticks(batch.tokens, task).items()}
+    kl = {label: kl_to_truth(law, batch, task) for label, law in yardsticks(batch.tokens, task).items()}
     compared = dict.fromkeys(kl, Compared(PREDICTOR))
     for found, group in by_seeds(runs).items():
         label = heads_label(found.heads, found.dim)
-        each = [kl_but_last(trained_law(run, batch.tokens), batch, task) for run in group]
+        each = [kl_to_truth(trained_law(run, batch.tokens), batch, task) for run in group]
         compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
     references = tuple(kl)
     for count in circuits:
@@ -109,7 +109,7 @@ def _panel(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circui
         heads = min(count, least_heads(task.lags).heads)  # more than lose nothing change nothing
         model = construct(task, heads=heads, third="position", lam=config.lam, beta=config.beta)
         compared[label] = Compared(CIRCUIT, (1, count, 1))
-        kl[label] = kl_but_last(circuit_law(model, batch.tokens, task), batch, task)
+        kl[label] = kl_to_truth(circuit_law(model, batch.tokens, task), batch, task)
     return panel(lags, compared, kl, references, DIGITS)
 
 

@@ -13,7 +13,6 @@ from sih.experiments.compared import (
     circuit_law,
     circuits_for,
     heads_label,
-    kl_but_last,
     trained_law,
     usual_heads,
     with_seeds,
@@ -22,6 +21,7 @@ from sih.experiments.compared import (
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Curve, Panel, curve, mean_kl_table, panel
 from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import Law
+from sih.metrics import kl_to_truth
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
@@ -109,7 +109,7 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
     laws = likely | {label: circuit_law(model, batch.tokens, task) for label, model in circuits.items()}
     compared = dict.fromkeys(likely, Compared(PREDICTOR))
     compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
-    kl = {label: kl_but_last(law, batch, task) for label, law in laws.items()}
+    kl = {label: kl_to_truth(law, batch, task) for label, law in laws.items()}
     nearer = {label: nearer_bma(law, likely["BMA"], likely["ML"]) for label, law in laws.items()}
     seeds: dict[str, Curve] = {}
     for found, group in by_seeds(runs).items():
@@ -119,13 +119,13 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
         size = config.disentangled_sequences if found.kind == "disentangled" else config.sequences
         part = Batch(batch.tokens[:size], batch.lags[:size])
         predicted = [trained_law(run, part.tokens).double() for run in group]
-        each = [kl_but_last(law, part, task) for law in predicted]
+        each = [kl_to_truth(law, part, task) for law in predicted]
         seeds |= {run.name: curve(rows, task.max_lag, DIGITS) for run, rows in zip(group, each, strict=True)}
         differences = [nearer_bma(law, likely["BMA"][:size], likely["ML"][:size]) for law in predicted]
         compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
         nearer[label] = torch.stack(differences).mean(dim=0)
     shared = panel(task.lags, compared, kl, ("BMA", "ML", "construction", "construction, 1 head"), DIGITS)
-    nearer_curves = {label: curve(rows[:, :-1], task.max_lag, DIGITS) for label, rows in nearer.items()}
+    nearer_curves = {label: curve(rows, task.max_lag, DIGITS) for label, rows in nearer.items()}
     return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, task.length, seeds, nearer_curves)
 
 
