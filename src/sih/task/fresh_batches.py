@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch.utils.data import IterableDataset, get_worker_info
 
-from sih.checks import check_sizes, generator
+from sih.checks import check_kind, check_sizes, generator
 from sih.task.batch import Batch
 from sih.task.parents import CausalTask, check_task
 from sih.task.sampling import sample
@@ -30,6 +30,7 @@ class FreshBatches(IterableDataset[Batch]):
     def __init__(self, task: CausalTask, size: int, *, seed: int = 0, lag: int | None = None) -> None:
         check_task(task)
         check_sizes(size=size)
+        check_kind("seed", seed, int, "a whole number from 0 on, e.g. 0")
         generator(seed)
         self.task, self.size, self.seed, self.lag = task, size, seed, lag
 
