@@ -1,9 +1,12 @@
 """Checks that several rooms need, and the error they raise: it knows which field is at fault."""
 
+import functools
 import importlib
 import math
 import os
 import reprlib
+import types
+import typing
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,15 +38,20 @@ class FieldError(ValueError):
 def check_sizes(**sizes: int) -> None:
     """Raise a FieldError unless every size, by its name, is a whole number of at least 1."""
     for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+        if not is_whole(value) or not 1 <= value < 2**31:
             most = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
             raise FieldError(name, f"{name} must be a whole number, at least 1{most}; got {described(value)}")
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether a value is a whole number. True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
     """Give the numbers of heads of each layer as a tuple, or raise a FieldError."""
     given = tuple(heads) if isinstance(heads, Iterable) and not isinstance(heads, Tensor) else ()
-    if not given or any(isinstance(h, bool) or not isinstance(h, int) or h < 1 for h in given):
+    if not given or any(not is_whole(h) or h < 1 for h in given):
         raise FieldError("heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}")
     return given
 
@@ -68,20 +76,87 @@ def check_positive(name: str, value: float, wanted: str) -> None:
         raise FieldError(name, f"{name} is {wanted}; got {value}")
 
 
-def check_path(path: object) -> None:
+def check_steps(name: str, value: int, most: int) -> None:
+    """Raise a FieldError unless the value is a number of steps, from 0 to `most`."""
+    if not is_whole(value) or not 0 <= value <= most:
+        raise FieldError(name, f"{name} is a number of steps, 0 to {most}; got {described(value)}")
+
+
+def plain_float(number: float) -> float:
+    """Return the float that is written for a number: 1 and 1.0, or -0.0 and 0.0, are equal and have one form."""
+    return float(number) + 0.0
+
+
+def check_device(device: object) -> torch.device:
+    """Return a device that torch can compute on, or raise a FieldError."""
+    try:
+        found: torch.device = torch.device(device)  # type: ignore[call-overload]
+        torch.zeros(1, device=found).item()
+    except (TypeError, RuntimeError, AssertionError, NotImplementedError):
+        given = str(device) if isinstance(device, torch.device) else device
+        message = f"device is cpu, or cuda where there is one; cannot compute on {described(given)}"
+        raise FieldError("device", message) from None
+    return found
+
+
+def check_path(path: object, name: str = "path") -> None:
     """Raise a FieldError unless it may be the name of a file or folder."""
     wanted = "the name of a file or folder, e.g. 'out/model'"
-    check_kind("path", path, (str, os.PathLike), wanted)
+    check_kind(name, path, (str, os.PathLike), wanted)
     if not os.fspath(path):  # type: ignore[call-overload]
-        raise FieldError("path", f"path must be {wanted}; got nothing")
+        raise FieldError(name, f"{name} must be {wanted}; got nothing")
+
+
+def check_fields(record: Any) -> None:
+    """Raise a FieldError unless each field of a dataclass is of its annotated class. Shapes are not looked at."""
+    kind: Any = type(record)
+    for name, hint in _hints(kind).items():
+        value = getattr(record, name)
+        if not _fits(value, hint):
+            wanted = " or ".join(WANTED.get(kind, _a(kind.__name__)) for kind in map(_class_of, _choices(hint)))
+            raise FieldError(name, f"{name} must be {wanted}; got {described(value)}")
+
+
+WANTED = {int: "a whole number", float: "a number", str: "text", tuple: "a tuple", type(None): "None"}
+"""What messages call a class."""
+
+
+@functools.cache
+def _hints(record: Any) -> dict[str, Any]:
+    return typing.get_type_hints(record)
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Tell whether a value is of an annotated class, and what is in a tuple too. True and False are no numbers."""
+    if typing.get_origin(hint) is tuple and isinstance(value, tuple):
+        return all(_fits(item, typing.get_args(hint)[0]) for item in value)
+    kinds = tuple(map(_class_of, _choices(hint)))
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, (*kinds, int) if float in kinds else kinds)
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+
+
+def _class_of(hint: Any) -> Any:
+    """Return the class that an annotation is about: `tuple` of a tuple of numbers, `Tensor` of one with a shape."""
+    return getattr(hint, "array_type", typing.get_origin(hint) or hint)
 
 
 def described(value: object) -> str:
     """Describe a value that somebody gave, in one line."""
     if isinstance(value, Tensor | np.ndarray):
         return f"{type(value).__name__} of {value.dtype} and shape {tuple(value.shape)}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     shown = " ".join(reprlib.repr(value).split())
-    return shown if isinstance(value, str | int | float | list | tuple | dict | None) else f"a {type(value).__name__}"
+    return shown if isinstance(value, str | int | float | list | tuple | dict | None) else _a(type(value).__name__)
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
 
 
 def generator(rng: Seed, name: str = "rng") -> torch.Generator:
@@ -93,12 +168,12 @@ def generator(rng: Seed, name: str = "rng") -> torch.Generator:
     return rng
 
 
-def as_tokens(tokens: object) -> Int[Tensor, "batch time"]:
+def as_tokens(tokens: object, name: str = "tokens") -> Int[Tensor, "batch time"]:
     """Give sequences of tokens as an int64 tensor, or raise a FieldError."""
     given = torch.from_numpy(np.array(tokens, dtype=np.int64)) if _is_integer_array(tokens) else tokens
     if not isinstance(given, Tensor) or given.ndim != 2 or given.dtype not in _INTEGERS:
         wanted = "whole numbers of shape (batch, time), a tensor or an array such as batch.tokens"
-        raise FieldError("tokens", f"tokens must be {wanted}; got {described(tokens)}")
+        raise FieldError(name, f"{name} must be {wanted}; got {described(tokens)}")
     return given.long()
 
 
@@ -144,7 +219,7 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 def dtype_name(dtype: torch.dtype) -> str:
     """Give the name of a type of numbers that models may have, or raise a FieldError."""
     for name, known in DTYPES.items():
-        if known == dtype:
+        if known is dtype:
             return name
     raise FieldError("dtype", f"dtype must be torch.float32 or torch.float64; got {dtype}")
 

@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_number, check_sizes, described, generator, plot
+from sih.checks import FieldError, Seed, check_fields, check_number, check_sizes, described, generator, plot
 from sih.markov import check_dirichlet
 from sih.showing import Shown
 from sih.stats import beta_quantile
@@ -90,6 +90,9 @@ class Inference(Shown):
     """How many transitions there were under the best lag, from each state to each."""
     bayes_factors: dict[str, float]
     """By how many nats the best lag is likelier than "independent" tokens, and than a full "markov" chain."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def lag(self) -> int:
@@ -285,12 +288,19 @@ def _bounds(parts: list[Int[Tensor, " _"]]) -> list[tuple[int, int]]:
     return list(itertools.pairwise(ends))
 
 
+def _as_tensor(part: Series) -> Tensor:
+    """Give a series as a tensor, or raise a TypeError for one in which True or False stands among the numbers."""
+    if isinstance(part, Sequence) and any(isinstance(token, bool) for token in part):
+        raise TypeError("a state is a whole number")
+    return torch.as_tensor(part)
+
+
 def _check_series(tokens: Series, num_states: int | None) -> tuple[list[Int[Tensor, " _"]], int]:
     """Give the parts of a series as int64, and how many states there are, or raise a FieldError."""
     wanted = "a series of states 0, 1, ... with -1 for a missing one, or a list of such series, e.g. [0, 1, 1, 0]"
     try:
         whole_rows = isinstance(tokens, Tensor | np.ndarray) or not len(tokens) or np.isscalar(tokens[0])
-        given = [torch.as_tensor(tokens)] if whole_rows else [torch.as_tensor(part) for part in tokens]
+        given = [_as_tensor(tokens)] if whole_rows else [_as_tensor(part) for part in tokens]
     except (TypeError, ValueError, RuntimeError, IndexError, KeyError):
         raise FieldError("tokens", f"tokens is {wanted}; got {described(tokens)}") from None
     given = [row for part in given for row in (part if part.ndim == 2 and whole_rows else [part])]

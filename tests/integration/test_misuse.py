@@ -23,6 +23,17 @@ def test_every_wrong_argument_is_refused_in_one_line() -> None:
     assert done.returncode == 0
 
 
+def test_a_value_of_a_wrong_type_is_refused_or_has_an_effect() -> None:
+    """In a process of its own, for the same reason. Its last line says how much it tried."""
+    command = [sys.executable, "-W", "error", "-m", "support.wrong_types"]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    *problems, last = done.stdout.splitlines()
+    assert problems == []
+    assert int(last.split()[0]) >= 326
+    assert last.endswith("pairs of a callable and a parameter")
+
+
 def test_tokens_of_any_whole_numbers_are_taken(task: sih.Task) -> None:
     tokens = sih.sample(task, 3, rng=0).tokens
     model = sih.construct(task)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sih.analysis.head_reading import HeadReading, read_head
 from sih.analysis.law_reading import Interval, LawReading, as_law, as_numbers, read_law, rounding_of
 from sih.analysis.resemblance import Resemblance, resemblances
-from sih.checks import FieldError, as_tokens, check_kind
+from sih.checks import FieldError, as_tokens, check_fields, check_kind
 from sih.evidence import check_states, lag_posterior
 from sih.models import Model
 from sih.showing import Drawn, heat_map, html_table, text_lines
@@ -47,6 +47,9 @@ class Diagnosis(Drawn):
     """Distance from the known circuits, the nearest first."""
     notes: tuple[str, ...]
     """What else to know, a line each."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def kl(self) -> dict[str, Interval]:

@@ -56,8 +56,9 @@ def ablate(
     """
     check_model(model)
     check_choice("how", how, ("mean", "zero", "resample"))
-    tokens, names = _tokens(batch), _listed("names", names)
-    others = tokens if reference is None else _tokens(reference)
+    rng = generator(rng)
+    tokens, names = _tokens("batch", batch), _listed("names", names)
+    others = tokens if reference is None else _tokens("reference", reference)
     if others.shape[1] != tokens.shape[1]:
         message = f"reference must have the batch's {tokens.shape[1]} positions; got {others.shape[1]}"
         raise FieldError("reference", message)
@@ -89,7 +90,7 @@ def patch(
     True
     """
     check_model(model)
-    tokens, others, names = _tokens(clean), _tokens(corrupt), _listed("names", names)
+    tokens, others, names = _tokens("clean", clean), _tokens("corrupt", corrupt), _listed("names", names)
     if tokens.shape != others.shape:
         shapes = f"got {tuple(tokens.shape)} and {tuple(others.shape)}"
         raise FieldError("corrupt", f"clean and corrupt sequences are of one shape, a pair in each row; {shapes}")
@@ -143,7 +144,7 @@ def values_until(
 @torch.no_grad()
 def mean_values(model: Model, batch: Sequences, names: Names) -> dict[str, Tensor]:
     """Average named values over sequences, at each position (and key)."""
-    tokens = _tokens(batch)
+    tokens = _tokens("batch", batch)
     sums: dict[str, Tensor] = {}
     for part in tokens.split(CHUNK):
         trace = model.trace(part)
@@ -166,8 +167,8 @@ def _donors(own: Tensor, others: Tensor, apart: bool, rng: Seed) -> Int[Tensor, 
     return others[donor]
 
 
-def _tokens(batch: Sequences) -> Int[Tensor, "batch time"]:
-    return as_tokens(batch.tokens if isinstance(batch, Batch) else batch)
+def _tokens(name: str, batch: Sequences) -> Int[Tensor, "batch time"]:
+    return as_tokens(batch.tokens if isinstance(batch, Batch) else batch, name)
 
 
 def _listed(field: str, names: Names) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from sih.analysis.interventions import CHUNK, mean_values
 from sih.analysis.stream_pieces import Pieces, averaged, block_pieces, path_pieces, score_matrix
-from sih.checks import FieldError
+from sih.checks import FieldError, described
 from sih.models.base import Model, check_model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.offsets import attention_at
@@ -93,8 +93,9 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
     check_model(model)
     check_task(task, Task)
     check_batch(batch)
-    if by not in (None, "blocks", "paths") or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
-        raise FieldError("by", f"by is 'paths', or 'blocks' for a disentangled model; got {by!r}")
+    known = by is None or (isinstance(by, str) and by in ("blocks", "paths"))
+    if not known or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
+        raise FieldError("by", f"by is 'paths', or 'blocks' for a disentangled model; got {described(by)}")
     if not model.config.heads:
         raise ValueError("a model without attention has no scores that evidence could reach")
     (count, time), lags = batch.tokens.shape, task.lags

@@ -223,5 +223,5 @@ def _report(console: Console, found: Verification) -> None:
     verdict = "holds" if found.ok else "FAILS"
     shown = found.max_error if math.isfinite(found.max_error) else math.inf
     console.print(f"the circuit {verdict}: largest error {shown:.1e}, tolerance {found.tolerance:.1e}")
-    if found.vacuous:
-        console.print(f"a tolerance so wide verifies nothing: {found.dtype} has too few digits for these scores")
+    if found.reason is not None:
+        console.print(found.reason)

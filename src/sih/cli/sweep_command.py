@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from sih.checks import check_device
 from sih.cli.printing import plain_console, table_of
 from sih.cli.train_command import on_stop
 from sih.experiments.success_rates import SUCCESS, success_rates
@@ -22,7 +23,6 @@ from sih.sweep.ray_cluster import run_on_ray
 from sih.sweep.results import write_results
 from sih.sweep.worker import Job, News
 from sih.training.config_file import to_json
-from sih.training.trainer import check_device
 
 
 def sweep(

@@ -130,7 +130,10 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
     A flag that another kind of model or recipe has is left out, with a remark.
     """
     for old, new in RENAMED.items():
-        words = [re.sub(f"^--{old}(?==|$)", f"--{new.replace('_', '-')}", word) for word in words]
+        flag = new.replace("_", "-")
+        if _said(words, old) is not None and _said(words, flag) is not None:
+            raise ValueError(f"--{old} is the old name of --{flag}; leave one out")
+        words = [re.sub(f"^--{old}(?==|$)", f"--{flag}", word) for word in words]
     preset = _said(words, "preset") or "paper"
     fields = preset_fields(preset, **{word: said for word in WORDS if (said := _said(words, word)) is not None})
     if (path := _said(words, "matrix")) is not None:
@@ -143,11 +146,22 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
     for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():
         if _said(words, flag := name.replace("_", "-")) is not None:
             print(f"sih: --{flag} means nothing to {parts['model'].kind}, {parts['recipe'].name}", file=sys.stderr)
-            words = re.sub(rf"(^|\0)--{flag}[\0=][^\0]*", "", "\0".join(words)).split("\0")
+            words = _without(words, flag)
     chosen = {"kind": parts["model"].kind, "init": parts["recipe"].name, "method": parts["optimiser"].name}
     command = functools.partial(train, preset=preset, **parts, **chosen, **top)
     command.__doc__ = train.__doc__
     return command, words
+
+
+def _without(words: Iterable[str], flag: str) -> list[str]:
+    """Leave a flag out of a command line, with the values that follow it."""
+    kept, dropping = [], False
+    for word in words:
+        if word.startswith("--"):
+            dropping = word.partition("=")[0] == f"--{flag}"
+        if not dropping:
+            kept.append(word)
+    return kept
 
 
 def _said(words: Sequence[str], flag: str) -> str | None:

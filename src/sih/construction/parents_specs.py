@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 import torch
 
-from sih.checks import FieldError, dtype_name
+from sih.checks import FieldError, check_kind, described, dtype_name
 from sih.construction.bayes import LOG_ZERO, best_tempering
 from sih.construction.circuit import Evidence
 from sih.construction.heads.apart import pair_heads, token_heads
 from sih.construction.parents_circuit import ParentsCircuit, check_table, shared_parent
-from sih.construction.specs import CIRCUITS, check_numbers, finite, mask_strength, named_spec
+from sih.construction.specs import CIRCUITS, check_numbers, check_word, finite, mask_strength, named_spec
 from sih.task import ParentsTask
 
 Third = Literal["parents", "slots"]
@@ -35,8 +35,7 @@ class PaperParents:
     def __post_init__(self) -> None:
         check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
         _check_third(self.third)
-        if self.evidence not in ("mean", "sum"):
-            raise FieldError("evidence", f"evidence is 'mean' (the paper's) or 'sum'; got {self.evidence!r}")
+        check_word("evidence", self.evidence, ("mean", "sum"))
 
     def resolve(self, task: ParentsTask, dtype: torch.dtype) -> ParentsCircuit:
         circuit = _fewest("paper", task, self.third, self.evidence)
@@ -59,6 +58,7 @@ class BayesParents:
 
     def __post_init__(self) -> None:
         check_numbers(lam=self.lam, temper=self.temper)
+        check_kind("symmetric", self.symmetric, bool, "True or False")
         _check_third(self.third)
 
     def resolve(self, task: ParentsTask, dtype: torch.dtype) -> ParentsCircuit:
@@ -106,5 +106,5 @@ def _fewest(target: str, task: ParentsTask, third: Third | None, evidence: Evide
 
 
 def _check_third(third: str | None) -> None:
-    if third not in (None, "parents", "slots"):
-        raise FieldError("third", f"of a table of parents, third is 'parents' or 'slots'; got {third!r}")
+    if third is not None and not (isinstance(third, str) and third in ("parents", "slots")):
+        raise FieldError("third", f"of a table of parents, third is 'parents' or 'slots'; got {described(third)}")

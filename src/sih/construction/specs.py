@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-from sih.checks import FieldError, check_number, described, dtype_name
+from sih.checks import FieldError, check_kind, check_number, described, dtype_name
 from sih.construction.bayes import LOG_ZERO, best_tempering, certified_bound
 from sih.construction.circuit import ZERO, Circuit, Evidence, log_probabilities, one_residue_each
 from sih.construction.heads.fewer import head_offsets
@@ -30,6 +30,8 @@ GOOD = 1e-5
 """The certified error of an attention weight up to which fewer heads are preferred to more digits."""
 
 
+LARGEST = 1e15
+"""The largest strength that may be asked for: beyond it float64 has no digit left for the scores."""
 ROUGH = 0.05
 """The most that rounding may move a weight of the looking circuit before we refuse it."""
 FINER = "use torch.float64, or larger ones, e.g. temper=1.0, looking=1.0"
@@ -67,10 +69,11 @@ class PaperCircuit:
 
     def __post_init__(self) -> None:
         check_numbers(lam=self.lam, beta=self.beta, temper=self.temper)
-        if self.evidence not in ("mean", "sum"):
-            raise FieldError("evidence", f"evidence is 'mean' (the paper's) or 'sum'; got {self.evidence!r}")
-        if self.third not in (None, "mask", "position"):
-            raise FieldError("third", f"third is 'mask' or 'position'; got {self.third!r}")
+        check_word("evidence", self.evidence, ("mean", "sum"))
+        if self.third is not None:
+            check_word("third", self.third, ("mask", "position"))
+        if self.sink is not None:
+            check_kind("sink", self.sink, bool, "True or False")
         if self.evidence == "sum" and self.sink is False:
             raise FieldError("sink", "summed evidence needs the sink: without it a head averages; leave sink out")
 
@@ -129,8 +132,8 @@ class BayesCircuit:
 
     def __post_init__(self) -> None:
         check_numbers(lam=self.lam, temper=self.temper)
-        if self.reading not in ("query", "both"):
-            raise FieldError("reading", f"reading is 'query' or 'both'; got {self.reading!r}")
+        check_kind("symmetric", self.symmetric, bool, "True or False")
+        check_word("reading", self.reading, ("query", "both"))
         if self.reading == "both" and self.heads is None:
             raise FieldError("heads", "reading='both' is for a given number of heads, e.g. heads=1")
 
@@ -174,8 +177,11 @@ class LookingCircuit:
 
     def __post_init__(self) -> None:
         check_numbers(lam=self.lam, temper=self.temper)
-        if self.looking is not None and not 0 < self.looking <= 10:
-            raise FieldError("looking", f"looking is a positive strength, at most 10, e.g. 1.0; got {self.looking}")
+        if self.looking is not None:
+            wanted = "a positive strength, at most 10, e.g. 1.0"
+            check_number("looking", self.looking, 0, wanted=wanted)
+            if not 0 < self.looking <= 10:
+                raise FieldError("looking", f"looking is {wanted}; got {self.looking}")
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         dtype_name(dtype)
@@ -274,14 +280,21 @@ def finite(beta: float, dtype: torch.dtype) -> float:
     return LIMIT[dtype] if math.isinf(beta) else float(beta)
 
 
+def check_word(name: str, value: object, words: tuple[str, ...]) -> None:
+    """Raise a FieldError unless the value is one of the words."""
+    if not isinstance(value, str) or value not in words:
+        raise FieldError(name, f"{name} is {' or '.join(map(repr, words))}; got {described(value)}")
+
+
 def check_numbers(*, lam: float | None = None, beta: float | None = None, temper: float | None = None) -> None:
     wanted = {
-        "beta": (beta, "a positive inverse temperature (math.inf for the limit)"),
-        "temper": (temper, "a positive exponent, 1 in the paper"),
-        "lam": (lam, "a positive mask strength, 500 in the paper"),
+        "beta": (beta, f"a positive inverse temperature, at most {LARGEST:g} (math.inf for the limit)"),
+        "temper": (temper, f"a positive exponent, at most {LARGEST:g}, 1 in the paper"),
+        "lam": (lam, f"a positive mask strength, at most {LARGEST:g}, 500 in the paper"),
     }
     for name, (value, what) in wanted.items():
         if value is not None:
             check_number(name, value, 0, wanted=what)
-            if value == 0 or (name != "beta" and value > 1e15):
+            limit = name == "beta" and math.isinf(value)
+            if value == 0 or (value > LARGEST and not limit):
                 raise FieldError(name, f"{name} is {what}; got {value}")

@@ -72,7 +72,7 @@ class Verification(Drawn):
 
     def _facts(self) -> Mapping[str, Any]:
         facts = {"ok": self.ok, "max_error": self.max_error, "at": self.worst.site, "tolerance": self.tolerance}
-        posterior = {"posterior_error": self.posterior_error, "bound": self.bound}
+        posterior = {"posterior_error": self.posterior_error, "bound": self.bound, "reason": self.reason}
         found = {name: value for name, value in posterior.items() if value is not None}
         return {**facts, **found, "sequences": sum(self.sequences.values()), "dtype": self.dtype}
 
@@ -96,6 +96,13 @@ class Verification(Drawn):
     def vacuous(self) -> bool:
         """Tell whether a tolerance is so wide that being within it says nothing: too few digits for these scores."""
         return self.tolerance >= BLIND or self.early_tolerance >= VACUOUS
+
+    @property
+    def reason(self) -> str | None:
+        """Say why nothing can be verified, None where something can."""
+        digits = f"{self.dtype} has too few digits for scores so large"
+        why = f"{digits}: a tolerance so wide verifies nothing; use a smaller beta, lam or temper, or float64"
+        return why if self.vacuous else None
 
     @property
     def ok(self) -> bool:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sih.checks import FieldError, dtype_name
+from sih.checks import FieldError, check_choice, dtype_name
 from sih.export.lens_weights import from_lens_weights, lens_config, lens_weights
 from sih.files import atomic_folder, read_json, read_tensors, reading, tensor_bytes, write_json
 from sih.files.tensor_file import sum_file, write_summed
@@ -25,12 +25,12 @@ def to_transformer_lens(model: Model) -> Any:
     >>> bridge = sih.to_transformer_lens(sih.load("standard-1.2.3"))  # doctest: +SKIP
     >>> logits, cache = bridge.run_with_cache(tokens)  # doctest: +SKIP
     """
+    standard = _standard(model)
     try:
         from transformer_lens.model_bridge import TransformerBridge
     except ImportError:
         extra = "pip install 'selective-induction-heads[lens]'"
         raise ValueError(f"TransformerLens is missing, it comes with the extra lens: {extra}") from None
-    standard = _standard(model)
     weights = lens_weights(standard)
     bridge = TransformerBridge.boot_native(lens_config(standard), dtype=standard.readout.dtype)
     done = bridge.load_state_dict(weights, strict=False)
@@ -39,11 +39,12 @@ def to_transformer_lens(model: Model) -> Any:
     return bridge.eval()
 
 
-def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer:
+def from_transformer_lens(source: Any, *, readout: str | None = None) -> Transformer:
     """Make a standard transformer with the same output as a TransformerLens model, or as the one in an exported folder.
 
     It fits if `TransformerBridge.boot_native` made it without normalisation, with learned positions, and with an
-    activation that `sih` has. `readout` says what its output is ("logit" or "probability"); a folder knows.
+    activation that `sih` has. `readout` says what its output is, "logit" unless given, or "probability"; of a folder
+    it is what the folder says.
 
     >>> import sih, tempfile, torch
     >>> model, tokens = sih.Transformer(num_states=2, length=8, dim=8, qk_dim=4), torch.tensor([[0, 1, 1]])
@@ -52,17 +53,21 @@ def from_transformer_lens(source: Any, *, readout: str = "logit") -> Transformer
     ...     torch.allclose(sih.from_transformer_lens(folder).predict(tokens), model.predict(tokens), atol=1e-6)
     True
     """
+    if readout is not None:
+        check_choice("readout", readout, ("logit", "probability"))
     if isinstance(source, str | Path):
         path = Path(source) / CONFIG
         missing = f"there is no file {path}; `sih export MODEL --to transformer-lens --out {source}` writes it"
         with reading(path, "does not describe an exported model", missing=missing):
             found = read_json(path)
-            config, readout = found["transformer_lens"], found["readout"]
+            config, own = found["transformer_lens"], found["readout"]
+        if readout not in (None, own):
+            raise FieldError("readout", f"the readout of the model in {source} is {own!r}; got {readout!r}")
         with reading(path.parent / WEIGHTS, f"does not fit the {CONFIG} beside it"):
-            return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], readout)
+            return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], own)
     if not hasattr(source, "cfg") or not hasattr(source, "state_dict"):
         raise FieldError("source", f"source is a TransformerBridge or an exported folder; got {type(source).__name__}")
-    return from_lens_weights(dict(source.cfg.to_dict()), source.state_dict(), readout)
+    return from_lens_weights(dict(source.cfg.to_dict()), source.state_dict(), readout or "logit")
 
 
 def export_transformer_lens(model: Model, folder: str | Path) -> None:

@@ -7,7 +7,6 @@ calling `site(name, value)` at each value worth a name. Everything else here fol
 from __future__ import annotations
 
 import inspect
-import math
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from sih.checks import (
     check_heads,
     check_kind,
     check_memory,
+    check_positive,
     check_sizes,
     check_tokens,
     is_concrete,
@@ -52,11 +52,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         check_sizes(num_states=self.num_states, length=self.length)
         object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
-        alpha = self.temperature
-        if not (isinstance(alpha, int | float) and math.isfinite(alpha) and alpha > 0):
-            message = f"temperature divides the scores and is positive and finite; got {alpha!r}"
-            raise FieldError("temperature", message)
-        object.__setattr__(self, "temperature", float(alpha))
+        check_positive("temperature", self.temperature, "what scores are divided by, positive and finite")
+        object.__setattr__(self, "temperature", float(self.temperature))
         check_choice("readout", self.readout, ("logit", "probability"))
         check_choice("dtype", self.dtype, tuple(DTYPES))
 

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sih.checks import check_sizes
+from sih.checks import check_path, check_sizes
 from sih.files import check_entries, read_header, read_json, read_tensors, reading
 from sih.files.tensor_file import digest_of_tensors
 from sih.metrics import mean_by_position
@@ -67,6 +67,10 @@ class Run(Drawn):
     """
 
     folder: Path
+
+    def __post_init__(self) -> None:
+        check_path(self.folder, "folder")
+        object.__setattr__(self, "folder", Path(self.folder))
 
     def _facts(self) -> Mapping[str, Any]:
         try:

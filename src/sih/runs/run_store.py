@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sih.checks import check_path
+from sih.checks import check_kind, check_path
 from sih.construction.parents_circuit import read_circuit
 from sih.files import reading
 from sih.models import storage
@@ -48,7 +48,7 @@ class RunStore:
         return [SHIPPED] if self.folder is None else [self.folder, SHIPPED]
 
     def _folder_of(self, name: str | Path, what: str) -> Path:
-        check_path(name)
+        check_path(name, "name")
         folder = Path(name) if Path(name).is_dir() else self.find(str(name))
         if folder is None:
             raise ValueError(
@@ -79,6 +79,8 @@ def load(path: str | Path, *, unfinished: bool = False) -> Model:
     >>> sih.load("standard-1.2.3").config.heads
     (1, 3, 1)
     """
+    check_path(path)
+    check_kind("unfinished", unfinished, bool, "True or False")
     folder = RunStore()._folder_of(path, "model")
     run = Run(folder)
     if unfinished and (folder / CHECKPOINT).exists() and not run.finished:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sih.checks import FieldError, check_sizes
+from sih.checks import FieldError, check_device, check_sizes
 from sih.files import atomic_write, check_place, reading, tensor_bytes, write_json
 from sih.files.atomic import explained, is_part, remove_leftovers
 from sih.files.tensor_file import check_sum, digest_of_tensors, write_summed
@@ -26,7 +26,7 @@ from sih.models.storage import weights_file
 from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, KEPT, METRICS, WEIGHTS, Run, kept_path, read_checkpoint
 from sih.training.config import TrainConfig
 from sih.training.config_file import to_json
-from sih.training.trainer import Step, Trainer, check_device
+from sih.training.trainer import Step, Trainer
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 30.0

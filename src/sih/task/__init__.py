@@ -10,6 +10,7 @@ from sih.task.fresh_task import FreshTask as FreshTask
 from sih.task.lags import Lagged as Lagged
 from sih.task.lags import Task as Task
 from sih.task.lags import check_lags as check_lags
+from sih.task.lags import check_prior as check_prior
 from sih.task.laws import Laws as Laws
 from sih.task.laws import RowLaws as RowLaws
 from sih.task.laws import as_slice as as_slice

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import check_kind
+from sih.checks import check_fields, check_kind
 from sih.showing import Drawn, coloured_cells
 
 
@@ -53,6 +53,9 @@ class Batch(Drawn):
     tokens: Int[Tensor, "batch time"]
     lags: Int[Tensor, "batch *time"]
     P: Float[Tensor, "batch state state"] | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -148,7 +148,9 @@ class Task(Lagged, KnownMatrix, Steady):
 def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """Give the lags as a tuple of distinct, positive, increasing integers, or raise a ValueError."""
     try:
-        given = tuple(operator.index(lag) for lag in lags)
+        numbers = lags.tolist() if isinstance(lags, Tensor) else tuple(lags)
+        of_others = isinstance(lags, bytes) or any(isinstance(lag, bool) for lag in numbers)
+        given = () if of_others else tuple(map(operator.index, numbers))
     except TypeError:
         given = ()
     if not given or sorted(set(given)) != list(given) or given[0] < 1:
@@ -178,7 +180,8 @@ def check_prior(
         law = torch.as_tensor(prior, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError):
         law = torch.empty(0)
-    if law.shape != (count,) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
+    of_booleans = torch.as_tensor(prior).dtype == torch.bool if law.numel() else False
+    if of_booleans or law.shape != (count,) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
         raise FieldError(
             name,
             f"{name} is one positive probability for each of the {count} {of}, summing to 1 "

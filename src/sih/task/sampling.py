@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_memory, check_sizes, described, generator
+from sih.checks import FieldError, Seed, check_device, check_memory, check_sizes, described, generator, is_whole
 from sih.task.batch import Batch
 from sih.task.laws import counted, with_initial
 from sih.task.parents import CausalTask, check_task
@@ -55,11 +55,11 @@ def sample(
     check_task(task)
     check_sizes(size=size)
     rng = generator(rng)
-    if lag is not None and (not isinstance(lag, int) or lag not in task.hypotheses):
+    if lag is not None and (not is_whole(lag) or lag not in task.hypotheses):
         raise FieldError(
             "lag", f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {described(lag)}"
         )
-    device = torch.device(device) if device is not None else rng.device
+    device = check_device(device) if device is not None else rng.device
     needed = 8 * task.length * (3 * size + 16 * len(task.hypotheses))
     check_memory(needed, f"{size:,} sequences of {task.length:,} tokens")
     if lag is None:

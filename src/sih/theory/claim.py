@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.checks import FieldError, check_number
 from sih.markov import ROW_SUM_TOLERANCE, MatrixLike, as_squares, as_transition_matrix, stationary_distribution
 from sih.task import check_lags
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
@@ -84,8 +85,10 @@ def claim_table(P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12)
     """
     P, lags = _as_matrices(P), check_lags(lags)
     num_states = P.shape[-1]
-    if not 1e-13 <= tolerance <= 0.1:
-        raise ValueError(f"tolerance is an absolute error between 1e-13 and 0.1, e.g. 1e-12; got {tolerance:g}")
+    wanted = "an absolute error between 1e-13 and 0.1, e.g. 1e-12"
+    check_number("tolerance", tolerance, 1e-13, wanted=wanted)
+    if tolerance > 0.1:
+        raise FieldError("tolerance", f"tolerance is {wanted}; got {tolerance:g}")
     least = tolerance / (2 * num_states)
     least_entry = P[P > 0].min().item()
     rule = reciprocal_rule(max(least, least_entry), float(len(lags)), tolerance / 2)

@@ -62,6 +62,7 @@ lags 31 of 132 pairs are left, and 16 of these are such: k = 1 (11), and k = 2 w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sih.checks import FieldError, check_kind, described, is_whole
 from sih.task import check_lags
 from sih.theory.claim import chains
 from sih.theory.outside_class import CASES
@@ -142,8 +143,9 @@ def claim_status(
     """
     if len(check_lags(lags)) < 2:
         raise ValueError(f"a comparison needs at least 2 lags, e.g. (1, 2, 3); got {lags}")
-    if states is not None and states < 2:
-        raise ValueError(f"states is a number of states, 2 or more; got {states}")
+    if states is not None and not (is_whole(states) and states >= 2):
+        raise FieldError("states", f"states is a number of states, 2 or more; got {described(states)}")
+    check_kind("reversible", reversible, bool, "True or False")
     more = [name for name in FOR_SOME if name == f"{states} states" or (reversible and name == "reversible")]
     known = THEOREMS | {name: FOR_SOME[name] for name in more}
     proofs = {pair: [f"proven: {name}" for name, applies in known.items() if applies(pair)] for pair in pairs(lags)}

@@ -8,11 +8,11 @@ Fields have flat names, whatever part they are in: in the constructor, as flags 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from sih.checks import FieldError, check_choice, check_sizes
+from sih.checks import FieldError, check_choice, check_kind, check_sizes
 from sih.models import KINDS, ModelShape
 from sih.showing import Shown
 from sih.task import Batch, LagTask, sample
@@ -54,6 +54,23 @@ PARTS: dict[str, type] = {
     "recipe": Recipe,
     "evaluation": EvaluationConfig,
 }
+
+
+class Example(NamedTuple):
+    """Holds two ways to give a part: its fields by their flat names, and the part as a whole."""
+
+    flat: str
+    whole: str
+
+
+EXAMPLES = {
+    "task": Example("lags=(1, 3), length=64", "task=TaskConfig(lags=(1, 3), length=64)"),
+    "model": Example("model='standard', dim=32", "model=TransformerShape(dim=32)"),
+    "optimiser": Example("optimiser='soap', steps=2000", "optimiser=Adam(steps=2000)"),
+    "recipe": Example("init='harmonic'", "recipe=Plain()"),
+    "evaluation": Example("evaluate_every=100", "evaluation=EvaluationConfig(evaluate_every=100)"),
+}
+"""How each part is given, for messages."""
 
 
 @dataclass(frozen=True, init=False)
@@ -130,9 +147,11 @@ class TrainConfig(Shown):
         >>> TrainConfig(dim=32).replace(seed=1)
         TrainConfig(dim=32, seed=1)
         """
-        flat = self.flat()
+        flat, changes = self.flat(), renamed(changes)
+        whole = whole_parts(changes)
+        if "recipe" in whole:
+            del flat["init"]
         part_of = names_of(classes_of({**flat, **changes}))
-        whole = {name for name, base in PARTS.items() if isinstance(changes.get(name), base)}
         lost = {name for name in flat if part_of.get(name) in whole or name not in (*part_of, *WORDS, *TOP)}
         return TrainConfig(**{**{name: value for name, value in flat.items() if name not in lost}, **changes})
 
@@ -155,9 +174,33 @@ def check_length(task: TaskConfig) -> None:
         raise FieldError("length", f"length must be at least {least} for lags {task.lags}: {reason}; got {task.length}")
 
 
+def renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields by their names of today, or raise a FieldError if one has two names."""
+    for old, new in RENAMED.items():
+        if old in fields and new in fields:
+            raise FieldError(new, f"{old} is the old name of {new}; leave one out")
+    return {RENAMED.get(name, name): value for name, value in fields.items()}
+
+
+def whole_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts that are given whole, by name, or raise a FieldError for one of a wrong type.
+
+    A word that chooses a model or an optimiser has the name of the part. It is checked where it is read.
+    """
+    given = {name: fields[name] for name in PARTS if name in fields}
+    whole = {name: part for name, part in given.items() if not (name in WORDS and isinstance(part, str))}
+    for name, part in whole.items():
+        flat, example = EXAMPLES[name]
+        by_fields = f"or be given by its fields, e.g. TrainConfig({flat})"
+        check_kind(name, part, PARTS[name], f"of type {PARTS[name].__name__}, e.g. TrainConfig({example}), {by_fields}")
+    if "recipe" in whole and "init" in fields:
+        raise FieldError("init", "init is the word for a recipe, and recipe is one given whole; leave one out")
+    return whole
+
+
 def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
     """Find the class of each part of a configuration, from the words among its fields or a part given whole."""
-    whole = {name: type(fields[name]) for name, base in PARTS.items() if isinstance(fields.get(name), base)}
+    whole = {name: type(part) for name, part in whole_parts(fields).items()}
     words = {word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()}
     check_choice("model", words["model"], tuple(KINDS))
     check_choice("optimiser", words["optimiser"], tuple(OPTIMISERS))
@@ -177,14 +220,13 @@ def parts_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     classes = classes_of(fields)
     part_of = names_of(classes)
     given: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
-    for name, value in fields.items():
-        name = RENAMED.get(name, name)
+    for name, value in renamed(fields).items():
         if name in part_of:
             given[part_of[name]][name] = _frozen(value)
         elif name not in (*PARTS, *WORDS):
             known = ", ".join(sorted((*part_of, *WORDS, *TOP)))
             raise FieldError(name, f"a training configuration has no field {name!r}; it has {known}")
-    whole = {part: fields[part] for part, base in PARTS.items() if isinstance(fields.get(part), base)}
+    whole = whole_parts(fields)
     made = {part: classes[part](**given[part]) for part in PARTS if part not in whole}
     return {part: made[part] if part in made else dataclasses.replace(whole[part], **given[part]) for part in PARTS}
 

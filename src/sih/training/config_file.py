@@ -8,7 +8,8 @@ import hashlib
 import json
 from typing import Any
 
-from sih.training.config import PARTS, RENAMED, TrainConfig, classes_of, names_of
+from sih.checks import FieldError, described
+from sih.training.config import PARTS, RENAMED, TrainConfig, classes_of, names_of, renamed
 
 VERSION = 2
 WORD_AT = {"model": ("model", "kind"), "init": ("recipe", "name"), "optimiser": ("optimiser", "name")}
@@ -37,16 +38,25 @@ def from_json(values: dict[str, Any]) -> TrainConfig:
     """Read a configuration of any version."""
     version = values.get("version", 1)
     if version == 1:
-        known = names_of(classes_of(values))
-        found = {RENAMED.get(name, name): value for name, value in values.items()}
-        return TrainConfig(**{name: v for name, v in found.items() if name in known or name not in NOT_IN_ALL})
+        known, values = names_of(classes_of(values)), _with_used(values)
+        return TrainConfig(
+            **{name: v for name, v in renamed(values).items() if name in known or name not in NOT_IN_ALL}
+        )
     if version != VERSION:
         raise ValueError(f"version {version!r} of a configuration is not known; there are 1 and {VERSION}")
     words = {place: word for word, place in WORD_AT.items()}
     flat = {name: value for name, value in values.items() if name not in (*PARTS, "version")}
     for part in PARTS:
+        if not isinstance(values.get(part), dict):
+            raise FieldError(part, f"{part} is an object of its fields; got {described(values.get(part))}")
         flat |= {words.get((part, key), key): value for key, value in values[part].items()}
-    return TrainConfig(**flat)
+    return TrainConfig(**_with_used(flat))
+
+
+def _with_used(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a file what no run with a given matrix uses: earlier versions let it stand beside one."""
+    unused = ("concentration",) if values.get("matrix") is not None else ()
+    return {name: value for name, value in values.items() if name not in unused}
 
 
 def to_version_1(config: TrainConfig) -> dict[str, Any]:

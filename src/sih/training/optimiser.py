@@ -10,7 +10,17 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from sih.checks import FieldError, check_choice, check_sizes
+from sih.checks import (
+    FieldError,
+    check_choice,
+    check_kind,
+    check_number,
+    check_positive,
+    check_sizes,
+    check_steps,
+    described,
+    plain_float,
+)
 from sih.training.soap import Soap
 
 SCHEDULES = ("constant", "cosine")
@@ -36,11 +46,13 @@ class Optimiser(ABC):
     def __post_init__(self) -> None:
         check_sizes(steps=self.steps, batch=self.batch)
         check_choice("schedule", self.schedule, SCHEDULES)
-        if not 0 < self.learning_rate <= 1e30:
-            message = f"learning_rate is a positive number up to 1e30, e.g. 0.001; got {self.learning_rate!r}"
-            raise FieldError("learning_rate", message)
-        if self.warmup is not None and not 0 <= self.warmup <= self.steps:
-            raise FieldError("warmup", f"warmup is a number of steps, 0 to {self.steps}; got {self.warmup!r}")
+        wanted = "a positive number up to 1e30, e.g. 0.001"
+        check_positive("learning_rate", self.learning_rate, wanted)
+        if self.learning_rate > 1e30:
+            raise FieldError("learning_rate", f"learning_rate is {wanted}; got {self.learning_rate!r}")
+        object.__setattr__(self, "learning_rate", plain_float(self.learning_rate))
+        if self.warmup is not None:
+            check_steps("warmup", self.warmup, self.steps)
 
     @abstractmethod
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -68,10 +80,13 @@ class Adam(Optimiser):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "betas", tuple(self.betas))
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            message = f"betas are two numbers from 0 to below 1, e.g. (0.9, 0.999); got {self.betas!r}"
-            raise FieldError("betas", message)
+        wanted = "two numbers from 0 to below 1, e.g. (0.9, 0.999)"
+        check_kind("betas", self.betas, (tuple, list), wanted)
+        for beta in self.betas:
+            check_number("betas", beta, 0, wanted=wanted)
+        if len(self.betas) != 2 or max(self.betas) >= 1:
+            raise FieldError("betas", f"betas is {wanted}; got {described(self.betas)}")
+        object.__setattr__(self, "betas", tuple(map(plain_float, self.betas)))
 
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         weights = list(weights)

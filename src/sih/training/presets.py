@@ -4,11 +4,10 @@
 """
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 from sih.checks import check_choice
-from sih.training.config import WORDS, TrainConfig
+from sih.training.config import TOP, WORDS, TrainConfig, classes_of, names_of, renamed, whole_parts
 from sih.training.recipes import recipe_named
 
 
@@ -35,17 +34,25 @@ def auto(**changes: Any) -> dict[str, Any]:
 
     How often, for which lags and at what cost is in docs/training.md.
     """
-    recipe = recipe_named("harmonic", changes.get("model", WORDS["model"]))
+    recipe = recipe_named("harmonic", _kind(changes))
     return _by_recipe({"optimiser": "soap", **recipe.with_soap}, changes)
 
 
 def _by_recipe(more: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Set what goes with the harmonic recipe, and more, but for fields of a recipe that is not the one chosen."""
-    kind, init = changes.get("model", WORDS["model"]), changes.get("init", "harmonic")
-    usual, chosen = recipe_named("harmonic", kind), recipe_named(init, kind)
-    lost = {field.name for field in fields(usual)} - {field.name for field in fields(chosen)}
-    settings = {name: value for name, value in {**usual.settings, **more}.items() if name not in lost}
-    return {"init": init, **settings, **changes}
+    """Set what goes with the harmonic recipe, and more, but for fields of parts that are given whole or lack them."""
+    whole = whole_parts(changes)
+    start = {} if "recipe" in whole else {"init": "harmonic"}
+    part_of = names_of(classes_of({**start, **more, **changes}))
+    free = {name for name, part in part_of.items() if part not in whole}
+    settings = {**recipe_named("harmonic", _kind(changes)).settings, **more}
+    kept = {name: value for name, value in settings.items() if name in (*free, *WORDS, *TOP)}
+    return {**start, **kept, **changes}
+
+
+def _kind(changes: dict[str, Any]) -> str:
+    """Return the kind of model that fields ask for, by its word or by a shape."""
+    kind: str = classes_of({name: changes[name] for name in ("model",) if name in changes})["model"].kind  # type: ignore[attr-defined]
+    return kind
 
 
 PRESETS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -68,7 +75,7 @@ SEEN = {
 def preset_fields(name: str, **changes: Any) -> dict[str, Any]:
     """Return the fields that a preset sets, by flat name, with some changed."""
     check_choice("preset", name, tuple(PRESETS))
-    return PRESETS[name](**changes)
+    return PRESETS[name](**renamed(changes))
 
 
 def preset(name: str, **changes: Any) -> TrainConfig:

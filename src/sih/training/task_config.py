@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.checks import FieldError, check_choice, check_kind, check_sizes
-from sih.markov import RANDOM, as_transition_matrix, check_law, random_transition_matrix
-from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_rate
+from sih.checks import FieldError, check_choice, check_kind, check_sizes, described, is_whole, plain_float
+from sih.markov import RANDOM, as_transition_matrix, check_dirichlet, check_law, random_transition_matrix
+from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_prior, check_rate
 
 LARGE = 256
 Matrix = tuple[tuple[float, ...], ...]
@@ -47,15 +47,23 @@ class TaskConfig:
         check_seed("matrix_seed", self.matrix_seed)
         self._check_law()
         check_kind("fresh", self.fresh, bool, "True or False")
-        check_rate(self.switch_rate, len(self.lags), "switch_rate")
+        check_dirichlet(2, self.concentration)
+        object.__setattr__(self, "concentration", plain_float(self.concentration))
+        rate = check_rate(self.switch_rate, len(self.lags), "switch_rate")
+        object.__setattr__(self, "switch_rate", plain_float(rate))
+        if self.lag_prior is not None:
+            check_prior(self.lag_prior, len(self.lags))
+            object.__setattr__(self, "lag_prior", tuple(map(plain_float, self.lag_prior)))
         if self.fresh and (self.matrix is not None or self.switch_rate):
             other = "switch_rate" if self.matrix is None else "matrix"
             raise FieldError("fresh", f"fresh draws a matrix for each sequence of one lag; leave out {other}")
         if self.switch_rate and self.lag_prior is not None:
             raise FieldError("lag_prior", "lag_prior is of lags that stay; with switch_rate all are as likely at first")
         if self.matrix is not None:
+            if self.concentration != 1.0:
+                raise FieldError("concentration", "concentration is of a random matrix; leave it out, or matrix")
             P = as_transition_matrix(self.matrix)
-            object.__setattr__(self, "matrix", tuple(tuple(row) for row in P.tolist()))
+            object.__setattr__(self, "matrix", tuple(tuple(map(plain_float, row)) for row in P.tolist()))
             if P.shape[0] != self.states:
                 message = f"states={self.states} does not fit the matrix, which has {P.shape[0]} states"
                 raise FieldError("states", message)
@@ -99,5 +107,5 @@ class TaskConfig:
 
 def check_seed(name: str, seed: int) -> None:
     """Raise a FieldError unless the seed is one that torch's generators take."""
-    if not 0 <= seed < 2**62:
-        raise FieldError(name, f"{name} is a whole number from 0 to 2**62 - 1; got {seed!r}")
+    if not is_whole(seed) or not 0 <= seed < 2**62:
+        raise FieldError(name, f"{name} is a whole number from 0 to 2**62 - 1; got {described(seed)}")

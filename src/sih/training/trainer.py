@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import FieldError, check_memory
+from sih.checks import check_device, check_kind, check_memory
 from sih.metrics import kl_to_truth, mean_by_position
 from sih.models import Model
 from sih.models.loss import next_token_loss
@@ -88,6 +88,8 @@ class Trainer:
     """
 
     def __init__(self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None) -> None:
+        wanted = "a TrainConfig, e.g. sih.train(sih.TrainConfig(lags=(1, 3), length=64, steps=2000))"
+        check_kind("config", config, TrainConfig, wanted)
         self.config, self.device, self.step = config, check_device(device), 0
         self.task, batch = config.task.build(), config.optimiser.batch
         maps = 4 * batch * sum(config.heads) * self.task.length**2
@@ -184,14 +186,3 @@ def train(config: TrainConfig, device: torch.device | str = "cpu") -> Iterator[S
     [0, 1, 2, 3]
     """
     return iter(Trainer(config, device))
-
-
-def check_device(device: torch.device | str) -> torch.device:
-    """Return a device that torch can compute on, or raise a FieldError."""
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        message = f"device is cpu, or cuda where there is one; cannot compute on {str(device)!r}"
-        raise FieldError("device", message) from None
-    return found

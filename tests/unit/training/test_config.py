@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support.small_configs import SMALL, small
@@ -12,7 +14,11 @@ import sih
 from sih.checks import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
-from sih.training.config import HELD_OUT_SEED, PARTS, RENAMED, TrainConfig
+from sih.training.config import EXAMPLES, HELD_OUT_SEED, PARTS, RENAMED, EvaluationConfig, TrainConfig
+from sih.training.config_file import digest
+from sih.training.optimiser import Adam
+from sih.training.presets import preset
+from sih.training.recipes.plain import Plain
 from sih.training.recipes.recipe import StagedRecipe
 from sih.training.recipes.tied_tables import TiedTables
 from sih.training.task_config import TaskConfig
@@ -89,11 +95,32 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"length_schedule": ((3, 12),)}, "length_schedule"),
         ({"shorter": ((3, 5), (2, 6))}, "length_schedule is pairs"),
         ({"seed": -1}, "seed"),
+        ({"seed": True}, "seed is a whole number"),
+        ({"warmup": True}, "warmup is a number of steps"),
+        ({"steps": True}, "steps must be a whole number"),
+        ({"lags": (True, 2)}, "lags must be distinct, positive and increasing whole numbers"),
+        ({"lag_prior": (True, 0.5)}, "lag_prior is one positive probability"),
+        ({"lags": (1,), "lag_prior": (True,)}, "lag_prior is one positive probability"),
+        ({"learning_rate": True}, "learning_rate is a positive number up to 1e30"),
+        ({"learning_rate": 2e30}, "learning_rate is a positive number up to 1e30"),
+        ({"betas": (0.9, True)}, "betas is two numbers"),
+        ({"concentration": True}, "concentration is a positive number"),
+        ({"switch_rate": True}, "switch_rate is the chance"),
+        ({"length_schedule": ((True, 5),)}, "length_schedule is pairs"),
+        ({"init": "harmonic", "dim": 30, "frozen_steps": True}, "frozen_steps is a number of steps"),
+        ({"init": "harmonic", "dim": 30, "held": 1, "frozen_steps": 1}, "held is the old name of frozen_steps"),
+        ({"shorter": (), "length_schedule": ()}, "shorter is the old name of length_schedule; leave one out"),
+        ({"recipe": Plain(), "init": "harmonic"}, "init is the word for a recipe"),
+        ({"recipe": Plain(), "init": "uniform"}, "leave one out"),
+        (
+            {"matrix": ((0.5, 0.5), (0.5, 0.5)), "states": 2, "concentration": 2.0},
+            "concentration is of a random matrix; leave it out, or matrix",
+        ),
         ({"length": 2}, "above the largest lag"),
         ({"matrix": ((0.5, 0.5), (0.5, 0.5))}, "states=3 does not fit"),
         ({"concentration": -1.0}, "concentration"),
         ({"init": "harmonic", "dim": 30, "held": 7}, "frozen_steps is a number of steps, 0 to 6"),
-        ({"init": "harmonic", "dim": 30, "heads": (2,), "held": 1}, "of two layers or more"),
+        ({"init": "harmonic", "dim": 30, "heads": (2,), "held": 1}, "is for models of two layers or more; got 1"),
         ({"lag_prior": (0.5, 0.6)}, "lag_prior is one positive probability"),
         ({"optimiser": "sgd"}, "optimiser must be one of adam, soap; got 'sgd'"),
         ({"model": "disentangled", "dim": 8}, "no field 'dim'; it has batch, betas,"),
@@ -101,10 +128,82 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
     ],
 )
 def test_bad_configurations_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")) as refused:
+    with pytest.raises(ValueError, match=re.escape(message)) as refused:
         TrainConfig(**{**_fields(changes), **changes})
     assert isinstance(refused.value, FieldError)
     assert refused.value.field in {RENAMED.get(name, name) for name in changes} | {"states"}
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "message"),
+    [
+        (
+            "task",
+            sih.Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 16),
+            "task must be of type TaskConfig, e.g. TrainConfig(task=TaskConfig(lags=(1, 3), length=64)), or be given "
+            "by its fields, e.g. TrainConfig(lags=(1, 3), length=64); got a Task",
+        ),
+        ("task", sih.ParentsTask([[0.9, 0.1], [0.5, 0.5]], [[-1, 0, 1], [-1, 0, 0]]), "got a ParentsTask"),
+        ("task", None, "got None"),
+        ("recipe", "harmonic", "by its fields, e.g. TrainConfig(init='harmonic'); got 'harmonic'"),
+        ("evaluation", {"held_out": 3}, "e.g. TrainConfig(evaluate_every=100); got {'held_out': 3}"),
+        ("model", sih.Transformer(2, 8, 4, 2), "e.g. TrainConfig(model='standard', dim=32); got a Transformer"),
+        ("model", {"kind": "standard"}, "model must be of type ModelShape"),
+        ("optimiser", Adam, "e.g. TrainConfig(optimiser='soap', steps=2000); got the class Adam"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_wrong_type_is_refused(part: str, given: Any, message: str) -> None:
+    """Each was dropped once, and the default configuration trained."""
+    for make in (TrainConfig, SMALL.replace, preset_of("auto"), preset_of("paper")):
+        with pytest.raises(FieldError) as refused:
+            make(**{part: given})
+        assert message in str(refused.value)
+        assert refused.value.field == part
+
+
+def preset_of(name: str) -> Any:
+    return lambda **changes: preset(name, **changes)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_examples_of_messages_are_right(part: str) -> None:
+    names = {kind.__name__: kind for kind in (TaskConfig, TransformerShape, Adam, Plain, EvaluationConfig)}
+    for words in EXAMPLES[part]:
+        config = eval(f"TrainConfig({words})", {"TrainConfig": TrainConfig, **names})
+        assert config != TrainConfig() or words == "recipe=Plain()"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"concentration": 1}, {"learning_rate": np.float64(1e-3)}, {"switch_rate": 0}, {"switch_rate": -0.0},
+        {"betas": [0.9, 0.999]}, {"length_schedule": []},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_equal_configurations_have_one_digest(given: dict[str, Any]) -> None:
+    assert TrainConfig(**given) == TrainConfig()
+    assert digest(TrainConfig(**given)) == digest(TrainConfig())
+
+
+def test_numbers_are_kept_in_one_form() -> None:
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"lags": (1,), "lag_prior": (1,)}, {"lags": (1,), "lag_prior": (1.0,)}),
+        ({"betas": (-0.0, 0)}, {"betas": (0.0, 0.0)}),
+        ({"learning_rate": 1}, {"learning_rate": 1.0}),
+    ]
+    for given, usual in pairs:
+        assert small(**given) == small(**usual)
+        assert digest(small(**given)) == digest(small(**usual))
+    assert digest(small(learning_rate=1)) != digest(SMALL)
+
+
+def test_a_part_given_whole_takes_the_place_of_its_words() -> None:
+    harmonic = small(init="harmonic", dim=30, held=2)
+    assert harmonic.replace(recipe=Plain()) == small(dim=30)
+    assert harmonic.replace(held=3).flat()["frozen_steps"] == 3
+    with pytest.raises(FieldError, match="init is the word for a recipe"):
+        harmonic.replace(recipe=Plain(), init="uniform")
 
 
 def _fields(changes: dict[str, Any]) -> dict[str, Any]:

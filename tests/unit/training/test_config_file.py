@@ -56,11 +56,23 @@ def test_the_form_of_before() -> None:
         ({**to_json(SMALL), "colour": 1}, "no field 'colour'"),
         ({**to_json(SMALL), "task": {"lags": [2, 1]}}, "increasing"),
         ({**to_json(SMALL), "model": {"kind": "mamba"}}, "model must be one of"),
+        ({**to_json(SMALL), "task": 3}, "task is an object of its fields; got 3"),
+        ({name: value for name, value in to_json(SMALL).items() if name != "recipe"}, "recipe is an object"),
     ],
 )
 def test_other_files_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_json(values)
+
+
+def test_a_file_may_still_name_a_concentration_beside_its_matrix() -> None:
+    """Earlier versions let it stand there, and nothing came of it."""
+    config = small(matrix=P)
+    values = to_json(config)
+    values["task"]["concentration"] = 2.0
+    assert from_json(values) == config
+    flat = {**config.flat(), "concentration": 2.0}
+    assert from_json(flat) == config
 
 
 def test_a_digest_knows_every_field_and_later_ones_where_they_are_used() -> None:

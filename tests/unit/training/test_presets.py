@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from sih.checks import FieldError
+from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
-from sih.training.optimiser import Adam
+from sih.training.optimiser import Adam, SoapConfig
 from sih.training.presets import PRESETS, SEEN, preset
+from sih.training.recipes.harmonic_positions import HarmonicPositions
+from sih.training.recipes.plain import Plain
 from sih.training.recipes.recipe import StagedRecipe
 
 
@@ -59,6 +63,28 @@ def test_auto_is_the_harmonic_recipe_moved_by_soap() -> None:
 
 def test_auto_takes_another_optimiser() -> None:
     assert preset("auto", optimiser="adam", batch=64).optimiser == Adam(2000, 64, 1e-2, "cosine", 50, (0.95, 0.95))
+
+
+def test_a_part_given_whole_wins_over_a_preset() -> None:
+    assert preset("auto", optimiser=Adam(steps=7)).optimiser == Adam(steps=7)
+    assert preset("auto", optimiser=Adam(steps=7), batch=3).optimiser == Adam(steps=7, batch=3)
+    assert preset("auto", optimiser=SoapConfig(steps=7)).optimiser == SoapConfig(steps=7)
+    assert preset("auto", optimiser=Adam(steps=7)).recipe == preset("auto", steps=7).recipe
+    plain = preset("harmonic", recipe=Plain())
+    assert (plain.recipe, plain.optimiser) == (Plain(), preset("harmonic").optimiser)
+    staged = HarmonicPositions(max_period=4)
+    assert preset("auto", recipe=staged).recipe == staged
+    for shape in (TransformerShape(dim=32), DisentangledShape(heads=(1, 2, 1))):
+        for name in ("harmonic", "auto"):
+            whole, by_word = preset(name, model=shape), preset(name, model=shape.kind)
+            assert whole.model == shape
+            assert (whole.optimiser, whole.recipe) == (by_word.optimiser, by_word.recipe)
+
+
+def test_a_preset_takes_a_field_by_its_old_name() -> None:
+    assert preset("harmonic", held=3) == preset("harmonic", frozen_steps=3)
+    with pytest.raises(FieldError, match="held is the old name of frozen_steps; leave one out"):
+        preset("harmonic", held=3, frozen_steps=3)
 
 
 def test_auto_takes_another_recipe() -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from sih.checks import FieldError
+from sih.checks import FieldError, check_number
 from sih.construction.heads.colouring import (
     Budget,
     OutOfBudgetError,
@@ -157,8 +157,9 @@ def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> Least
     (2, (0, 0, 1, 1), 'clique')
     """
     lags = check_lags(lags)
-    if not time_limit > 0:
-        raise FieldError("time_limit", f"time_limit is a positive number of seconds; got {time_limit!r}")
+    check_number("time_limit", time_limit, 0, wanted="a positive number of seconds")
+    if time_limit == 0:
+        raise FieldError("time_limit", "time_limit is a positive number of seconds; got 0")
     colours, preferred, certificate = _solve(distances(lags), float(time_limit))
     return LeastHeads(lags, colours, max(colours) + 1, Fraction(1), certificate, float(time_limit), preferred)
 

@@ -33,7 +33,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.checks import FieldError, check_steps
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
 from sih.task import LagTask
@@ -69,8 +69,7 @@ class HarmonicPositions(StagedRecipe):
         assert isinstance(fitted, HarmonicPositions)
         parts(shape.dim, self.max_period)
         kept = 3 * steps // 10 if self.parts_steps is None else self.parts_steps
-        if not 0 <= kept <= steps:
-            raise FieldError("parts_steps", f"parts_steps is a number of steps, 0 to {steps}; got {kept!r}")
+        check_steps("parts_steps", kept, steps)
         return dataclasses.replace(fitted, parts_steps=kept)
 
     def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:

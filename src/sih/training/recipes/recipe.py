@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from sih.checks import FieldError, check_sizes
+from sih.checks import FieldError, check_sizes, check_steps, described, is_whole
 from sih.models import Model, ModelShape
 from sih.task import LagTask
 
@@ -66,17 +66,28 @@ class Recipe(ABC):
         if schedule is None:
             stages = [(a * steps // b, length) for a, b, length in self.stages if task.max_lag < length < task.length]
             schedule = tuple((until, length) for until, length in stages if until)
-        untils = [0, *(until for until, _ in schedule)]
+        pairs = as_pairs(schedule)
+        untils = [0, *(until for until, _ in pairs or ())]
         rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= steps
-        if not rising or any(not task.max_lag < length < task.length for _, length in schedule):
+        if pairs is None or not rising or any(not task.max_lag < length < task.length for _, length in pairs):
             wanted = f"a step (rising, at most {steps}) and a length ({task.max_lag + 1} to {task.length - 1})"
-            message = f"length_schedule is pairs of {wanted} until then, e.g. (1000, 32); got {schedule!r}"
+            message = f"length_schedule is pairs of {wanted} until then, e.g. (1000, 32); got {described(schedule)}"
             raise FieldError("length_schedule", message)
-        return dataclasses.replace(self, length_schedule=schedule)
+        return dataclasses.replace(self, length_schedule=pairs)
 
     def length_at(self, step: int, length: int) -> int:
         """Return the number of tokens in the sequences of the update that follows `step` others."""
         return next((short for until, short in self.length_schedule or () if step < until), length)
+
+
+def as_pairs(schedule: object) -> tuple[tuple[int, int], ...] | None:
+    """Return a list of pairs of whole numbers as tuples, None if it is something else."""
+    if not isinstance(schedule, tuple | list):
+        return None
+    for pair in schedule:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(is_whole, pair)):
+            return None
+    return tuple((until, length) for until, length in schedule)
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class StagedRecipe(Recipe):
         assert isinstance(fitted, StagedRecipe)
         frozen = min(self.most_frozen, steps // 4) if self.frozen_steps is None else self.frozen_steps
         layers = len(dataclasses.asdict(shape)["heads"])
-        if not 0 <= frozen <= steps or (frozen and layers < 2):
-            message = f"frozen_steps is a number of steps, 0 to {steps}, of two layers or more; got {frozen!r}"
-            raise FieldError("frozen_steps", message)
+        check_steps("frozen_steps", frozen, steps)
+        if frozen and layers < 2:
+            raise FieldError("frozen_steps", f"frozen_steps is for models of two layers or more; got {frozen}")
         return dataclasses.replace(fitted, frozen_steps=frozen)
