@@ -12,13 +12,16 @@ import torch
 
 NAMES = ("start", "sampler", "predictors", "circuits", "heads", "claim", "models", "peers", "training", "explorer")
 
+FLAGGED = ("peers",)
+"""Benchmarks that take flags."""
+
 
 def main(words: list[str]) -> int:
     torch.set_num_threads(2)
     flags_begin = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
     names, flags = words[:flags_begin], words[flags_begin:]
-    if flags and len(names) != 1:
-        print(f"flags go with one benchmark, e.g. peers {flags[0]}; got {len(names)}", file=sys.stderr)
+    if flags and (len(names) != 1 or names[0] not in FLAGGED):
+        print(f"flags go with one of {', '.join(FLAGGED)}, e.g. peers --device cuda", file=sys.stderr)
         return 2
     unknown = [name for name in names if name not in NAMES]
     if unknown:
