@@ -93,7 +93,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "maximum_likelihood": {**TOKENS, "task": TASK},
     "mean_kl": {"kl": sih.kl_to_truth(LAW, BATCH, TASK), "task": TASK},
     "mixture": {"weights": sih.lag_posterior(BATCH.tokens, TASK), **TOKENS, "task": TASK},
-    "next_token_loss": {"model": TRAINED, **TOKENS, "path": "plain", "rows": 2},
+    "next_token_loss": {"model": TRAINED, **TOKENS, "path": "plain", "rows": 2, "laws": sih.truth(BATCH, TASK)},
     "ngram": {**TOKENS, "task": TASK, "pseudo_count": 1.0},
     "open_run": {"name": "disentangled-1.2.3"},
     "patch": {"model": MODEL, "clean": BATCH, "corrupt": BATCH, "names": ["2.1/output"], "into": None},

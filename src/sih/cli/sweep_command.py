@@ -12,7 +12,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from sih.checks import check_device
+from sih.checks import check_device, check_sizes
 from sih.cli.printing import plain_console, table_of
 from sih.cli.train_command import on_stop
 from sih.experiments.success_rates import SUCCESS, success_rates
@@ -31,6 +31,7 @@ def sweep(
     jobs: int | None = None,
     ray: str | None = None,
     device: str = "cpu",
+    keep_every: int | None = None,
     seed: int = 0,
 ) -> int:
     """Train every run of a grid. The same command goes on where it was stopped, and does nothing twice.
@@ -47,15 +48,19 @@ def sweep(
         jobs: how many runs at a time on this machine (the number of cores unless said).
         ray: address of a Ray cluster whose nodes share the folder, or "local" (needs the extra "cluster").
         device: where to compute, cpu or cuda.
+        keep_every: keep the weights at every so many steps, too, in each run's folder `kept`; runs that are finished
+            already keep none.
         seed: unused; seeds are fields of the grid.
     """
     found = read_grid(grid)
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
+    if keep_every is not None:
+        check_sizes(keep_every=keep_every)
     check_device(device)
     console = plain_console(160, wrap=False)
     finished = {name for name in found.runs if Run(out / name).finished and not (out / name / CHECKPOINT).exists()}
-    todo = [_job(found, name, out, device) for name in found.runs if name not in finished]
+    todo = [_job(found, name, out, device, keep_every) for name in found.runs if name not in finished]
     write_results(found, out, {})
     noun = "run" if len(found.runs) == 1 else "runs"
     console.print(f"{len(found.runs)} {noun}, {len(finished)} of them finished already -> {out}")
@@ -78,10 +83,11 @@ def _interrupt(number: int, _: object) -> None:
     raise KeyboardInterrupt
 
 
-def _job(grid: Grid, name: str, out: Path, device: str) -> Job:
+def _job(grid: Grid, name: str, out: Path, device: str, keep_every: int | None) -> Job:
     config = grid.runs[name]
     path = config.model.build(config.task.states, config.task.length).usual_path()
-    return Job(name, to_json(config), str((out / name).resolve()), path, device)
+    folder = str((out / name).resolve())
+    return Job(name, to_json(config), folder, path, device, keep_every=keep_every)
 
 
 def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console) -> Iterator[News]:

@@ -23,7 +23,17 @@ from sih.runs.run import Run
 from sih.runs.run_names import run_name
 from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
 from sih.runs.tensorboard import EventWriter
-from sih.training.config import RENAMED, TOP, WORDS, EvaluationConfig, TrainConfig, classes_of, names_of, parts_of
+from sih.training.config import (
+    RENAMED,
+    TARGETS,
+    TOP,
+    WORDS,
+    EvaluationConfig,
+    TrainConfig,
+    classes_of,
+    names_of,
+    parts_of,
+)
 from sih.training.config_file import NOT_IN_ALL
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.presets import PRESETS, SEEN, preset_fields
@@ -47,6 +57,7 @@ def train(
     init: Annotated[str, _one_of(recipe.name for recipe in all_recipes())] = WORDS["init"],
     method: Annotated[str, _one_of(OPTIMISERS, "optimiser")] = WORDS["optimiser"],
     stored: str = "float32",
+    target: Annotated[str, _one_of(TARGETS)] = "sampled",
     seed: int = 0,
     out: Path | None = None,
     device: str = "cpu",
@@ -73,6 +84,7 @@ def train(
         init: the recipe: how weights are drawn and which of them move at first (docs/training.md).
         method: how weights are moved.
         stored: type of the numbers in the weights' file, float32 or float16.
+        target: what the loss compares a prediction with: the next token as sampled, or its true distribution.
         seed: of the initial weights and the batches.
         out: the run's folder (runs/NAME, the name made from the configuration).
         device: where to compute, cpu or cuda.
@@ -81,9 +93,8 @@ def train(
         keep_every: keep the weights at every so many steps, too, in the folder's `kept`.
         tensorboard: write TensorBoard events into the folder, too (needs the extra "tensorboard").
     """
-    config = TrainConfig(
-        task=task, model=model, optimiser=optimiser, recipe=recipe, evaluation=evaluation, seed=seed, stored=stored
-    )
+    parts: dict[str, Any] = {"task": task, "model": model, "optimiser": optimiser, "recipe": recipe}
+    config = TrainConfig(**parts, evaluation=evaluation, seed=seed, stored=stored, target=target)
     folder = Path("runs") / run_name(config) if out is None else out
     console = plain_console()
     events = EventWriter(folder) if tensorboard else None

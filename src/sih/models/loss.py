@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from sih.checks import Tokens, as_tokens, check_sizes, is_concrete
-from sih.markov import TokenTensor
+from sih.checks import FieldError, Tokens, as_tokens, check_sizes, described, is_concrete
+from sih.markov import Law, TokenTensor
 from sih.models.base import Model, check_model
 from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
@@ -26,18 +26,28 @@ from sih.models.kernels.threads import side_by_side
 ROWS, TOKENS = 32, 4096
 """Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all
 the disentangled model's; more no longer fit the cache."""
+LAW_TOLERANCE = 1e-3
+"""How far the sum of a distribution may be from 1."""
+
+Part = tuple[Tensor, Tensor | None]
+"""Sequences, and what the loss takes the next token's distribution to be: the token itself where it is None."""
 
 
 def next_token_loss(
-    model: Model, tokens: Tokens, path: str | None = None, rows: int | None = None
+    model: Model, tokens: Tokens, path: str | None = None, rows: int | None = None, laws: Tensor | None = None
 ) -> Float[Tensor, ""]:
     r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
+
+    With `laws` it is the mean of the cross-entropy $-\sum_s p_i(s) \log \hat p(s \mid s_{1:i})$, with $p_i$ the
+    distribution of the next token. If $p_i$ is the true one, given all that came before, both losses have the same
+    mean, and so have their gradients. The last position, which has no next token, counts in neither.
 
     Args:
         model: whose loss it is, of any kind.
         tokens: of shape (batch, time).
         path: the model's forward path, the fastest one here unless given.
         rows: sequences at a time, which bounds the memory; `usual_rows` unless given.
+        laws: distributions of the next token at every position, (batch, time, state), e.g. `sih.truth(batch, task)`.
 
     >>> import sih
     >>> model = sih.Transformer(num_states=2, length=16, init="zeros")
@@ -51,14 +61,16 @@ def next_token_loss(
     tokens = as_tokens(tokens)
     if tokens.shape[1] < 2 or tokens.shape[0] < 1:
         raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
+    laws = None if laws is None else _checked_laws(laws, (*tokens.shape, model.config.num_states))
     if not is_concrete(tokens):
-        return _summed(model, tokens, path) / _terms(tokens)
+        return _summed(model, (tokens, laws), path) / _terms(tokens)
     path = model.choose_path(tokens, path)
     rows = rows or usual_rows(tokens, _threads(model, tokens))
     wanted = [weight for weight in model.parameters() if weight.requires_grad]
     if not wanted or not torch.is_grad_enabled():
-        return torch.stack([_summed(model, part, path) for part in torch.split(tokens, rows)]).sum() / _terms(tokens)
-    loss: Tensor = _NextTokenLoss.apply(model, tokens, path, rows, *wanted)  # type: ignore[no-untyped-call]
+        summed = [_summed(model, part, path) for part in _parts(tokens, laws, rows)]
+        return torch.stack(summed).sum() / _terms(tokens)
+    loss: Tensor = _NextTokenLoss.apply(model, tokens, laws, path, rows, *wanted)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -77,12 +89,38 @@ def _threads(model: Model, tokens: Tensor) -> int:
     return 1 if alone else torch.get_num_threads()
 
 
-def _summed(model: Model, tokens: Tensor, path: str | None) -> Tensor:
+def _checked_laws(laws: object, shape: tuple[int, ...]) -> Law:
+    """Return distributions of the next token as constants, or raise a FieldError unless they have this shape."""
+    if not isinstance(laws, Tensor) or tuple(laws.shape) != shape or not laws.is_floating_point():
+        wanted = f"a tensor of floats of shape {shape}, e.g. sih.truth(batch, task)"
+        raise FieldError("laws", f"laws must be {wanted}; got {described(laws)}")
+    if is_concrete(laws):
+        off = (laws.detach().sum(dim=-1) - 1).abs().amax().item()
+        if not (off <= LAW_TOLERANCE and (laws >= 0).all()):
+            found = f"numbers from {laws.min().item():.3g} on, sums off by {off:.3g}"
+            raise FieldError(
+                "laws", f"laws must be probabilities that sum to 1, e.g. sih.truth(batch, task); got {found}"
+            )
+    return laws.detach()
+
+
+def _parts(tokens: TokenTensor, laws: Law | None, rows: int) -> list[Part]:
+    """Split a batch into parts of so many sequences."""
+    some_tokens = torch.split(tokens, rows)
+    some_laws = [None] * len(some_tokens) if laws is None else torch.split(laws, rows)
+    return list(zip(some_tokens, some_laws, strict=True))
+
+
+def _summed(model: Model, part: Part, path: str | None) -> Tensor:
+    tokens, laws = part
     output = model(tokens, path=path)[:, :-1].flatten(0, 1)
-    target = tokens[:, 1:].flatten()
-    if model.config.readout == "probability":
+    target = tokens[:, 1:].flatten() if laws is None else laws[:, :-1].flatten(0, 1).to(output)
+    if model.config.readout != "probability":
+        return nn.functional.cross_entropy(output, target, reduction="sum")
+    if laws is None:
         return nn.functional.nll_loss(output.log(), target, reduction="sum")
-    return nn.functional.cross_entropy(output, target, reduction="sum")
+    possible = torch.where(target > 0, output, 1.0)  # a state that the law rules out adds 0, whatever its probability
+    return -(target * possible.log()).sum()
 
 
 def _terms(tokens: Tensor) -> int:
@@ -100,32 +138,35 @@ def _keep_freed_memory() -> None:
 
 class _NextTokenLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, model: Model, tokens: Tensor, path: str, rows: int, *wanted: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, model: Model, tokens: Tensor, laws: Tensor | None, path: str, rows: int, *wanted: Tensor
+    ) -> Tensor:
         _keep_freed_memory()
 
-        def part(tokens: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
+        def gradient(part: Part) -> tuple[Tensor, Sequence[Tensor]]:
             with torch.enable_grad():
-                summed = _summed(model, tokens, path)
+                summed = _summed(model, part, path)
             # materialize: a weight that no output depends on (the heads of one token, say) has gradient 0
             return summed.detach(), torch.autograd.grad(summed, wanted, allow_unused=True, materialize_grads=True)
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = wanted[0].new_zeros(())
-        for summed, grads in side_by_side(part, torch.split(tokens, rows), _threads(model, tokens)):
+        for summed, grads in side_by_side(gradient, _parts(tokens, laws, rows), _threads(model, tokens)):
             loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad
-        ctx.model, ctx.tokens, ctx.wanted, ctx.grads = model, tokens, wanted, totals
+        ctx.model, ctx.part, ctx.wanted, ctx.grads = model, (tokens, laws), wanted, totals
         return loss / _terms(tokens)
 
     @staticmethod
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        terms = _terms(ctx.part[0])
         if torch.is_grad_enabled():
-            model, tokens = ctx.model, ctx.tokens
+            model, part = ctx.model, ctx.part
 
             def mean(*_: Tensor) -> Tensor:
-                return _summed(model, tokens, model.paths[-1]) / _terms(tokens)
+                return _summed(model, part, model.paths[-1]) / terms
 
-            return None, None, None, None, *gradients_again(mean, ctx.wanted, (above,))
-        scale = above / _terms(ctx.tokens)
-        return None, None, None, None, *(grad * scale for grad in ctx.grads)
+            return None, None, None, None, None, *gradients_again(mean, ctx.wanted, (above,))
+        scale = above / terms
+        return None, None, None, None, None, *(grad * scale for grad in ctx.grads)

@@ -24,6 +24,8 @@ class Job:
     """how the model computes: the same for all, so that one configuration gives one result whoever trains it."""
     device: str = "cpu"
     checkpoint_seconds: float = CHECKPOINT_SECONDS
+    keep_every: int | None = None
+    """keep the weights at every so many steps, too."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ def work(job: Job, tell: Callable[[News], None], stopped: Sequence[object] = ())
     """
     step, told = 0, time.monotonic()
     try:
-        how: dict[str, Any] = {"device": job.device, "checkpoint_seconds": job.checkpoint_seconds, "path": job.path}
+        how: dict[str, Any] = {"device": job.device, "path": job.path, "keep_every": job.keep_every}
+        how["checkpoint_seconds"] = job.checkpoint_seconds
         writer = RunWriter(from_json(job.config), Path(job.folder), threads=1, **how)
         for found in writer:
             step = found.step

@@ -21,11 +21,13 @@ from sih.training.recipes import Recipe, recipe_named
 from sih.training.task_config import TaskConfig, check_seed
 
 STORED = ("float32", "float16")
+TARGETS = ("sampled", "distribution")
+"""What the loss compares a prediction with: the token that was drawn, or the distribution that it was drawn from."""
 WORDS = {"model": "standard", "init": "uniform", "optimiser": "adam"}
 """The words that choose a kind of model, a recipe and an optimiser, with their defaults."""
 RENAMED = {"held": "frozen_steps", "shorter": "length_schedule"}
 """Old names of fields, still read in files and flags."""
-TOP = ("seed", "stored")
+TOP = ("seed", "stored", "target")
 """Fields that belong to no part."""
 HELD_OUT_SEED = 2**40
 """Added to `matrix_seed`, the seed of the held-out sequences. To torch's generator on the CPU, which takes seeds modulo
@@ -83,6 +85,8 @@ class TrainConfig(Shown):
     Args:
         seed: initial weights and batches come from it.
         stored: how trained weights are written; "float16" takes half the space of "float32".
+        target: what the loss compares a prediction with, at every position: the next token as "sampled", or its true
+            "distribution" (`sih.truth`), which knows the lag and, with `fresh`, the sequence's own matrix.
         fields: of the parts, e.g. lags, states, length; model ("standard" or "disentangled"), heads, dim; optimiser,
             steps, batch, learning_rate; init (the recipe); evaluate_every. `config.flat()` lists all.
 
@@ -101,15 +105,17 @@ class TrainConfig(Shown):
     evaluation: EvaluationConfig
     seed: int
     stored: str
+    target: str
 
-    def __init__(self, *, seed: int = 0, stored: str = "float32", **fields: Any) -> None:
+    def __init__(self, *, seed: int = 0, stored: str = "float32", target: str = "sampled", **fields: Any) -> None:
         check_seed("seed", seed)
         check_choice("stored", stored, STORED)
+        check_choice("target", target, TARGETS)
         parts = parts_of(fields)
         check_length(parts["task"])
         parts["optimiser"] = parts["optimiser"].fit()
         parts["recipe"] = parts["recipe"].fit(parts["model"], parts["task"].outline(), parts["optimiser"].steps)
-        for name, value in {**parts, "seed": seed, "stored": stored}.items():
+        for name, value in {**parts, "seed": seed, "stored": stored, "target": target}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
     def _facts(self) -> Mapping[str, Any]:
@@ -129,7 +135,7 @@ class TrainConfig(Shown):
         words = {"model": self.model.kind, "init": self.recipe.name, "optimiser": self.optimiser.name}
         parts = [getattr(self, name) for name in PARTS]
         fields = {field.name: getattr(part, field.name) for part in parts for field in dataclasses.fields(part)}
-        return {**words, **fields, "seed": self.seed, "stored": self.stored}
+        return {**words, **fields, **{name: getattr(self, name) for name in TOP}}
 
     def unusual(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, by flat name.

@@ -1,5 +1,7 @@
 r"""Training as in the paper (Sec. 6, "Setup"): a fresh batch at every step, cross-entropy on every next token, Adam.
 
+The cross-entropy is with the next token as it was drawn, or with its true distribution (`target`).
+
 `TrainConfig` (`sih.training.config`) describes a run, its defaults are the paper's; `train(config)` yields its steps.
 Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
 """
@@ -19,7 +21,7 @@ from sih.checks import check_device, check_kind, check_memory
 from sih.metrics import kl_to_truth, mean_by_position
 from sih.models import Model
 from sih.models.loss import next_token_loss
-from sih.predictors import bma, maximum_likelihood
+from sih.predictors import bma, maximum_likelihood, truth
 from sih.showing import Shown
 from sih.stats import quotient
 from sih.task import Batch, LagTask, sample
@@ -113,8 +115,10 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         task = self._tasks[config.recipe.length_at(self.step, self.task.length)]
-        tokens = sample(task, config.optimiser.batch, rng=self.rng).tokens.to(self.device)
-        loss = next_token_loss(self.model, tokens, self.path)
+        batch = sample(task, config.optimiser.batch, rng=self.rng)
+        laws = truth(batch, task).to(self.device) if config.target == "distribution" else None
+        tokens = batch.tokens.to(self.device)
+        loss = next_token_loss(self.model, tokens, self.path, laws=laws)
         value = loss.item()
         if not math.isfinite(value):
             place = f"step {self.step + 1}, learning rate {rate:g}"

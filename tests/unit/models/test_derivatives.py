@@ -97,6 +97,22 @@ def test_second_derivatives_of_the_loss(name: str) -> None:
         weights[0].requires_grad_(True)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_second_derivatives_of_the_loss_with_distributions(name: str) -> None:
+    model = MODELS[name]
+    weights, along = list(model.parameters()), directions(model)
+    rng = torch.Generator().manual_seed(3)
+    laws = torch.rand(*TOKENS.shape, model.config.num_states, generator=rng, dtype=torch.float64).softmax(dim=-1)
+
+    def by_definition() -> Tensor:
+        predicted = model(TOKENS, path=model.paths[-1])[:, :-1].log_softmax(dim=-1)
+        loss: Tensor = -(laws[:, :-1] * predicted).sum(dim=-1).mean()
+        return loss
+
+    found = hessian_vector(lambda: sih.next_token_loss(model, TOKENS, rows=3, laws=laws), weights, along)
+    close(found, by_differences(by_definition, weights, along), 1e-6)
+
+
 def test_second_derivatives_of_the_compiled_kernel() -> None:
     exact = MODELS["standard"]
     model = copy.deepcopy(exact).float()

@@ -30,9 +30,20 @@ TABLES = SHORT.replace(
     model="disentangled", init="harmonic", max_period=3, held=6, shorter=((10, 8),), stored="float16"
 )
 
+DISENTANGLED = SHORT.replace(model="disentangled")
+STARTS = (
+    *(SHORT.replace(init=init, target="distribution") for init in ("gpt2", "embed")),
+    *(DISENTANGLED.replace(init=init, target="distribution") for init in ("small", "factors")),
+)
+
 
 @pytest.mark.parametrize(
-    ("config", "stop"), [*((SHORT, stop) for stop in (0, 1, 8, 13, 23)), *((TABLES, stop) for stop in (0, 5, 17))]
+    ("config", "stop"),
+    [
+        *((SHORT, stop) for stop in (0, 1, 8, 13, 23)),
+        *((TABLES, stop) for stop in (0, 5, 17)),
+        *((config, stop) for config in STARTS for stop in (0, 11)),
+    ],
 )
 def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(
     config: TrainConfig, stop: int, tmp_path: Path

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from support.small_runs import SHORT, make
 
-from sih.runs.run import Run
+from sih.runs.run import Run, kept_path
 from sih.sweep import worker
 from sih.sweep.worker import Job, News, work
 from sih.training.config import TrainConfig
@@ -24,6 +25,30 @@ def test_a_run_is_trained_on_the_path_it_is_given_and_reports(tmp_path: Path, mo
     run = Run(tmp_path / "run")
     assert run.finished
     assert (run.environment["path"], run.environment["threads"]) == ("plain", 1)
+
+
+def test_weights_along_the_way_are_kept_and_resumed_to_the_same_bytes(tmp_path: Path) -> None:
+    def keeping(name: str) -> Job:
+        return dataclasses.replace(job(tmp_path / name), keep_every=5)
+
+    stopped: list[int] = []
+
+    def stop(news: News) -> None:
+        stopped.append(news.step)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "SECONDS_A_REPORT", 0.0)
+        assert work(keeping("stopped"), stop, stopped).state == "stopped"
+    assert 0 < len(stopped) < 24
+    assert work(keeping("stopped"), print) == work(keeping("whole"), print)
+    assert Run(tmp_path / "whole").kept == (5, 10, 15, 20)
+    for step in Run(tmp_path / "whole").kept:
+        one, other = (kept_path(tmp_path / name, step).read_bytes() for name in ("whole", "stopped"))
+        assert one == other
+    assert work(job(tmp_path / "none"), print).state == "finished"
+    assert Run(tmp_path / "none").kept == ()
+    names = ("metrics.jsonl", "weights.safetensors")
+    assert all((tmp_path / "none" / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names)
 
 
 def test_what_goes_wrong_is_news(tmp_path: Path) -> None:

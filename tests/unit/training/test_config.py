@@ -41,7 +41,7 @@ def test_fields_by_flat_name_words_and_whole_parts() -> None:
 def test_every_field_has_one_flat_name() -> None:
     names = [field.name for part in PARTS for field in dataclasses.fields(getattr(SMALL, part))]
     assert len(names) == len(set(names))
-    assert set(SMALL.flat()) == {*names, "model", "init", "optimiser", "seed", "stored"}
+    assert set(SMALL.flat()) == {*names, "model", "init", "optimiser", "seed", "stored", "target"}
     assert SMALL.unusual() == {
         "lags": (1, 2), "states": 3, "length": 12, "heads": (1, 2), "dim": 8, "qk_dim": 4, "steps": 6, "batch": 5,
         "evaluate_every": 4, "held_out": 7,
@@ -90,6 +90,7 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"warmup": 7}, "0 to 6; got 7"),
         ({"schedule": "square"}, "schedule"),
         ({"stored": "int8"}, "stored must be one of float32, float16; got 'int8'"),
+        ({"target": "soft"}, "target must be one of sampled, distribution; got 'soft'"),
         ({"init": "magic"}, "init must be one of"),
         ({"init": "harmonic", "max_period": 9}, "takes 27 of dim=8"),
         ({"length_schedule": ((3, 12),)}, "length_schedule"),
@@ -123,6 +124,11 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"init": "harmonic", "dim": 30, "heads": (2,), "held": 1}, "is for models of two layers or more; got 1"),
         ({"lag_prior": (0.5, 0.6)}, "lag_prior is one positive probability"),
         ({"optimiser": "sgd"}, "optimiser must be one of adam, soap; got 'sgd'"),
+        ({"init": "small"}, "the recipe small is for disentangled; a standard model has"),
+        (
+            {"model": "disentangled", "init": "gpt2"},
+            "the recipe gpt2 is for standard; a disentangled model has factors",
+        ),
         ({"model": "disentangled", "dim": 8}, "no field 'dim'; it has batch, betas,"),
         ({"colour": 1}, "no field 'colour'"),
     ],

@@ -17,6 +17,9 @@ CONFIGS = (
     small(shorter=((3, 5),), init="normal"),
     small(lag_prior=(0.25, 0.75)),
     small(model="disentangled", init="harmonic", held=2, stored="float16"),
+    small(target="distribution"),
+    small(init="gpt2"),
+    small(model="disentangled", init="factors"),
 )
 
 
@@ -27,7 +30,7 @@ def test_a_configuration_survives_json(config: TrainConfig) -> None:
 
 def test_the_form_of_today() -> None:
     values = to_json(SMALL)
-    assert list(values) == ["version", "task", "model", "optimiser", "recipe", "evaluation", "seed", "stored"]
+    assert list(values) == ["version", "task", "model", "optimiser", "recipe", "evaluation", "seed", "stored", "target"]
     assert values["version"] == 2
     assert values["model"] == {"kind": "standard", "heads": [1, 2], "dim": 8, "qk_dim": 4, "mlp_dim": None}
     assert values["recipe"] == {"name": "uniform", "length_schedule": []}
@@ -78,4 +81,4 @@ def test_a_file_may_still_name_a_concentration_beside_its_matrix() -> None:
 def test_a_digest_knows_every_field_and_later_ones_where_they_are_used() -> None:
     digests = [digest(config) for config in CONFIGS]
     assert len(set(digests)) == len(digests)
-    assert digest(small(lag_prior=None)) == digest(SMALL)
+    assert digest(small(lag_prior=None, target="sampled")) == digest(SMALL)

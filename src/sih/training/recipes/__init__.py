@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-from sih.checks import check_choice
+from sih.checks import FieldError, check_choice
 from sih.training.recipes.recipe import Recipe as Recipe
 
 
@@ -17,6 +17,11 @@ def all_recipes() -> list[type[Recipe]]:
 
 def recipe_named(name: str, kind: str) -> type[Recipe]:
     """Find the recipe of this name for a kind of model."""
-    fitting = {recipe.name: recipe for recipe in all_recipes() if not recipe.kinds or kind in recipe.kinds}
+    recipes = all_recipes()
+    fitting = {recipe.name: recipe for recipe in recipes if not recipe.kinds or kind in recipe.kinds}
+    others = [kind for recipe in recipes if recipe.name == name for kind in recipe.kinds]
+    if name not in fitting and others:
+        message = f"the recipe {name} is for {', '.join(others)}; a {kind} model has {', '.join(fitting)}"
+        raise FieldError("init", message)
     check_choice("init", name, tuple(fitting))
     return fitting[name]

@@ -26,7 +26,10 @@ def test_recipes_are_found_by_name_and_kind() -> None:
     assert recipe_named("uniform", "standard") is recipe_named("uniform", "disentangled") is Plain
     assert recipe_named("harmonic", "standard") is HarmonicPositions
     assert recipe_named("harmonic", "disentangled") is TiedTables
-    with pytest.raises(ValueError, match="init must be one of uniform, harmonic; got 'normal'"):
+    fitting = "factors, uniform, small, harmonic"
+    with pytest.raises(ValueError, match=f"init must be one of {fitting}; got 'magic'"):
+        recipe_named("magic", "disentangled")
+    with pytest.raises(ValueError, match=f"the recipe normal is for standard; a disentangled model has {fitting}$"):
         recipe_named("normal", "disentangled")
 
 

@@ -1,0 +1,1 @@
+"""Instruments that are run, not imported: what the results in docs/ were measured with."""

@@ -1,0 +1,47 @@
+r"""Training from small weights: GPT-2's start, in which every weight is normal with the same standard deviation.
+
+    every weight            standard deviation 0.02
+    V, and W_2 of MLPs      0.02 / sqrt(2 L) in a model of L layers
+
+V and W_2 are what a layer adds to the residual stream; Radford et al. (2019, Sec. 2.3) scale them
+likewise. All weights move from the first step.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from sih.models import ModelShape
+from sih.models.standard.transformer import Transformer
+from sih.task import LagTask
+from sih.training.recipes.recipe import Recipe, Start, draw_normal
+
+STANDARD_DEVIATION = 0.02
+EMBEDDINGS = ("token", "position")
+
+
+@dataclass(frozen=True)
+class Gpt2(Recipe):
+    """Draws every weight with a standard deviation of 0.02, and less where a layer writes."""
+
+    name = "gpt2"
+    kinds = ("standard",)
+    embedding_deviation: ClassVar[float] = STANDARD_DEVIATION
+    """The standard deviation of the embeddings of tokens and positions."""
+
+    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+        model = shape.build(task.num_states, task.length, init="zeros")
+        assert isinstance(model, Transformer)
+        for name, weight in model.named_parameters():
+            draw_normal(weight, self.deviation(name, len(model.config.heads)), rng)
+        return Start(model.to(device))
+
+    def deviation(self, name: str, layers: int) -> float:
+        """Return the standard deviation that the weight of this name starts with."""
+        if name in EMBEDDINGS:
+            return self.embedding_deviation
+        if name.endswith((".V", ".W2")):
+            return STANDARD_DEVIATION / math.sqrt(2 * layers)
+        return STANDARD_DEVIATION

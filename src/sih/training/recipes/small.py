@@ -1,0 +1,29 @@
+"""Training of a disentangled transformer from normal weights of standard deviation 1e-4.
+
+At first every score is close to 0, so that each head attends to its past uniformly. All weights
+move from the first step.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from sih.models import ModelShape
+from sih.task import LagTask
+from sih.training.recipes.recipe import Recipe, Start, draw_normal
+
+STANDARD_DEVIATION = 1e-4
+
+
+@dataclass(frozen=True)
+class Small(Recipe):
+    """Draws every weight with a standard deviation of 1e-4."""
+
+    name = "small"
+    kinds = ("disentangled",)
+
+    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+        model = shape.build(task.num_states, task.length, init="zeros")
+        for weight in model.parameters():
+            draw_normal(weight, STANDARD_DEVIATION, rng)
+        return Start(model.to(device))
