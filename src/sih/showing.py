@@ -96,13 +96,22 @@ def said(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= 10_000 and not isinstance(value, bool):
         return f"{value:_}"
     if type(value) in (tuple, list):
-        more = f", ... {len(value)} in all" if len(value) > MANY else "," * (len(value) == 1 and type(value) is tuple)
-        inside = ", ".join(said(item) for item in value[:MANY]) + more
-        return _cut(f"({inside})" if type(value) is tuple else f"[{inside}]")
+        comma = "," * (len(value) == 1 and type(value) is tuple)
+        left, right = "()" if type(value) is tuple else "[]"
+        inside = _as_many_as_fit([said(item) for item in value[:MANY]], len(value), f", ... {len(value)} in all")
+        return f"{left}{inside}{comma}{right}"
     if type(value) is dict:
-        inside = ", ".join(f"{said(key)}: {said(item)}" for key, item in list(value.items())[:MANY])
-        return _cut(f"{{{inside}{', ...' * (len(value) > MANY)}}}")
+        pairs = [f"{said(key)}: {said(item)}" for key, item in list(value.items())[:MANY]]
+        return f"{{{_as_many_as_fit(pairs, len(value), ', ...')}}}"
     return _cut(" ".join(repr(value).split()))
+
+
+def _as_many_as_fit(words: Sequence[str], count: int, more: str) -> str:
+    """Join whole words within a line, and say that there are more where some are left out."""
+    kept = [_cut(word) for word in words[:1]] + list(words[1:])
+    while len(kept) > 1 and len(", ".join(kept)) > LONG:
+        kept.pop()
+    return ", ".join(kept) + (more if len(kept) < count else "")
 
 
 def _cut(text: str) -> str:

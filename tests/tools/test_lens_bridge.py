@@ -147,7 +147,7 @@ def test_an_exported_circuit_is_known_for_what_it_is(lens: Any, rng: torch.Gener
     found = sih.diagnose(task, batch, attention=patterns)
     assert [len(layer[0]) for layer in patterns] == [2, 2, 2]
     assert "is that of the circuit 'paper'" in found.verdict
-    assert [head.role for head in found.heads if head.name in ("1.2", "3.2")] == ["tells no key from another"] * 2
+    assert [head.role for head in found.heads if head.name in ("1.2", "3.2")] == ["attends to all keys alike"] * 2
 
 
 def test_what_does_not_fit_is_refused(lens: Any) -> None:

@@ -69,10 +69,12 @@ def probability_correlation(attention: Maps, tokens: TokenTensor, task: Task) ->
     r"""Correlate a head's attention at the lags with the normalised probabilities $\tilde p_{i,k}$.
 
     The construction's first layer has 1. A head that ignores the tokens has 0 or less. It is 0 where one of the two
-    varies by no more than rounding, as with a single lag.
+    varies by no more than rounding, as with a single lag. Queries are those past the first max_lag with a next token:
+    at the last position no model was trained.
     """
-    p_norm = normalised_probabilities(tokens, task)[:, task.max_lag :]
-    found = attention_at(attention, task.lags)[:, task.max_lag :]
+    queries = slice(task.max_lag, tokens.shape[1] - 1)
+    p_norm = normalised_probabilities(tokens, task)[:, queries]
+    found = attention_at(attention, task.lags)[:, queries]
     pair = torch.stack([found.flatten().to(p_norm.dtype), p_norm.flatten()])
     varies = pair.std(dim=1) > 4 * torch.finfo(attention.dtype).eps
     return torch.corrcoef(pair)[0, 1].item() if varies.all() else 0.0

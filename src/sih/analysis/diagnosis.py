@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from sih.analysis.head_reading import HeadReading, read_head
+from sih.analysis.head_reading import HeadReading, exact_selection, read_head
 from sih.analysis.law_reading import Interval, LawReading, as_law, as_numbers, read_law, rounding_of
 from sih.analysis.resemblance import Resemblance, resemblances
 from sih.checks import FieldError, as_tokens, check_fields, check_kind
@@ -75,12 +75,13 @@ class Diagnosis(Drawn):
         >>> import sih
         >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
         >>> sih.diagnose(task, sih.sample(task, size=4, rng=0), model=sih.construct(task)).rows()[0][:4]
-        ['head', 'i-k', 'i-k+1', 'own lag']
+        ['head', 'i-k', 'i-k+1', 'true lag']
         """
-        table = [["head", "i-k", "i-k+1", "own lag", "corr p̃", "period", "by tokens", "role"]]
+        table = [["head", "i-k", "i-k+1", "true lag", "corr p̃", "period", "by tokens", "role"]]
         for head in self.heads:
             period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
-            shares = [_shares(head.parents), _shares(head.copies), f"{head.selected:.2f}"]
+            selected = f"{head.selected:.2f} of {head.exact:.2f}"
+            shares = [_shares(head.parents), _shares(head.copies), selected]
             measures = [f"{head.correlation:+.2f}", period, f"{head.dependence:.2f}", head.role]
             table.append([head.name, *shares, *measures])
         return table
@@ -174,12 +175,13 @@ def diagnose(
         law, were_logits = as_law(law, batch, task)
         notes += ["the law was given as logits: their softmax was taken"] if were_logits else []
         read = read_law(law, batch, task, lags_known=lags_known)
+    exact = exact_selection(batch, task) if layers else None
     return Diagnosis(
         task.lags,
         len(batch.tokens),
         "the truth" if lags_known else "BMA",
         tuple(
-            read_head(f"{number}.{head + 1}", layer[:, head], batch, task)
+            read_head(f"{number}.{head + 1}", layer[:, head], batch, task, last=number == len(layers), exact=exact)
             for number, layer in enumerate(layers, 1)
             for head in range(layer.shape[1])
         ),

@@ -9,13 +9,24 @@ from torch import Tensor
 from sih.analysis.correlation import probability_correlation
 from sih.analysis.head_matching import total_variation, uniform_attention
 from sih.analysis.lag_mass import find_period, offset_profile
+from sih.evidence import lag_posterior
 from sih.metrics import lag_accuracy
 from sih.models.offsets import attention_at
 from sih.task import Batch, Task
 
-COMPARES, ON_LAGS, DEPENDS, ONE_KEY, PERIODIC, UNIFORM = 0.8, 0.5, 0.1, 0.8, 0.8, 0.05
-"""Thresholds of the roles (`docs/field_tools.md`): correlation, share at the lags, dependence on tokens, share of one
-key, fit of a period, distance from uniform attention."""
+UNIFORM = 0.05
+"""Attention this near to uniform is uniform: total variation, averaged over queries."""
+ONE_OFFSET = 0.6
+"""The share of attention at one offset that makes a head one of that offset."""
+SELECTS = 0.8
+"""The part of what the exact posterior has on the true lag that a selective head has at least."""
+ON_LAGS, DEPENDS = 0.5, 0.1
+"""The share of attention at the lags, and the dependence on tokens, from which either counts."""
+COMPARES, LEANS, SOME = 0.8, 0.3, 0.2
+"""Correlations with the normalised probabilities, in size, and the attention at the lags that a leaning head has."""
+ON_FIRST, PERIODIC, SPREAD, SHOWN = 0.8, 0.5, 0.25, 3
+"""The share of position 0, the fit of a period, the distance from uniform of a head that spreads, and the most residues
+that a role lists."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +40,11 @@ class HeadReading:
     copies: dict[int, float]
     """Attention to i - k + 1, the token that lag k says the next one follows, by lag."""
     selected: float
-    """Attention to i - k + 1 with k each sequence's own lag."""
+    """Attention to i - k + 1 with k each sequence's true lag."""
+    exact: float
+    """The exact posterior of that lag at the same queries: what `selected` could be."""
     accuracy: float
-    """How often, of the `copies`, the sequence's own lag has the most."""
+    """How often, of the `copies`, the sequence's true lag has the most."""
     correlation: float
     """Of the attention at i - k with the normalised probabilities."""
     period: int | None
@@ -49,29 +62,90 @@ class HeadReading:
     offsets: tuple[float, ...]
     """Attention by offset, of the queries of the second half."""
 
+    last: bool
+    """Whether it is a head of the last layer."""
+
+    @property
+    def selective(self) -> bool:
+        """Tell whether it has on the true lag at least 0.8 of what the exact posterior has there."""
+        return len(self.copies) > 1 and self.dependence >= DEPENDS and self.selected >= SELECTS * self.exact
+
     @property
     def role(self) -> str:
         """Say what the head does: the first of these that holds. The thresholds are in `docs/field_tools.md`."""
-        on_copies, on_parents = sum(self.copies.values()), sum(self.parents.values())
         offset, most = max(enumerate(self.offsets), key=lambda pair: pair[1])
         if self.from_uniform <= UNIFORM:
-            return "tells no key from another"
-        if abs(self.correlation) >= COMPARES and on_parents >= ON_LAGS:
+            return "attends to all keys alike"
+        if most >= ONE_OFFSET:
+            return f"attends {offset} back"
+        return self._role_by_lags() or self._role_by_place()
+
+    def _role_by_lags(self) -> str:
+        """Say what the head does with the lags, or nothing if it does nothing with them."""
+        on_candidates, on_parents = sum(self.copies.values()), sum(self.parents.values())
+        size = abs(self.correlation)
+        if self.selective:
+            return "selects the token to copy"
+        if size >= COMPARES and on_parents >= ON_LAGS:
             return "compares the lags' tokens with its own" + (", inversely" if self.correlation < 0 else "")
-        if len(self.copies) > 1 and on_copies >= ON_LAGS and self.dependence >= DEPENDS:
-            return "selects the token to copy" if self.selected >= ON_LAGS else "looks at tokens to copy"
-        if most >= ONE_KEY:
-            return f"looks {offset} back"
-        if self.period is not None and self.fit >= PERIODIC:
-            return f"looks at offsets {' '.join(map(str, self.residues))} mod {self.period}"
-        if self.first_key >= ONE_KEY:
+        if self.last and len(self.copies) > 1 and on_candidates >= ON_LAGS:
+            return "attends to the candidates, selecting none"
+        if size >= LEANS and on_parents >= SOME:
+            return f"leans to the lags' {'likely' if self.correlation > 0 else 'unlikely'} tokens"
+        return ""
+
+    def _role_by_place(self) -> str:
+        """Say where the head attends, whatever the lags are."""
+        near = sum(self.offsets[: max(self.parents) + 1])
+        if self.first_key >= ON_FIRST:
             return "rests on position 0"
-        return "goes by tokens and positions" if self.dependence >= DEPENDS else "goes by position, in no simple way"
+        if near >= ON_LAGS:
+            return f"attends to the last {max(self.parents) + 1} tokens"
+        if self.period is not None and self.fit >= PERIODIC:
+            return self._period_role(self.period)
+        if self.from_uniform <= SPREAD:
+            return "spreads over the past"
+        return "attends by tokens and positions" if self.dependence >= DEPENDS else "attends by position"
+
+    def _period_role(self, period: int) -> str:
+        if len(self.residues) > SHOWN:
+            return f"attends with period {period}"
+        return f"attends at offsets {' '.join(map(str, self.residues))} mod {period}"
 
 
-def read_head(name: str, attention: Float[Tensor, "batch query key"], batch: Batch, task: Task) -> HeadReading:
-    """Measure one head on sequences of the task, and say what it does."""
-    rows = slice(task.max_lag, attention.shape[-1] - 1)
+def queries_read(task: Task, time: int) -> slice:
+    """Return the queries that heads are read at: past the first max_lag, and with a next token."""
+    return slice(task.max_lag, time - 1)
+
+
+def exact_selection(batch: Batch, task: Task) -> float:
+    """Return the exact posterior of each sequence's true lag, averaged over the queries that heads are read at."""
+    rows = queries_read(task, batch.tokens.shape[1])
+    true = (batch.lags[:, None] == torch.tensor(task.lags)).double()
+    weights = lag_posterior(batch.tokens, task)[:, rows]
+    return (weights * true[:, None]).sum(dim=-1).mean().item()
+
+
+def read_head(
+    name: str,
+    attention: Float[Tensor, "batch query key"],
+    batch: Batch,
+    task: Task,
+    *,
+    last: bool = True,
+    exact: float | None = None,
+) -> HeadReading:
+    """Measure one head on sequences of the task, and say what it does.
+
+    Args:
+        name: its layer and its number in it.
+        attention: after the softmax.
+        batch: the sequences that it is of, with their lags.
+        task: what they were drawn from.
+        last: whether it is of the last layer.
+        exact: `exact_selection(batch, task)`, to compute it once for many heads.
+    """
+    rows = queries_read(task, attention.shape[-1])
     at = {shift: attention_at(attention, [k - shift for k in task.lags])[:, rows].double() for shift in (0, 1)}
     own = batch.lags[:, None] == torch.tensor(task.lags)
     others = attention.mean(dim=0)  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
@@ -83,6 +157,7 @@ def read_head(name: str, attention: Float[Tensor, "batch query key"], batch: Bat
         parents=dict(zip(task.lags, at[0].mean(dim=(0, 1)).tolist(), strict=True)),
         copies=dict(zip(task.lags, at[1].mean(dim=(0, 1)).tolist(), strict=True)),
         selected=(at[1] * own[:, None]).sum(dim=-1).mean().item(),
+        exact=exact_selection(batch, task) if exact is None else exact,
         accuracy=lag_accuracy(at[1], batch, task).mean().item(),
         correlation=probability_correlation(attention, batch.tokens, task),
         period=period,
@@ -92,4 +167,5 @@ def read_head(name: str, attention: Float[Tensor, "batch query key"], batch: Bat
         from_uniform=total_variation(attention, uniform_attention(attention.shape[-1]))[:, rows].mean().item(),
         first_key=attention[:, rows, 0].mean().item(),
         offsets=tuple(profile.tolist()),
+        last=last,
     )

@@ -60,7 +60,8 @@ class EvidenceFlow(Drawn):
     """The largest difference between the sum of the parts and the score itself, in the same units: rounding."""
 
     def _facts(self) -> Mapping[str, Any]:
-        return {"channels": self.channels, "parts": len(self.shares), "spread": self.spread}
+        channels = {name.replace(" ", "_"): round(share, 2) for name, share in self.channels.items()}
+        return {**channels, "parts": len(self.shares), "spread": self.spread}
 
     def _pictures(self) -> Iterator[str]:
         yield html_table(self.table()[:13], "" if len(self.shares) <= 12 else "the largest")

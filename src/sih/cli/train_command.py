@@ -68,7 +68,7 @@ def train(
 ) -> int:
     """Train a model. The same command on an unfinished folder goes on where it stopped, to the same bytes.
 
-    Example: sih train --model standard --lags 1 2 3 --heads 1 3 1 --steps 10000 --seed 0 --out runs/flagship
+    Example: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 32 --out runs/mine
 
     What a flag does not say comes from the preset. On a finished folder the command has nothing to do. Further flags
     belong to the kind of model and the recipe: `sih train --init harmonic --help` shows those of a harmonic start.
@@ -122,7 +122,7 @@ def run_to_the_end(writer: RunWriter, console: Console, again: str, events: Even
     _say_how_it_begins(writer, console)
     show, total = _bar if console.is_terminal else _lines, writer.config.optimiser.steps
     with _interruptible() as stopped, events or nullcontext():
-        for step in show(writer, total, console):
+        for step in show(writer, console):
             if events:
                 events.show(step)
             if stopped:
@@ -258,30 +258,34 @@ def on_stop(handler: Callable[[int, Any], None]) -> Iterator[None]:
             signal.signal(number, usual)
 
 
-def _bar(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:
+def _bar(writer: RunWriter, console: Console) -> Iterator[Step]:
     """Pass steps on, and show on a terminal loss, KL relative to maximum likelihood, rate and time left."""
     columns = (BarColumn(), MofNCompleteColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-    kl, loss = "", math.nan
+    kl = ""
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task("", total=total)
-        for step in steps:
+        task = progress.add_task("", total=writer.config.optimiser.steps)
+        for step in writer:
             if step.evaluation:
                 kl = f"KL {step.evaluation.kl_over_ml:.2f} x ML"
-            if step.loss is not None:
-                loss = step.loss if math.isnan(loss) else 0.9 * loss + 0.1 * step.loss
-            words = f"loss {loss:.4f}  {kl}  {step.tokens_per_second:,.0f} tokens/s"
+            words = f"{_loss(writer)}{kl}  {step.tokens_per_second:,.0f} tokens/s"
             progress.update(task, completed=step.step, description=words)
             yield step
 
 
-def _lines(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:
+def _lines(writer: RunWriter, console: Console) -> Iterator[Step]:
     """Pass steps on, and print a line at every evaluation."""
-    for step in steps:
+    total = writer.config.optimiser.steps
+    for step in writer:
         if step.evaluation:
             found = step.evaluation
-            loss = "" if step.loss is None else f"  loss {step.loss:.4f}  {step.tokens_per_second:,.0f} tokens/s"
+            speed = "" if step.loss is None else f"  {_loss(writer)}{step.tokens_per_second:,.0f} tokens/s"
             console.print(
                 f"step {step.step:,}/{total:,}  KL {found.mean_kl:.4f} = "
-                f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){loss}"
+                f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){speed}"
             )
         yield step
+
+
+def _loss(writer: RunWriter) -> str:
+    """Write the loss as the metrics have it, so that a step has one loss wherever it is shown."""
+    return "" if writer.loss is None else f"loss {writer.loss:.4f}  "

@@ -45,6 +45,8 @@ class RunWriter:
 
     An unfinished run goes on with another number of steps if nothing before its end depends on that number, and then
     ends with the bytes of a run that had it from the start.
+
+    `loss` is the loss that was written last: the mean over the steps since the one written before.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class RunWriter:
         keep_every: int | None = None,
     ) -> None:
         self.config, self.folder = config, Path(folder)
-        self.checkpoint_seconds, self.keep_every, self.losses = checkpoint_seconds, keep_every, list[float]()
+        self.checkpoint_seconds, self.keep_every = checkpoint_seconds, keep_every
+        self.losses = list[float]()
+        self.loss: float | None = None
         if keep_every is not None:
             check_sizes(keep_every=keep_every)
         check_device(device)
@@ -139,7 +143,8 @@ class RunWriter:
         if step.loss is not None:
             self.losses.append(step.loss)
         if self.losses and (step.step % LOG_EVERY == 0 or step.evaluation):
-            line |= {"loss": sum(self.losses) / len(self.losses), "learning_rate": step.learning_rate}
+            self.loss = sum(self.losses) / len(self.losses)
+            line |= {"loss": self.loss, "learning_rate": step.learning_rate}
             self.losses = []
         if step.evaluation:
             line |= {"kl": step.evaluation.mean_kl, "kl_along": _rounded(step.evaluation.model)}

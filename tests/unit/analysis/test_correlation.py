@@ -77,7 +77,7 @@ def test_a_head_that_pays_the_normalised_probabilities_correlates_with_them(
     assert probability_correlation(1 - first, tokens, task) == pytest.approx(-1)
     by_hand = []
     for row, pays in zip(tokens.tolist(), first.square().tolist(), strict=True):
-        for i in range(task.max_lag, len(row)):
+        for i in range(task.max_lag, len(row) - 1):
             p = [task.P[row[i - k], row[i]].item() for k in task.lags]
             by_hand += [(pays[i][i - k], value / sum(p)) for k, value in zip(task.lags, p, strict=True)]
     wanted = torch.corrcoef(torch.tensor(by_hand, dtype=torch.float64).T)[0, 1].item()

@@ -78,7 +78,7 @@ def test_circuits_are_named(options: dict[str, Any], task: sih.Task, rng: torch.
     assert f"is that of the circuit '{target}'" in found.verdict
     first, *second, third = found.heads
     assert first.role == "compares the lags' tokens with its own"
-    assert [head.role for head in second] == [f"looks at offsets {r} mod 3" for r in range(3)]
+    assert [head.role for head in second] == [f"attends at offsets {r} mod 3" for r in range(3)]
     assert third.role == "selects the token to copy"
     assert first.correlation > (0.9 if target == "bayes" else 1 - 1e-9)
     assert sum(first.parents.values()) == pytest.approx(1)

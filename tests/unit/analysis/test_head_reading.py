@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 import sih
 from sih.analysis.head_matching import uniform_attention
 from sih.analysis.head_reading import read_head
+
+
+def true_posterior(batch: sih.Batch, task: sih.Task, b: int, i: int) -> float:
+    """The posterior of the sequence's lag after the tokens up to i, in loops."""
+    row = batch.tokens[b].tolist()
+    likelihoods = {
+        k: math.prod(task.P[row[m - k], row[m]].item() for m in range(task.max_lag, i + 1)) for k in task.lags
+    }
+    return likelihoods[int(batch.lags[b])] / sum(likelihoods.values())
 
 
 def test_every_number_against_loops(rng: torch.Generator) -> None:
@@ -22,6 +33,7 @@ def test_every_number_against_loops(rng: torch.Generator) -> None:
             assert shares[k] == pytest.approx(sum(a[b][i][i - k + shift] for b, i in cells) / len(cells))
     own = batch.lags.tolist()
     assert found.selected == pytest.approx(sum(a[b][i][i - own[b] + 1] for b, i in cells) / len(cells))
+    assert found.exact == pytest.approx(sum(true_posterior(batch, task, b, i) for b, i in cells) / len(cells))
     right = [(1 if a[b][i][i] >= a[b][i][i - 2] else 3) == own[b] for b, i in cells]
     assert found.accuracy == pytest.approx(sum(right) / len(cells))
     apart, flat = 0.0, 0.0
@@ -37,11 +49,11 @@ def test_every_number_against_loops(rng: torch.Generator) -> None:
 @pytest.mark.parametrize(
     ("name", "role"),
     [
-        ("uniform", "tells no key from another"),
-        ("previous", "looks 1 back"),
-        ("itself", "looks 0 back"),
+        ("uniform", "attends to all keys alike"),
+        ("previous", "attends 1 back"),
+        ("itself", "attends 0 back"),
         ("first", "rests on position 0"),
-        ("pairs", "looks at offsets 1 2 mod 4"),
+        ("pairs", "attends at offsets 1 2 mod 4"),
     ],
 )
 def test_simple_heads_are_seen_for_what_they_are(name: str, role: str, task: sih.Task, rng: torch.Generator) -> None:
@@ -65,6 +77,46 @@ def test_attention_that_follows_nothing_is_said_to(task: sih.Task, rng: torch.Ge
     scores = 3 * torch.randn(4, 32, 32, generator=rng)
     attention = torch.softmax(scores.masked_fill(torch.ones(32, 32).triu(1) > 0, -torch.inf), -1)
     batch = sih.sample(task, 4, rng=rng)
-    assert read_head("1.1", attention, batch, task).role == "goes by tokens and positions"
-    assert read_head("1.1", attention[:1].expand(4, 32, 32), batch, task).role == "goes by position, in no simple way"
+    assert read_head("1.1", attention, batch, task).role == "attends by tokens and positions"
+    assert read_head("1.1", attention[:1].expand(4, 32, 32), batch, task).role == "attends by position"
     assert read_head("1.1", uniform_attention(32).expand(4, 32, 32), batch, task).correlation == pytest.approx(0)
+
+
+def mixed(at: dict[int, float], time: int = 32) -> torch.Tensor:
+    """Attention with these shares at these offsets, what is left spread over the past."""
+    rest = 1 - sum(at.values())
+    attention = rest * uniform_attention(time).double()
+    for offset, share in at.items():
+        attention = attention + share * torch.eye(time, dtype=torch.float64).roll(offset, 0).tril()
+    return attention / attention.sum(dim=-1, keepdim=True)
+
+
+def test_a_head_of_one_offset_selects_nothing_though_a_candidate_is_there(task: sih.Task) -> None:
+    """With lags 1, 2, 3 a previous-token head attends to the candidate of lag 2, always."""
+    batch = sih.sample(task, 8, rng=0)
+    found = read_head("1.1", mixed({1: 0.7}).expand(8, 32, 32), batch, task)
+    assert sum(found.copies.values()) > 0.5
+    assert (found.role, found.selective) == ("attends 1 back", False)
+
+
+def test_selective_is_said_against_the_exact_posterior(task: sih.Task) -> None:
+    """Attention that is a part of the posterior selects from 0.8 of it on; below that it does not."""
+    batch = sih.sample(task, 64, rng=0)
+    weights = sih.lag_posterior(batch.tokens, task)
+    for part, selective in ((1.0, True), (0.85, True), (0.75, False)):
+        attention = (1 - part) * uniform_attention(32).double().repeat(64, 1, 1)
+        for n, lag in enumerate(task.lags):
+            rows = torch.arange(lag - 1, 32)
+            attention[:, rows, rows - lag + 1] += part * weights[:, rows, n]
+        attention = attention / attention.sum(dim=-1, keepdim=True)
+        found = read_head("3.1", attention, batch, task)
+        assert found.selective is selective, (part, found.selected, found.exact)
+        words = "selects the token to copy" if selective else "attends to the candidates, selecting none"
+        assert found.role == words
+
+
+def test_what_attends_to_all_candidates_is_of_the_last_layer_or_of_the_last_tokens(task: sih.Task) -> None:
+    batch, alike = sih.sample(task, 8, rng=0), mixed({0: 0.3, 1: 0.3, 2: 0.3}).expand(8, 32, 32)
+    assert read_head("3.1", alike, batch, task).role == "attends to the candidates, selecting none"
+    assert read_head("2.1", alike, batch, task, last=False).role == "attends to the last 4 tokens"
+    assert read_head("2.1", mixed({}).expand(8, 32, 32), batch, task, last=False).role == "attends to all keys alike"
