@@ -46,8 +46,10 @@ def _draw_rows(ax: Axes, data: Inference, names: tuple[str, ...]) -> None:
         ax.errorbar(x, y, yerr=reach, color=colour, fmt="o", ms=3, lw=0.8, capsize=1.5, label=_short(names[after]))
     ax.set_xticks(range(shown), [_short(name) for name in names[:shown]])
     more = f", {shown} of {data.num_states} states" if data.num_states > shown else ""
-    ax.set(ylim=(-0.02, 1.02), xlabel=f"state {data.lag} back", ylabel="probability of the next")
-    ax.set_title(f"$P$ under lag {data.lag}, 95 % intervals{more}")
+    known = data.lag is not None
+    before = f"state {data.lag} back" if known else "earlier state"
+    ax.set(ylim=(-0.02, 1.02), xlabel=before, ylabel="probability of the next")
+    ax.set_title(f"$P$ {f'under lag {data.lag}' if known else 'of the prior'}, 95 % intervals{more}")
     ax.legend(title="next", ncols=2, fontsize=6, title_fontsize=6)
 
 
