@@ -8,10 +8,10 @@ is a sum of parts gives each the share $\mathrm{Cov}(part, sum) / \mathrm{Var}(s
 - **By blocks** (disentangled models): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for each pair of blocks.
 - **By paths** (any model whose stream is a sum, or is disentangled): the stream is $m + \sum_c d_c$, m the same for
   all sequences, $d_c$ what came by path c. As scores are bilinear, $h_i M h_j - m_i M m_j = \sum_c [d_{c,i} M u_j +
-  u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are the token
-  and position embedding ("embedding"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its values: $a
-  v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention": where it
-  looked, "2.1:values": what it carried).
+  u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are token and
+  position ("embedding"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its
+  values: $a v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention":
+  where it looked, "2.1:values": what it carried).
 """
 
 import math

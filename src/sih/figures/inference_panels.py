@@ -28,8 +28,9 @@ def _draw_posterior(ax: Axes, data: Inference) -> None:
     places = torch.unique(torch.logspace(0, math.log10(time), POINTS).round().long().clamp(1, time)) - 1
     best = data.posterior.argsort(descending=True)[:SHOWN].tolist()
     for row in sorted(best):
-        colour = style.LAG_COLOURS[row % len(style.LAG_COLOURS)]
-        ax.plot(places + 1, data.along[places, row], color=colour, label=f"lag {data.lags[row]}")
+        lag = data.lags[row]
+        look = {"color": style.lag_colour(lag), "ls": style.lag_dashes(lag)}
+        ax.plot(places + 1, data.along[places, row], label=f"lag {lag}", **look)
     ax.set(xscale="log", ylim=(-0.02, 1.02), xlabel="tokens seen", ylabel="posterior of the lag", title="Which lag")
     ax.grid(True, which="major", lw=0.3, alpha=0.5)
     ax.legend(ncols=2 if len(best) > 4 else 1, loc="best")
