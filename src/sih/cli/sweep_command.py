@@ -31,7 +31,6 @@ def sweep(
     jobs: int | None = None,
     ray: str | None = None,
     device: str = "cpu",
-    seed: int = 0,
 ) -> int:
     """Train every run of a grid. The same command goes on where it was stopped, and does nothing twice.
 
@@ -47,7 +46,6 @@ def sweep(
         jobs: how many runs at a time on this machine (the number of cores unless said).
         ray: address of a Ray cluster whose nodes share the folder, or "local" (needs the extra "cluster").
         device: where to compute, cpu or cuda.
-        seed: unused; seeds are fields of the grid.
     """
     found = read_grid(grid)
     if jobs is not None and jobs < 1:
