@@ -1,8 +1,9 @@
-# The two commands: `make run` does the main job, `make test` passes the tests. Each sets everything up first.
+# The two commands: `make run` does the main job, `make test` passes the tests. Each first sets up what it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNS := $(VENV)/.installed-package
 TOOLS := .venv-tools
 DOCS := .venv-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -10,10 +11,10 @@ INSTALL := -m pip install --quiet --constraint constraints.txt
 
 .PHONY: run run-all test test-all test-tools docs torture lint bench setup setup-tools clean
 
-run: setup
+run: $(RUNS)
 	$(BIN)/sih reproduce --out out
 
-run-all: setup
+run-all: $(RUNS)
 	$(BIN)/sih reproduce --all --out out
 
 test: setup
@@ -48,8 +49,13 @@ setup: $(STAMP)
 
 setup-tools: $(TOOLS)/.installed
 
-$(STAMP): pyproject.toml constraints.txt
+# The package alone, for `make run`; what tests and checks need is added to the same .venv.
+$(RUNS): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(INSTALL) --editable .
+	touch $@
+
+$(STAMP): $(RUNS)
 	$(BIN)/python $(INSTALL) --editable '.[dev]'
 	touch $@
 

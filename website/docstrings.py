@@ -9,7 +9,8 @@ import griffe
 
 import sih
 
-EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1\S.*)*", flags=re.M)
+EXAMPLE = re.compile(r"^( *)>>> .*(?:\n\1 *\S.*)*", flags=re.M)
+"""An example and its output, up to an empty line: the lines of a tensor are indented deeper than the first."""
 SHAPED = ("Float", "Int", "Bool", "Shaped")
 """What a shape in a string follows."""
 NAME = re.compile(r"(?<![\[`])`(?:sih\.)?(\w+)`(?![\]`])")

@@ -24,6 +24,10 @@ Tokens = Integer[Tensor, "batch time"] | Integer[np.ndarray, "batch time"]
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
+INSTALL = "pip install '.[{extra}]'"
+"""The command that installs an extra, in a clone: the package has no public address."""
+
+
 class FieldError(ValueError):
     """Says in one line what is wrong with a value, and in `field` the name under which it was given."""
 

@@ -37,16 +37,18 @@ from sih.task.lags import check_prior
 
 LEVEL = 0.95
 """How much of the posterior an interval holds."""
+TIE = 3.0
+"""Lags tie when their posteriors differ by a factor of at most exp(`TIE`), about 20: three nats."""
 Series = Tensor | np.ndarray | Sequence[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest(Shown):
-    """Holds what a permutation test of independence found.
+    """Holds the result of a permutation test, whose null hypothesis is that the order carries no information.
 
-    If the order of the tokens means nothing, each of the shuffled series is as likely as the one that was seen. So
-    `p_value` is at most x with probability at most x, exactly, whatever the law of the tokens: "reject at 0.05" is
-    wrong in at most one series of twenty that have no structure.
+    Under the null each shuffled series is as likely as the observed one. So `p_value` is at most x with probability at
+    most x, exactly, whatever the distribution of the tokens: "reject at 0.05" errs in at most one null series of 20.
+    A p-value is not the probability that the null hypothesis is true.
     """
 
     statistic: float
@@ -57,19 +59,22 @@ class PermutationTest(Shown):
 
     @property
     def verdict(self) -> str:
-        """Say in a sentence what was found, and how often it would be wrong."""
-        rate = "where order means nothing, p is at most x in a share x of all series"
-        return f"p = {self.p_value:.4g} that order means nothing, by {len(self.shuffled)} shuffled series ({rate})"
+        """Return the p-value in a phrase, with the number of shuffles and the null hypothesis."""
+        shuffles = f"{len(self.shuffled)} shuffle{'s' * (len(self.shuffled) != 1)}"
+        return f"permutation test: p = {self.p_value:.4g} ({shuffles}; null: order carries no information)"
 
 
 @dataclass(frozen=True, eq=False)
 class Inference(Shown):
-    """Holds what a series says of its lag, its transition matrix, and of other models.
+    r"""Holds what a series says of its lag, its transition matrix, and of other models.
 
     >>> import sih
-    >>> found = sih.infer([0, 1, 1, 0, 1, 0, 0, 1, 1, 0], lags=(1, 2))
-    >>> found.verdict
-    'lag 2, with posterior 0.643 among the lags (0.5 nats over independence, 0.1 over a chain of order 2)'
+    >>> found = sih.infer([0, 1] * 20, lags=(1, 2))  # both lags predict it
+    >>> print(found.verdict.replace(" (", "\n("))
+    lags 1 and 2 explain it alike, with posteriors 0.500 and 0.500
+    (22.0 nats over independence, level with a chain of order 2)
+    >>> found.tied
+    (1, 2)
     """
 
     lags: tuple[int, ...]
@@ -95,23 +100,48 @@ class Inference(Shown):
         check_fields(self)
 
     @property
-    def lag(self) -> int:
-        """Return the best lag, the one with the largest posterior."""
-        return self.lags[int(self.posterior.argmax())]
+    def lag(self) -> int | None:
+        """Return the lag with the largest posterior, the first of equal ones, or None if no token counts."""
+        return self.lags[int(self.posterior.argmax())] if self.counted else None
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Return the best lag and all within `TIE` nats of it, or nothing if one lag stands out or no token counts."""
+        if not self.counted:
+            return ()
+        enough = self.posterior.max() * math.exp(-TIE)
+        close = [lag for lag, p in zip(self.lags, self.posterior, strict=True) if p >= enough]
+        return tuple(close) if len(close) > 1 else ()
 
     @property
     def verdict(self) -> str:
-        """Say in a sentence what explains the series best, of the lags, independence and the full chain."""
-        independent, markov = self.bayes_factors["independent"], self.bayes_factors["markov"]
-        weight = f"lag {self.lag}, with posterior {self.posterior.max():.3f} among the lags"
+        """Return in a phrase what explains the series best: a lag, several alike, independence or the full chain."""
         if not self.counted:
-            return "no token counts: the series says nothing"
-        if independent <= 0 and independent <= markov:
-            return f"no lag: independent tokens explain the series better than {weight} ({-independent:.1f} nats)"
-        if markov < 0:
-            return f"no single lag: a full chain of order {self.lags[-1]} beats {weight} ({-markov:.1f} nats)"
-        against = f"{independent:.1f} nats over independence, {markov:.1f} over a chain of order {self.lags[-1]}"
-        return f"{weight} ({against})"
+            return "no token counts: the series says nothing of its lag"
+        independent, markov = self.bayes_factors["independent"], self.bayes_factors["markov"]
+        names = _listed_lags(self.tied or (self.lags[int(self.posterior.argmax())],))
+        if independent < -TIE and independent <= markov:
+            return f"no lag: independent tokens explain the series better than {names} ({-independent:.1f} nats)"
+        if markov < -TIE:
+            return f"no single lag: a full chain of order {self.lags[-1]} beats {names} ({-markov:.1f} nats)"
+        if independent <= TIE:
+            return f"no lag stands out: independent tokens explain the series as well as {names} (within {TIE:g} nats)"
+        return f"{self._weighed(names)} ({independent:.1f} nats over independence{self._over_chain(markov)})"
+
+    def _weighed(self, names: str) -> str:
+        """Return the best lags with their posteriors, which say nothing of a single candidate."""
+        if len(self.lags) == 1:
+            return names
+        if not self.tied:
+            return f"{names}, with posterior {self.posterior.max():.3f} among the lags"
+        weights = [f"{self.posterior[self.lags.index(lag)]:.3f}" for lag in self.tied]
+        return f"{names} explain it alike, with posteriors {_listed(weights)}"
+
+    def _over_chain(self, markov: float) -> str:
+        if self.lags == (1,):
+            return ""  # the full chain is the lag itself
+        chain = f"a chain of order {self.lags[-1]}"
+        return f", level with {chain}" if abs(markov) <= TIE else f", {markov:.1f} over {chain}"
 
     def plot(self, symbols: Sequence[str] = ()) -> Any:
         """Draw the posterior along the series, and P under the best lag with its intervals, as a matplotlib figure.
@@ -123,8 +153,20 @@ class Inference(Shown):
         return plot(self, symbols=tuple(symbols))
 
     def _facts(self) -> dict[str, Any]:
-        best = {"lag": self.lag, "posterior": self.posterior.max().item()}
+        best: dict[str, Any] = {"lag": self.lag, **({"tied": self.tied} if self.tied else {})}
+        if self.counted and len(self.lags) > 1:
+            best["posterior"] = self.posterior.max().item()
         return {**best, **self.bayes_factors, "counted": self.counted}
+
+
+def _listed_lags(lags: Sequence[int]) -> str:
+    """Return lags in words: "lag 2", "lags 1, 2 and 5"."""
+    return f"lag{'s' * (len(lags) > 1)} {_listed([str(lag) for lag in lags])}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return words in a row, "and" before the last of several."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def infer(

@@ -22,8 +22,8 @@ from torch import Tensor
 from sih.checks import plot
 
 BLUE = (30, 136, 229)
-PALETTE = ("#E69F00", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#888888")
-"""Okabe and Ito's colours, for things that are told apart and not ordered: lags, states, heads."""
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#B7A900", "#888888")
+"""The colours of `figures/style.py`, the last one grey, for things that are not ordered: lags, states, heads."""
 LONG, MANY, FINEST = 72, 8, 256
 """Characters of a value, numbers of a list, and rows of a map that are shown."""
 
@@ -178,7 +178,7 @@ def line_chart(curves: Mapping[str, Sequence[tuple[float, float]]], title: str =
     low, high = points.min(axis=0), points.max(axis=0)
     lines, height = [], size // 2
     ends: list[tuple[float, float, str]] = []
-    for (name, curve), colour in zip(found.items(), (PALETTE[2], PALETTE[1], PALETTE[7], PALETTE[3]), strict=False):
+    for (name, curve), colour in zip(found.items(), (PALETTE[0], PALETTE[4], PALETTE[7], PALETTE[2]), strict=False):
         places = (curve - low) / np.where(high > low, high - low, 1)
         path = " ".join(f"{size * x:.1f},{height - 4 - (height - 16) * y:.1f}" for x, y in places)
         last_x, last_y = map(float, path.split(" ")[-1].split(","))

@@ -133,6 +133,7 @@ def test_what_the_page_works_out_by_itself_is_what_the_library_says(visit: Calla
     since = max(i for i in range(query + 1) if sure.values[i] < 0.9) + 1
     assert len(set(sure.indices[since:].tolist())) == 1
     assert f"lag {batch.lags.item()} from {since}" in page.text_content("#race")
+    assert page.text_content("#race-note").endswith("its β of 100 counts as 300 in the estimator.")
     trace = sih.construct(task).trace(batch.tokens)
     for name in ("1.1/token", "1.1/position", "2.1/1.1/position", "2.3/1.1/position", "3.1/token"):
         said = page.get_attribute(f"#stream canvas[aria-label^='{name}:']", "aria-label")

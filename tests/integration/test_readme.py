@@ -41,6 +41,16 @@ def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert EXPECTED.get(name, "") in said
 
 
+def test_the_quickstart_lists_the_examples() -> None:
+    (line,) = re.findall(r"^- \[Examples\].*(?:\n  .*)*", (ROOT / "docs" / "quickstart.md").read_text(), flags=re.M)
+    tools = list((ROOT / "examples" / "tools").glob("*.py"))
+    assert (len(EXAMPLES), len(tools)) == (8, 5)
+    assert all(word in line for word in ("thirteen scripts", "Eight need", "Five, in `examples/tools`"))
+    words = " ".join(line.split()).lower()
+    for name in EXAMPLES:
+        assert name.removesuffix(".py").partition("_")[2].replace("_", " ") in words
+
+
 @pytest.mark.parametrize(
     ("said", "document", "there"),
     [

@@ -20,6 +20,14 @@ def test_a_notebook_is_saved_as_it_should_be(path: Path) -> None:
     )
 
 
+def test_the_list_of_tutorials_has_the_titles_of_the_pages() -> None:
+    listed = (TUTORIALS[0].parent / "index.md").read_text()
+    for number, path in enumerate(TUTORIALS, start=1):
+        title = "".join(notebook(path)["cells"][0]["source"]).splitlines()[0]
+        title = title.removeprefix(f"# {number}. ")
+        assert f"{number}. [{title}]({path.name})" in listed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in TUTORIALS if not needs_tools(path)], ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_evidence_is_the_definitions(lags: tuple[int, ...], gaps: float) -> None
     by_lag, independent, markov = looped(parts, lags, 3, ALPHA)
     totals = [math.fsum(row) for row in by_lag]
     assert found.log_evidence.tolist() == pytest.approx(totals, abs=1e-10)
+    assert found.lag is not None
     best = lags.index(found.lag)
     assert found.bayes_factors["independent"] == pytest.approx(totals[best] - independent, abs=1e-9)
     assert found.bayes_factors["markov"] == pytest.approx(totals[best] - markov, abs=1e-9)
@@ -112,7 +113,58 @@ def test_verdicts() -> None:
         both.append((both[i - 1] ^ both[i - 2]) ^ flip)
     found = sih.infer(both, (1, 2))
     assert found.verdict.startswith("no single lag: a full chain of order 2")
-    assert sih.infer([0, 1, 0], (5,)).verdict == "no token counts: the series says nothing"
+    assert sih.infer(noise, (2,)).verdict.startswith(
+        "no lag: independent tokens explain the series better than lag 2 ("
+    )
+
+
+def test_nothing_counted_names_no_lag() -> None:
+    found = sih.infer([0, 1], (1, 5))
+    assert (found.lag, found.tied, found.counted) == (None, (), 0)
+    assert found.verdict == "no token counts: the series says nothing of its lag"
+    assert repr(found).startswith("Inference(lag=None, independent=0")
+
+
+def test_lags_that_explain_a_series_alike_are_a_tie() -> None:
+    found = sih.infer([0, 1] * 30, (1, 2))
+    assert found.tied == (1, 2)
+    assert found.verdict.startswith("lags 1 and 2 explain it alike, with posteriors 0.500 and 0.500 (")
+    assert found.verdict.endswith("nats over independence, level with a chain of order 2)")
+    assert "tied=(1, 2)" in repr(found)
+    assert sih.infer([0, 0, 1, 1] * 30, (1, 2, 4)).tied == (2, 4)
+
+
+@pytest.mark.parametrize(("nats", "tied"), [(2.99, (1, 2)), (3.01, ())])
+@pytest.mark.parametrize("best", [0, 1])
+def test_a_tie_ends_at_three_nats(nats: float, tied: tuple[int, ...], best: int) -> None:
+    """A prior that is so many nats against the other lag decides between two that a series explains alike."""
+    prior = [1 / (1 + math.exp(-nats)), 1 / (1 + math.exp(nats))]
+    found = sih.infer([0, 1] * 30, (1, 2), lag_prior=prior if best == 0 else prior[::-1])
+    assert found.lag == best + 1
+    assert found.tied == tied
+
+
+def test_a_single_candidate_has_no_posterior_to_tell() -> None:
+    found = sih.infer([0, 1, 2] * 30, (2,))
+    assert "posterior" not in found.verdict + repr(found)
+    assert found.verdict.startswith("lag 2 (")
+    assert "chain" not in sih.infer([0, 1, 2] * 30, (1,)).verdict  # a chain of order 1 is the lag itself
+
+
+def test_independent_tokens_within_three_nats_are_no_worse() -> None:
+    verdict = sih.infer([0] * 60, (1, 2)).verdict
+    assert verdict == "no lag stands out: independent tokens explain the series as well as lags 1 and 2 (within 3 nats)"
+    one = torch.tensor([0, 1, 1, 0, 1, 0, 0, 1, 1, 0])
+    found = sih.infer(one, (1, 2))
+    assert 0 < found.bayes_factors["independent"] < 3
+    assert found.verdict.startswith("no lag stands out: independent tokens explain the series as well as lags 1 and 2")
+
+
+def test_a_p_value_is_said_as_what_it_is() -> None:
+    test = sih.permutation_test([0, 1] * 30, (1, 2), rng=0)
+    assert test.verdict == "permutation test: p = 0.005 (199 shuffles; null: order carries no information)"
+    one = sih.permutation_test([0, 1] * 30, (1, 2), rng=0, permutations=1)
+    assert one.verdict == "permutation test: p = 0.5 (1 shuffle; null: order carries no information)"
 
 
 def test_the_error_rate_of_the_permutation_test() -> None:

@@ -40,7 +40,7 @@ class Channels:
     picks: dict[str, tuple[float, float]]
     """With a donor's attention or values: how often its own lag is picked, and the donor's."""
     shares: dict[str, Measured]
-    """Of the evidence, by `sih.evidence_flow` along paths: looked, carried, direct, own."""
+    """Of the evidence, by `sih.evidence_flow` along paths: looked, carried, direct, embedding."""
     by_head: dict[str, dict[str, float]]
     """Of each head: its shares looked and carried, and how far its rows are from their mean (total variation)."""
 

@@ -40,7 +40,7 @@ class KeyVotes:
     common: Float[Tensor, "time lag"]
     """What is the same for all sequences."""
     parts: dict[str, Float[Tensor, "time lag"]]
-    """By path: "direct", "1.1", "2.1:attention" (where it looked), "2.1:values" (what it carried)."""
+    """By path: "embedding", "1.1", "2.1:attention" (where it looked), "2.1:values" (what it carried)."""
     votes: dict[str, Float[Tensor, "time key lag"]]
     """The parts of the heads between the first layer and the last, by key."""
 
@@ -161,7 +161,7 @@ def _pairs(blocks: WrittenBlocks, trace: Trace, task: Task) -> Iterator[tuple[st
         if not read.startswith("2."):
             scores = x @ B @ y.T
             scores = scores.T if at_key else scores
-            yield "direct" if not (query + key).count("1.") else "1.1", candidates(scores, task)
+            yield "embedding" if not (query + key).count("1.") else "1.1", candidates(scores, task)
             continue
         head, _, held = read.partition("/")
         way = LOOKED if held in ("token", "position") else CARRIED

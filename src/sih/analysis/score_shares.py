@@ -8,10 +8,10 @@ is a sum of parts gives each the share $\mathrm{Cov}(part, sum) / \mathrm{Var}(s
 - **By blocks** (disentangled models): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for each pair of blocks.
 - **By paths** (any model whose stream is a sum, or is disentangled): the stream is $m + \sum_c d_c$, m the same for
   all sequences, $d_c$ what came by path c. As scores are bilinear, $h_i M h_j - m_i M m_j = \sum_c [d_{c,i} M u_j +
-  u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are the embedding
-  ("direct"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its values: $a
-  v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention": where it
-  looked, "2.1:values": what it carried).
+  u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are token and
+  position ("embedding"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its
+  values: $a v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention":
+  where it looked, "2.1:values": what it carried).
 """
 
 import math
@@ -34,7 +34,7 @@ from sih.task import Batch, Task, check_batch, check_task
 
 Part = str | tuple[str, str]
 """A path, or the block at the query and the block at the key."""
-CHANNELS = ("looked", "looked x carried", "carried", "direct", "own")
+CHANNELS = ("looked", "looked x carried", "carried", "direct", "embedding")
 GROUPS = 8
 """Groups of sequences, from whose differences the shares' errors come."""
 TOLERANCE = 1e-3
@@ -51,7 +51,7 @@ class EvidenceFlow(Drawn):
     errors: dict[Part, float]
     channels: dict[str, float]
     """The same by `CHANNELS`. looked: where heads past the first layer looked; carried: what they carried of an earlier
-    layer; direct: straight from the first layer; own: from token and position. A pair of blocks may be "looked x
+    layer; direct: straight from the first layer; embedding: from token and position. A pair of blocks may be "looked x
     carried"."""
     channel_errors: dict[str, float]
     spread: float
@@ -230,19 +230,20 @@ def _channel(part: Part, varying: set[str]) -> str:
     """Say how the evidence came, by a path or by the two blocks of a pair that hold data."""
     if isinstance(part, str):
         ends = {":attention": "looked", ":values": "carried"}
-        return next((name for end, name in ends.items() if part.endswith(end)), "own" if part == "direct" else "direct")
+        straight = "embedding" if part == "embedding" else "direct"
+        return next((name for end, name in ends.items() if part.endswith(end)), straight)
     kinds = {_block_kind(block) for block in part if block in varying}
     if "direct" in kinds:
         return "direct"
     if {"looked", "carried"} <= kinds:
         return "looked x carried"
-    return next((kind for kind in ("looked", "carried") if kind in kinds), "own")
+    return next((kind for kind in ("looked", "carried") if kind in kinds), "embedding")
 
 
 def _block_kind(block: str) -> str:
     heads = block.split("/")[:-1]
     if not heads:
-        return "own"
+        return "embedding"
     if len(heads) > 1:
         return "carried"
     return "direct" if heads[0].startswith("1.") else "looked"

@@ -43,7 +43,7 @@ def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
         pieces[path] = (columns, deviation)
         base[..., columns] += mean
 
-    put("direct", "0/stream", trace["0/stream"] - means["0/stream"], means["0/stream"])
+    put("embedding", "0/stream", trace["0/stream"] - means["0/stream"], means["0/stream"])
     for layer, count in enumerate(model.config.heads[:-1], 1):
         names = [f"{layer}.{head}" for head in range(1, count + 1)]
         if layer > 1:

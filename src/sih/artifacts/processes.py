@@ -18,7 +18,7 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
 
     Whatever ends it early, a Ctrl-C or an error, ends the processes too.
     """
-    jobs = min(jobs or len(os.sched_getaffinity(0)), len(items))
+    jobs = processes_for(items, jobs)
     if jobs <= 1:
         yield from map(work, items)
         return
@@ -35,6 +35,11 @@ def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: in
                 child.terminate()
                 child.join()
             raise
+
+
+def processes_for(items: Sequence[object], jobs: int | None = None) -> int:
+    """Return how many processes work on the items: `jobs`, or as many as there are cores, and no more than items."""
+    return min(jobs or len(os.sched_getaffinity(0)), len(items))
 
 
 @contextmanager

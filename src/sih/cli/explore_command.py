@@ -6,6 +6,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
+from sih.checks import INSTALL
 from sih.cli.matrix_flag import MatrixLaw
 from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, State, to_json
@@ -62,8 +63,8 @@ def explore(
     try:
         from sih.explorer.server import bind, serve
     except ModuleNotFoundError as missing:
-        extra = "pip install 'selective-induction-heads[explorer]'"
-        raise ValueError(f"the explorer needs {missing.name}: {extra}") from None
+        command = INSTALL.format(extra="explorer")
+        raise ValueError(f"the explorer needs {missing.name}; in a clone: {command}") from None
     listening = bind(host, port)
     shown, where = f"[{host}]" if ":" in host else host, f"#{fragment(state)}"
     address = f"http://{shown}:{listening.getsockname()[1]}/{where if fragment(state) else ''}"

@@ -34,8 +34,8 @@ def infer_lag(
 
     Example: sih infer weather.csv --column weather --lags 1 2 3 7 --out inference
 
-    It compares the lags with each other, with independent tokens and with a full Markov chain, by Bayes factors, and
-    tests by shuffling whether the order of the tokens means anything.
+    It compares the lags with each other, with independent tokens and with a full Markov chain, by Bayes factors. Lags
+    within 3 nats of the best are reported as a tie. A permutation test asks whether order carries information.
 
     Args:
         file: text (a series in each line, of characters, or of words if it has spaces), CSV, or FASTA.
@@ -100,6 +100,7 @@ def _record(found: Inference, test: PermutationTest | None, series: SeriesFile) 
         "concentration": found.concentration,
         "counted": found.counted,
         "lag": found.lag,
+        "tied": list(found.tied),
         "posterior": found.posterior.tolist(),
         "log_evidence": found.log_evidence.tolist(),
         "bayes_factors": found.bayes_factors,

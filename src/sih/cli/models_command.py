@@ -8,7 +8,7 @@ from sih.models.kernels.choice import fastest
 from sih.runs.run_store import RunStore
 
 
-def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
+def models(plain: bool = False, machine: bool = False) -> None:
     """List the trained models that come with the package, with their quality beside the reference predictors'.
 
     Example: sih models --plain
@@ -18,7 +18,6 @@ def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
     Args:
         plain: only the names, one on each line.
         machine: how models compute on this machine, instead: the ways, the seconds each was measured to take.
-        seed: unused; a list is not random.
     """
     store = RunStore()
     if machine:

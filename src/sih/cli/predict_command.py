@@ -39,7 +39,6 @@ def predict(
     beta: float = 100.0,
     evidence: Literal["mean", "sum"] = "mean",
     temper: float = 1.0,
-    seed: int = 0,
 ) -> None:
     """Predict the next token at every position of every sequence, and infer the lag.
 
@@ -56,7 +55,6 @@ def predict(
         beta: inverse temperature of the selective estimator.
         evidence: whether the selective estimator averages or sums.
         temper: exponent on the probabilities before the selective estimator normalises them.
-        seed: unused; predictions are not random.
     """
     out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
     sample = load_sample(file)

@@ -5,7 +5,7 @@ Progress is on standard error: a bar on a terminal, a plain line now and then el
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -15,6 +15,8 @@ from rich.table import Table
 Item = TypeVar("Item")
 SECONDS_A_LINE = 10.0
 WIDEST = 10_000
+Left = Callable[[Item, float], float]
+"""Gives the seconds left after an item, which came so many seconds after the start."""
 
 
 def plain_console(width: int | None = None, wrap: bool = True) -> Console:
@@ -38,28 +40,33 @@ def fits(table: Table, console: Console) -> bool:
     return Measurement.get(console, console.options.update(max_width=WIDEST), table).minimum <= console.width
 
 
-def track(items: Iterable[Item], total: int, what: str, done: int = 0) -> Iterator[Item]:
-    """Pass the items on, and count them from `done` up to `total`."""
-    return (_bar if sys.stderr.isatty() else _lines)(items, total, what, done)
+def track(
+    items: Iterable[Item], total: int, what: str, done: int = 0, left: Left[Item] | None = None
+) -> Iterator[Item]:
+    """Pass the items on, and count them from `done` up to `total`. The time left is by their number, or by `left`."""
+    return (_bar if sys.stderr.isatty() else _lines)(items, total, what, done, left)
 
 
-def _bar(items: Iterable[Item], total: int, what: str, done: int) -> Iterator[Item]:
+def _bar(items: Iterable[Item], total: int, what: str, done: int, left: Left[Item] | None) -> Iterator[Item]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    remaining = TimeRemainingColumn() if left is None else TextColumn("{task.fields[left]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), remaining)
     with Progress(*columns, console=Console(stderr=True, markup=False, emoji=False)) as progress:
-        task = progress.add_task(what, total=total, completed=done)
+        task = progress.add_task(what, total=total, completed=done, left="")
+        began = time.monotonic()
         for item in items:
             yield item
-            progress.advance(task)
+            said = "" if left is None else f"about {left(item, time.monotonic() - began):.0f} s left"
+            progress.update(task, advance=1, left=said)
 
 
-def _lines(items: Iterable[Item], total: int, what: str, done: int) -> Iterator[Item]:
+def _lines(items: Iterable[Item], total: int, what: str, done: int, left: Left[Item] | None) -> Iterator[Item]:
     said, began = time.monotonic(), time.monotonic()
     for passed, item in enumerate(items, start=1):
         yield item
         now = time.monotonic()
+        rest = left(item, now - began) if left else (now - began) / passed * (total - done - passed)
         if now - said >= SECONDS_A_LINE or done + passed == total:
-            left = (now - began) / passed * (total - done - passed)
-            print(f"{what}: {done + passed} of {total}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{what}: {done + passed} of {total}, about {rest:.0f} s left", file=sys.stderr, flush=True)
             said = now

@@ -1,13 +1,18 @@
 """`sih reproduce`: make every figure that can be made, and the report of what held."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from sih.artifacts.processes import processes_for
 from sih.cli.figure_command import say
 from sih.cli.missing import missing_models, train_missing
 from sih.cli.printing import plain_console, track
-from sih.experiments.table import EXPERIMENTS
-from sih.figures.drawn import make_all
+from sih.cli.time_left import TimeLeft
+from sih.experiments.experiment import Experiment
+from sih.experiments.table import EXPERIMENTS, seconds_of
+from sih.figures.drawn import Drawn, make_all
 from sih.report.page import Figure, write_report
 from sih.report.rules import VERDICTS
 from sih.report.statements import MORE, OURS, PAPER, judge_all
@@ -50,7 +55,8 @@ def reproduce(
     if train and absent:
         train_missing(absent, folder, console)
     try:
-        made = track(make_all(experiments, out, store, jobs), len(experiments), "figures")
+        left = _time_left(experiments, jobs)
+        made = track(make_all(experiments, out, store, jobs), len(experiments), "figures", left=left)
         drawn = {one.kept.experiment.name: one for one in made}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
@@ -71,3 +77,14 @@ def reproduce(
         console.print(f"models not trained yet: {', '.join(still)}; `sih reproduce --train` trains them")
     for path in paths:
         console.print(f"wrote {path}")
+
+
+def _time_left(experiments: Sequence[Experiment[Any, Any]], jobs: int | None) -> Callable[[Drawn, float], float]:
+    """Make the function that estimates the seconds left after each figure, however long the others take."""
+    time_left = TimeLeft({one.name: seconds_of(one.name) for one in experiments}, processes_for(experiments, jobs))
+
+    def left(made: Drawn, now: float) -> float:
+        name, new = made.kept.experiment.name, made.kept.computed or made.new
+        return time_left.done(name, now) if new else time_left.leave_out(name, now)
+
+    return left

@@ -18,14 +18,13 @@ WATCHED = 32
 """Sequences that a run's heads are watched on."""
 
 
-def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs"), seed: int = 0) -> None:
+def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs")) -> None:
     """List the runs in a folder, side by side: how far they are and how good.
 
     Example: sih runs runs
 
     Args:
         folder: the folder that holds the runs' folders.
-        seed: unused; a list is not random.
     """
     title = f"Runs in {folder}: mean KL past max lag, on held-out sequences"
     readable = []
@@ -98,7 +97,7 @@ def show(
         console.print(f"wrote {path}")
 
 
-def remove(run: Annotated[Path, tyro.conf.Positional], yes: bool = False, seed: int = 0) -> int:
+def remove(run: Annotated[Path, tyro.conf.Positional], yes: bool = False) -> int:
     """Remove a run's folder, after asking.
 
     Example: sih runs rm runs/flagship
@@ -106,7 +105,6 @@ def remove(run: Annotated[Path, tyro.conf.Positional], yes: bool = False, seed: 
     Args:
         run: the run's folder.
         yes: do not ask.
-        seed: unused.
     """
     if not run.is_dir():
         raise ValueError(f"there is no folder {run}")

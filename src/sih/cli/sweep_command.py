@@ -32,7 +32,6 @@ def sweep(
     ray: str | None = None,
     device: str = "cpu",
     keep_every: int | None = None,
-    seed: int = 0,
 ) -> int:
     """Train every run of a grid. The same command goes on where it was stopped, and does nothing twice.
 
@@ -50,7 +49,6 @@ def sweep(
         device: where to compute, cpu or cuda.
         keep_every: keep the weights at every so many steps, too, in each run's folder `kept`; runs that are finished
             already keep none.
-        seed: unused; seeds are fields of the grid.
     """
     found = read_grid(grid)
     if jobs is not None and jobs < 1:

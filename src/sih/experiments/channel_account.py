@@ -33,10 +33,10 @@ from sih.task import Batch, Task, sample
 CAPTION = (
     "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
     "layers or more. Left: shares of the evidence, looked (where the heads before the last layer looked), carried "
-    "(what they read there), direct (straight from layer 1); bars one standard error. Right: mean KL of the model as "
-    "it is (black), and with the attention of these heads (orange), their values (blue) or both (grey) at their "
-    "means, in the last layer's scores only. Models trained plainly, as the paper trains, first; fresh sequences of "
-    "each model's task."
+    "(what they read there), direct (straight from layer 1), embedding (token and position); bars one standard error. "
+    "Right: mean KL of the model as it is (black), and with the attention of these heads (orange), their values (blue) "
+    "or both (grey) at their means, in the last layer's scores only. Models trained plainly, as the paper trains, "
+    "first; fresh sequences of each model's task."
 )
 
 

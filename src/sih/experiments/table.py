@@ -41,6 +41,45 @@ _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
 )
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
 
+SECONDS = {
+    "teaser": 1.3,
+    "mechanism": 1.5,
+    "certificates": 3.1,
+    "claim_histogram": 3.6,
+    "beta": 4.8,
+    "predictors": 5.5,
+    "constructions": 26.4,
+    "trained": 14.6,
+    "attention_maps_3.5.7_lag3": 2.1,
+    "attention_maps_1.2.3.4.5_heads1": 0.8,
+    "attention_maps_1.2.3.4.5_heads2": 0.9,
+    "attention_maps_1.2.3.4.5_heads3": 1.5,
+    "attention_maps_1.2_lag2": 0.9,
+    "attention_maps_1.2.3_lag1": 2.0,
+    "attention_maps_1.2.3_lag2": 2.3,
+    "attention_maps_1.2.3_lag3": 2.2,
+    "attention_maps_1.3.4_lag1": 2.1,
+    "attention_maps_1.3.4_lag3": 1.7,
+    "attention_maps_1.3.4_lag4": 2.2,
+    "agreement": 10.8,
+    "scaling": 9.0,
+    "claim_expectations": 1.5,
+    "claim_expectations_25": 1.3,
+    "claim_cumulative": 3.0,
+    "claim_cumulative_25": 2.8,
+    "claim_theorem": 1.0,
+    "wrong_lag": 9.5,
+    "heads": 0.7,
+    "errata": 1.7,
+    "recipes": 2.5,
+}
+"""Seconds of one core that each experiment took with its figure, by `python -m benchmarks.experiment_seconds`."""
+
+
+def seconds_of(name: str) -> float:
+    """Return how long an experiment takes beside the others; one that was not measured counts as their mean."""
+    return SECONDS.get(name, sum(SECONDS.values()) / len(SECONDS))
+
 
 def experiment_named(name: str) -> Experiment[Any, Any]:
     """Find the experiment of this name, or raise a ValueError with all names."""

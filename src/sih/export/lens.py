@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sih.checks import FieldError, check_choice, dtype_name
+from sih.checks import INSTALL, FieldError, check_choice, dtype_name
 from sih.export.lens_weights import from_lens_weights, lens_config, lens_weights
 from sih.files import atomic_folder, read_json, read_tensors, reading, tensor_bytes, write_json
 from sih.files.tensor_file import sum_file, write_summed
@@ -29,8 +29,8 @@ def to_transformer_lens(model: Model) -> Any:
     try:
         from transformer_lens.model_bridge import TransformerBridge
     except ImportError:
-        extra = "pip install 'selective-induction-heads[lens]'"
-        raise ValueError(f"TransformerLens is missing, it comes with the extra lens: {extra}") from None
+        command = INSTALL.format(extra="lens")
+        raise ValueError(f"TransformerLens is missing, it comes with the extra lens; in a clone: {command}") from None
     weights = lens_weights(standard)
     bridge = TransformerBridge.boot_native(lens_config(standard), dtype=standard.readout.dtype)
     done = bridge.load_state_dict(weights, strict=False)

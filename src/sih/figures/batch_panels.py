@@ -63,13 +63,13 @@ def _draw_information(ax: Axes, data: Batch) -> None:
     offsets = range(1, min(OFFSETS, data.tokens.shape[1] - 1) + 1)
     lag_of = data.lags if data.lags.ndim > 1 else data.lags[:, None].expand_as(data.tokens)
     lags = [lag for lag in data.lags.unique().tolist() if lag > 0 or data.lags.ndim == 1]  # 0: follows none
-    for number, lag in enumerate(lags):
+    for lag in lags:
         found = []
         for o in offsets:
             made = lag_of[:, o:] == lag
             found.append(mutual_information(data.tokens[:, :-o][made], data.tokens[:, o:][made]))
-        look = style.LAG_COLOURS[number % len(style.LAG_COLOURS)]
-        ax.plot(offsets, found, color=look, marker="o", ms=2.5, lw=1, label=f"lag {lag}")
+        look = {"color": style.lag_colour(lag), "ls": style.lag_dashes(lag)}
+        ax.plot(offsets, found, marker="o", ms=2.5, lw=1, label=f"lag {lag}", **look)
     ax.set(xlabel="positions apart", ylabel="mutual information (nats)", title="what a token says of another")
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -35,7 +35,7 @@ def _draw_head(held: Axes, read: Axes, data: Cancellation) -> None:
     held.axhline(0, color=style.BLACK, lw=0.6)
     held.set(title="2 lags: what the head holds", ylabel="evidence", ylim=(-1.25, 1.25))
     for lag, row in enumerate(data.reads, start=1):
-        read.plot(places, row, ".-", lw=0.8, color=style.LAG_COLOURS[lag - 1], label=f"key of lag {lag}")
+        read.plot(places, row, ".-", lw=0.8, color=style.lag_colour(lag), label=f"key of lag {lag}")
     read.set(xlabel="place $n$, tokens back", ylabel="read by")
     held.set_xlim(0.5, len(places) + 0.5)
     read.set_xlim(held.get_xlim())
@@ -45,7 +45,7 @@ def _draw_head(held: Axes, read: Axes, data: Cancellation) -> None:
 
 def _draw_scores(ax: Axes, data: Cancellation) -> None:
     for lag, row in enumerate(data.added, start=1):
-        ax.plot(row, ".-", lw=0.8, color=style.LAG_COLOURS[lag - 1], label=f"score of lag {lag}")
+        ax.plot(row, ".-", lw=0.8, color=style.lag_colour(lag), label=f"score of lag {lag}")
     arrow = {"arrowstyle": "<->", "lw": 0.8, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 6}
     for o in data.config.offsets:
         ax.annotate("", (o, data.added[0][o]), (o, data.added[1][o]), arrowprops=arrow)

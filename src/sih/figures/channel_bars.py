@@ -9,7 +9,7 @@ from sih.analysis.channels import Channels
 from sih.experiments.channel_account import Accounts
 from sih.figures import style
 
-SHARES = {"looked": style.ORANGE, "carried": style.BLUE, "direct": style.GREEN, "own": style.PURPLE}
+SHARES = {"looked": style.ORANGE, "carried": style.BLUE, "direct": style.GREEN, "embedding": style.PURPLE}
 COSTS = {
     "intact": (style.BLACK, "o", "as it is"),
     "attention": (style.ORANGE, "s", "where it looked := mean"),

@@ -30,7 +30,7 @@ def draw_teaser(data: Teaser) -> Figure:
         for ax, k, tokens in zip(rows, lags, data.examples, strict=False):
             _draw_tokens(ax, data, tokens, k)
             for i in range(lags[-1], len(tokens)):
-                _arrow(ax, i - k, i, _colour(data, k), "-")
+                _arrow(ax, i - k, i, style.lag_colour(k), "-")
             _label(ax, f"data:\nlag {k}")
         _draw_question(rows[-1], data)
         _label(rows[-1], f"task: lag\nin {braces(lags)}")
@@ -50,7 +50,7 @@ def _draw_question(ax: Axes, data: Teaser) -> None:
     _draw_tokens(ax, data, data.tokens[:shown], None)
     ax.text(shown, 0, "?", ha="center", va="center", fontsize=10, fontweight="bold")
     for k in data.config.lags:
-        _arrow(ax, shown - k, shown, _colour(data, k), (0, (2, 1)))
+        _arrow(ax, shown - k, shown, style.lag_colour(k), (0, (2, 1)))
     each, true = zip(data.config.lags, data.weights, strict=True), data.config.true_lag
     weights = [f"lag {k}: {weight:.2f}{' (true)' * (k == true)}" for k, weight in each]
     ax.text(shown + 0.6, 0.1, "\n".join(weights), ha="left", va="center", fontsize=7, linespacing=1.3)
@@ -59,7 +59,7 @@ def _draw_question(ax: Axes, data: Teaser) -> None:
 def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None) -> None:
     for i, state in enumerate(tokens):
         chain = 0.1 if lag is None or i < data.config.lags[-1] else 0.15 + 0.55 * (i % lag) / lag
-        colour = style.BLACK if lag is None or i < data.config.lags[-1] else _colour(data, lag)
+        colour = style.BLACK if lag is None or i < data.config.lags[-1] else style.lag_colour(lag)
         ax.add_patch(Circle((i, 0), 0.34, facecolor=colour, alpha=chain, lw=0))
         ax.add_patch(Circle((i, 0), 0.34, fill=False, edgecolor=style.BLACK, lw=0.5))
         ax.text(i, 0, chr(ord("a") + state), ha="center", va="center_baseline", fontsize=7)
@@ -75,7 +75,3 @@ def _arrow(ax: Axes, start: int, end: int, colour: str, dashes: Any) -> None:
 
 def _label(ax: Axes, text: str) -> None:
     ax.text(-0.7, 0, text, ha="right", va="center", fontsize=8, linespacing=1.3)
-
-
-def _colour(data: Teaser, lag: int) -> str:
-    return style.LAG_COLOURS[data.config.lags.index(lag) % len(style.LAG_COLOURS)]

@@ -78,7 +78,7 @@ def _frame(ax: Axes, columns: int, rows: int) -> None:
 
 
 def _colour(config: MechanismConfig, lag: int) -> str:
-    return style.LAG_COLOURS[config.lags.index(lag) % len(style.LAG_COLOURS)] if lag in config.lags else style.BLACK
+    return style.lag_colour(lag) if lag in config.lags else style.BLACK
 
 
 def _shade(value: float) -> float:

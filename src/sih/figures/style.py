@@ -26,7 +26,9 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
 """Okabe and Ito's palette."""
-LAG_COLOURS = (ORANGE, RED, BLUE, GREEN, PURPLE, SKY, YELLOW, BLACK)
+LAG_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY, "#B7A900", "#3B3A42")
+"""Okabe and Ito's hues, yellow darker and black softer, as the explorer has them. The first three differ the most,
+also to colour-blind eyes."""
 Look = tuple[str, Any, float]
 """Colour, dashes, line width."""
 
@@ -52,6 +54,16 @@ _RC: dict[Any, Any] = {
 
 paper_style = partial(rc_context, _RC)
 """Sets the look within a block: every figure is drawn and saved inside one."""
+
+
+def lag_colour(lag: int) -> str:
+    """Return the colour that a lag has in every figure and in the explorer, whatever other lags there are."""
+    return LAG_COLOURS[(lag - 1) % len(LAG_COLOURS)]
+
+
+def lag_dashes(lag: int) -> Any:
+    """Return the dashes of a lag's line: from 9 on, lags repeat the colours of 1 to 8."""
+    return (0, (4, 2)) if lag > len(LAG_COLOURS) else "-"
 
 
 class PaperFigure(Figure):

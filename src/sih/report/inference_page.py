@@ -17,7 +17,6 @@ def inference_page(
     picture = base64.b64encode(png).decode()
     evidence = zip(found.lags, found.posterior.tolist(), found.log_evidence.tolist(), strict=True)
     lags = [[str(lag), f"{p:.4f}", f"{nats:.2f}"] for lag, p, nats in evidence]
-    factors = [[RIVALS[rival], f"{nats:.1f}", _odds(nats)] for rival, nats in found.bayes_factors.items()]
     tested = "" if test is None else f"<p>{escape(test.verdict)}.</p>"
     body = [
         f"<header><h1>Which lag: {escape(name)}</h1><p>{escape(found.verdict)}.</p>{tested}</header>",
@@ -25,13 +24,23 @@ def inference_page(
         'series, and the transition matrix with intervals"></figure>',
         "<h2>Lags</h2>",
         html_table(["lag", "posterior", "log evidence (nats)"], lags),
+        *_of_the_best(symbols, found),
+    ]
+    return document(f"Which lag: {name}", body)
+
+
+def _of_the_best(symbols: tuple[str, ...], found: Inference) -> list[str]:
+    """Return what the page has on the best lag: nothing if no token counts."""
+    if found.lag is None:
+        return []
+    factors = [[RIVALS[rival], f"{nats:.1f}", _odds(nats)] for rival, nats in found.bayes_factors.items()]
+    return [
         f"<h2>Lag {found.lag} against other models</h2>",
         html_table(["against", "log Bayes factor (nats)", "odds"], factors),
         f"<h2>Transition matrix under lag {found.lag}</h2>",
         "<p>From row to column: the mean of the posterior, and the middle 95 % of it.</p>",
         html_table(["", *map(escape, symbols), "transitions"], _rows(symbols, found)),
     ]
-    return document(f"Which lag: {name}", body)
 
 
 def _rows(symbols: tuple[str, ...], found: Inference) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from sih.checks import INSTALL
 from sih.training.trainer import Step
 
 
@@ -17,8 +18,8 @@ class EventWriter:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            extra = "pip install 'selective-induction-heads[tensorboard]'"
-            raise ValueError(f"TensorBoard events need the extra: {extra}") from None
+            command = INSTALL.format(extra="tensorboard")
+            raise ValueError(f"TensorBoard events need the extra tensorboard; in a clone: {command}") from None
         self.folder, self._new = Path(folder), SummaryWriter
         self._open: Any = None
 

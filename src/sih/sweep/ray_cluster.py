@@ -10,6 +10,7 @@ import os
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from sih.checks import INSTALL
 from sih.sweep.worker import Job, News, work
 
 LOST_AT_MOST = 100
@@ -25,7 +26,7 @@ def run_on_ray(jobs: Sequence[Job], address: str, **options: Any) -> Generator[N
     try:
         ray = importlib.import_module("ray")
     except ImportError:
-        raise ValueError('--ray needs the extra "cluster": pip install "selective-induction-heads[cluster]"') from None
+        raise ValueError(f"--ray needs the extra cluster; in a clone: {INSTALL.format(extra='cluster')}") from None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     place = {} if address == "local" else {"address": address}
     ray.init(**{"log_to_driver": False, "include_dashboard": None, **place, **options})

@@ -67,7 +67,7 @@ def test_paths_against_the_definition(short: Task, rng: torch.Generator) -> None
     looked = (a - a.mean(0)) @ (v + v.mean(0)) / 2
     carried = (a + a.mean(0)) / 2 @ (v - v.mean(0))
     u = (h + h0.mean(0) + o1.mean(0) + a.mean(0) @ v.mean(0)) / 2
-    paths = {"direct": h0 - h0.mean(0), "1.1": o1 - o1.mean(0), "2.1:attention": looked, "2.1:values": carried}
+    paths = {"embedding": h0 - h0.mean(0), "1.1": o1 - o1.mean(0), "2.1:attention": looked, "2.1:values": carried}
     whole = evidence(h @ Q @ (h @ K).mT, short)
     found = sih.evidence_flow(model, short, batch)
     assert found.shares.keys() == paths.keys()
@@ -98,7 +98,18 @@ def test_paths_add_up_to_the_scores(kind: str, heads: tuple[int, ...], short: Ta
     early = {f"1.{h}" for h in range(1, heads[0] + 1)} if len(heads) > 1 else set()
     mlps = {"1/mlp", "2/mlp"} if kind == "mlp" else set()
     halves = {f"{name}:{half}" for name in late for half in ("attention", "values")}
-    assert found.shares.keys() == {"direct", *early, *mlps, *halves}
+    assert found.shares.keys() == {"embedding", *early, *mlps, *halves}
+
+
+@pytest.mark.parametrize("kind", ["standard", "disentangled"])
+def test_one_name_is_one_thing(kind: str, short: Task, rng: torch.Generator) -> None:
+    """A name that both hold has the same number in both, and layer 1's path is the channel "direct"."""
+    model, batch = trained_like(kind, (1, 2, 1), rng), sih.sample(short, 24, rng=rng)
+    found = evidence_flow(model, short, batch, by="paths")
+    assert found.shares.keys() & found.channels.keys() == {"embedding"}
+    assert found.channels["embedding"] == pytest.approx(found.shares["embedding"], abs=1e-12)
+    assert found.channels["direct"] == pytest.approx(found.shares["1.1"], abs=1e-12)
+    assert "embedding" not in evidence_flow(model, short, batch).shares or kind == "standard"
 
 
 CIRCUITS = {

@@ -20,6 +20,7 @@ def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest
     code, out, err = run(capsys, *name.split(), "--help")
     assert (code, err) == (0, "")
     assert f"Example: sih {name}" in out
+    assert "unused" not in out  # a flag that does nothing
 
 
 BAD = {

@@ -24,16 +24,36 @@ def test_a_file_is_read_judged_and_shown(series: Path, tmp_path: Path, capsys: p
     assert code == 0
     assert "2 series, 600 tokens, 0 missing, 594 counted; symbols x y" in said
     assert "lag 2, with posterior 1.000" in said
-    assert "p = 0.05 that order means nothing, by 19 shuffled series" in said
+    assert "permutation test: p = 0.05 (19 shuffles; null: order carries no information)" in said
     record = json.loads((out / "inference.json").read_text())
     found = sih.infer([["xy".index(c) for c in line] for line in series.read_text().split()], (1, 2, 3))
     assert record["posterior"] == found.posterior.tolist()
+    assert (record["lag"], record["tied"]) == (2, [])
     assert record["interval"] == found.interval.tolist()
     assert record["permutation_test"] == {"p_value": 0.05, "permutations": 19}
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     assert sorted(before) == ["inference.html", "inference.json", *(f"inference.{e}" for e in ("pdf", "png", "svg"))]
     assert run(capsys, *words)[0] == 0
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_lags_that_explain_a_series_alike_are_a_tie(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "series.txt", tmp_path / "found"
+    path.write_text("ab" * 30)
+    code, said, _ = run(capsys, "infer", str(path), "--lags", "1", "2", "--out", str(out))
+    assert code == 0
+    assert "lags 1 and 2 explain it alike, with posteriors 0.500 and 0.500" in " ".join(said.split())
+    assert json.loads((out / "inference.json").read_text())["tied"] == [1, 2]
+    assert "lags 1 and 2 explain it alike" in (out / "inference.html").read_text()
+
+
+def test_a_series_too_short_has_no_lag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "series.txt", tmp_path / "found"
+    path.write_text("ab")
+    code, said, _ = run(capsys, "infer", str(path), "--lags", "1", "5", "--out", str(out))
+    assert code == 0
+    assert "no token counts: the series says nothing of its lag" in said
+    assert json.loads((out / "inference.json").read_text())["lag"] is None
 
 
 def test_names_in_the_page_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

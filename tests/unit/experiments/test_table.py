@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from sih.experiments.table import EXPERIMENTS, experiment_named
+from sih.experiments.table import EXPERIMENTS, SECONDS, experiment_named, seconds_of
 
 
 def test_an_unknown_figure_is_answered_with_the_names() -> None:
@@ -21,3 +21,9 @@ def test_every_experiment_can_go_to_another_process() -> None:
 def test_the_papers_come_before_ours() -> None:
     names = list(EXPERIMENTS)
     assert names.index("teaser") < names.index("trained") < names.index("claim_cumulative_25") < names.index("recipes")
+
+
+def test_what_is_not_measured_counts_as_the_mean() -> None:
+    assert SECONDS.keys() <= EXPERIMENTS.keys()
+    assert seconds_of("teaser") == SECONDS["teaser"]
+    assert min(SECONDS.values()) < seconds_of("a new one") < max(SECONDS.values())

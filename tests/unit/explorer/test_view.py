@@ -30,6 +30,22 @@ def test_the_references_are_the_librarys() -> None:
     assert np.abs(np.exp(view.arrays["log_weights/selective"]) - estimator[0].numpy()).max() < 1e-6
 
 
+@pytest.mark.parametrize("kind", ["paper", "mask", "position"])
+def test_a_circuit_without_a_sink_has_beta_once_for_each_head(kind: str) -> None:
+    """What the page says below the race: of three heads, each averages its own, and the averages are added up."""
+    value = {"length": 256, "lags": [1, 2, 3], "models": [{"kind": kind, "beta": 2.0}]}
+    view = view_of(value)
+    assert (view.header["models"][0]["heads"][1], view.header["models"][0]["sink"]) == (3, False)
+    copied = torch.from_numpy(np.array(view.arrays["log_weights/0"])).softmax(dim=-1)[200:]
+    tokens = torch.from_numpy(view.arrays["tokens"].astype(np.int64))[None]
+    as_printed, times_heads = (
+        (sih.selective_weights(tokens, read_state(value).task(), beta=beta)[0, 200:] - copied).abs().max().item()
+        for beta in (2.0, 6.0)
+    )
+    assert times_heads < 0.002
+    assert as_printed > 0.1
+
+
 def test_an_edit_changes_its_token_and_nothing_before_it() -> None:
     before, after = view_of({"length": 40}), view_of({"length": 40, "edits": [[25, 0]], "seed": 19})
     changed = int(before.arrays["tokens"][25] == 0)

@@ -45,7 +45,7 @@ def test_wrong_folders_and_objects_are_refused_in_one_line(tmp_path: Path, rng: 
 
 def test_without_transformer_lens_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, rng: torch.Generator) -> None:
     monkeypatch.setitem(sys.modules, "transformer_lens", None)
-    with pytest.raises(ValueError, match=r"selective-induction-heads\[lens\]"):
+    with pytest.raises(ValueError, match=r"in a clone: pip install '\.\[lens\]'"):
         sih.to_transformer_lens(sih.Transformer(3, 6, 4, 3, (2, 1), rng=rng))
 
 

@@ -23,3 +23,9 @@ def test_many_states_and_lags_are_cut() -> None:
     assert len(left.lines) == 12
     assert len(right.containers) == 8
     assert "8 of 20 states" in right.get_title()
+
+
+def test_no_lag_is_named_where_no_token_counts() -> None:
+    right = draw_inference(sih.infer([0, 1], (1, 5))).axes[1]
+    assert right.get_title() == "$P$ of the prior, 95 % intervals"
+    assert right.get_xlabel() == "earlier state"

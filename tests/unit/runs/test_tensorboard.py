@@ -75,5 +75,5 @@ def test_without_the_extra_one_line_names_it(
     assert main([*WORDS, str(tmp_path / "run"), "--tensorboard"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert "selective-induction-heads[tensorboard]" in err
+    assert "in a clone: pip install '.[tensorboard]'" in err
     assert not (tmp_path / "run").exists()

@@ -11,7 +11,7 @@ import { drawMixed, mixedOf } from "./mixed.js";
 import { ModelCards, fits, modelName } from "./models.js";
 import { drawBars, drawKl } from "./next.js";
 import { Player } from "./play.js";
-import { drawRace } from "./race.js";
+import { drawRace, raceNote } from "./race.js";
 import { arcsName, attended, drawSequence } from "./sequence.js";
 import { openSource } from "./source.js";
 import { copyOf, fromFragment, same, toFragment } from "./state.js";
@@ -235,6 +235,7 @@ class App {
     write("sequence", drawSequence);
     if (!scene.veiled) {
       write("race", drawRace);
+      $("race-note").textContent = raceNote(scene);
       write("bars", drawBars);
       write("kl", drawKl);
     }

@@ -7,15 +7,26 @@ import { across, drawing, line, path, tag, text, ticks } from "./svg.js";
 const HEIGHT = 74;
 const GAP = 26;
 const NATS = 20;
+const UNMIXED = ["paper", "mask", "position"];
+
+const number = (value) => Number(value.toPrecision(3));
 
 function racers({ view, state }) {
   const beta = state.models[0].beta ?? 100;
   const found = [
     { name: "Exact posterior", key: "log_weights/posterior" },
-    { name: "Paper's estimator", detail: `β = ${Number(beta.toPrecision(3))}`, key: "log_weights/selective" },
+    { name: "Paper's estimator", detail: `β = ${number(beta)}`, key: "log_weights/selective" },
   ];
   view.models.forEach((_, index) => found.push({ name: `Model ${"AB"[index]}`, detail: "last layer", key: `log_weights/${index}`, model: index }));
   return found;
+}
+
+// Why one β is not the same in the estimator and in a circuit: heads without a sink average each for itself.
+export function raceNote({ view, state }) {
+  const found = view.models.findIndex(({ kind, heads, sink }, index) => UNMIXED.includes(kind) && !sink && heads[1] > 1 && state.models[index].evidence !== "sum");
+  if (found < 0) return "";
+  const { heads, beta } = view.models[found];
+  return `The paper's estimator averages over all transitions. Model ${"AB"[found]} has no sink: each of its ${heads[1]} heads of layer 2 averages over its own, and layer 3 adds the averages up. In long sequences its β of ${number(beta)} counts as ${number(heads[1] * beta)} in the estimator.`;
 }
 
 export function drawRace(scene, width) {

@@ -3,10 +3,14 @@
 The library is kept in the user's cache folder under a name made of source, flags, compiler and processor, so that a
 changed source or another machine gets its own. Without a compiler, or with SIH_COMPILED=0, there is none: attention is
 then made of torch's operations, with the same result up to rounding.
+
+The logger "sih" reports both, the compiling and the lack of a compiler, in one line each, once for a cache folder. A
+program that has not set up logging prints them on standard error.
 """
 
 import ctypes
 import hashlib
+import logging
 import os
 import platform
 import shlex
@@ -21,6 +25,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+LOG = logging.getLogger("sih")
 SOURCE = Path(__file__).with_name("attention.c")
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC")
 """What the compiler is told, followed by the CFLAGS of the environment."""
@@ -72,7 +77,23 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     try:
         return ctypes.CDLL(str(_built())), ""
     except (OSError, subprocess.SubprocessError) as error:
-        return None, " ".join(str(error).split()[:30])
+        why = " ".join(str(error).split()[:30])
+    _report(f"no compiled attention ({why}): torch's operations do it, slower; SIH_COMPILED=0 leaves this line out")
+    return None, why
+
+
+def _report(line: str) -> None:
+    """Log a line that no process has logged before, unless the cache folder cannot be written to."""
+    marker = cache_folder() / f"attention-{hashlib.sha256(line.encode()).hexdigest()[:16]}.said"
+    try:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.open("x").close()
+    except FileExistsError:
+        if marker.exists():
+            return
+    except OSError:
+        pass
+    LOG.warning("sih: %s", line)
 
 
 def built_name() -> str:
@@ -92,6 +113,8 @@ def _built() -> Path:
     if kept.exists():
         return kept
     folder = kept.parent if _writable(kept.parent) else Path(tempfile.mkdtemp(prefix="sih-"))
+    once = f"once, into {kept}" if folder == kept.parent else "for this process alone: the cache cannot be written to"
+    _report(f"compiling attention for this processor with {compiler}, {once}; SIH_COMPILED=0 turns this off")
     descriptor, part = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".part")
     os.close(descriptor)
     try:
