@@ -54,7 +54,7 @@ def _row(run: Run) -> list[str]:
     numbers = [f"{seconds:.0f}" if seconds is not None else "", f"{losses[-1]:.4f}" if losses else ""]
     if run.evaluations:
         kl, first = run.evaluations[-1]["kl"], run.evaluations[0]
-        numbers += [f"{kl:.4f}", f"{first['ml']:.4f}", f"{first['bma']:.4f}", f"{run.kl_over_ml:.2f}"]
+        numbers += [f"{kl:.4f}", f"{first['ml']:.4f}", f"{first['bma']:.4f}", f"{run.held_out_kl_over_ml:.2f}"]
     return [run.name, *shape, progress, *numbers]
 
 

@@ -193,7 +193,7 @@ def _summary(run: Run, console: Console) -> None:
     first, last = run.evaluations[0], run.evaluations[-1]
     console.print(
         f"mean KL past the first {run.task.max_lag} positions, but for the last: {last['kl']:.4f} "
-        f"({run.kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
+        f"({run.held_out_kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
         f"{last['step']:,} steps, {run.environment.get('seconds', math.nan):.0f} s -> {run.folder}"
     )
 
