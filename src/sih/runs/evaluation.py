@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sih.files import check_entries, read_json, reading, write_json
-from sih.showing import Shown
+from sih.showing import Shown, Words
 from sih.stats import Estimate
 
 EVALUATION = "evaluation.json"
@@ -72,13 +72,6 @@ class RunEvaluation(Measured):
 
     def _ratios(self) -> str:
         return ", ".join(f"{window.label}: {window.kl_over_ml.mean:.3g} x ML" for window in self.windows)
-
-
-class Words(str):
-    """Words that are shown without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def digest_of_weights(path: Path) -> str:

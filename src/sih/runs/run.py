@@ -33,11 +33,12 @@ from sih.files.tensor_file import digest_of_tensors
 from sih.metrics import mean_by_position
 from sih.models import Model
 from sih.models.storage import load_weights
-from sih.runs.evaluation import EVALUATION, RunEvaluation, Words, digest_of_weights, read_evaluation
-from sih.showing import Drawn, line_chart
+from sih.runs.evaluation import EVALUATION, RunEvaluation, digest_of_weights, read_evaluation
+from sih.showing import Drawn, Words, line_chart
 from sih.stats import quotient
 from sih.training.config import TrainConfig
 from sih.training.config_file import from_json
+from sih.training.how_trained import how_trained
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
@@ -62,7 +63,9 @@ class Run(Drawn):
     >>> import sih
     >>> run = sih.open_run("standard-1.2.3")
     >>> run  # doctest: +NORMALIZE_WHITESPACE
-    Run(name='standard-1.2.3', model='standard', lags=(1, 2, 3), heads=(1, 3, 1), steps='2000 of 2000',
+    Run(name='standard-1.2.3', model='standard', lags=(1, 2, 3), heads=(1, 3, 1), length=128,
+        trained=SOAP, harmonic start, short sequences first, falling learning rate,
+        layers restricted to their roles for 600 of 2,000 steps, steps='2000 of 2000',
         finished=True, kl_over_ml=0.7955 ± 0.0081)
     >>> run.config.task.lags, run.task.length, round(run.held_out_kl_over_ml, 2), run.finished
     ((1, 2, 3), 128, 0.79, True)
@@ -75,7 +78,8 @@ class Run(Drawn):
             config, measured = self.config, [line for line in self.metrics if "kl" in line]
             steps = f"{self.metrics[-1]['step'] if self.metrics else 0} of {config.optimiser.steps}"
             facts = {"name": self.name, "model": config.model.kind, "lags": config.task.lags, "heads": config.heads}
-            return {**facts, "steps": steps, "finished": self.finished, **self._quality(bool(measured))}
+            how = {"length": config.task.length, "trained": Words(how_trained(config)), "steps": steps}
+            return {**facts, **how, "finished": self.finished, **self._quality(bool(measured))}
         except (ValueError, OSError) as error:  # a folder that cannot be read is still said
             return {"folder": str(self.folder), "unreadable": str(error).replace(f"{self.folder}/", "")}
 
