@@ -52,9 +52,9 @@ def evaluate(run: Run | str | Path) -> RunEvaluation:
     >>> import sih
     >>> found = sih.evaluate("paper-1.2.3-length32")
     >>> found.kl_over_ml.with_error(), found.sequences
-    ('0.733 ± 0.004', 8192)
+    ('0.7275 ± 0.0038', 8192)
     >>> [(window.label, round(window.kl_over_ml.mean, 2)) for window in found.windows]
-    [('4-8', 0.68), ('9-16', 0.77), ('17-31', 1.17)]
+    [('4-8', 0.6), ('9-16', 0.78), ('17-31', 1.2)]
     """
     found = as_run(run)
     return found.evaluation or measure(found.model, found.task)
