@@ -54,7 +54,7 @@ def evaluate(run: Run | str | Path) -> RunEvaluation:
     >>> found.kl_over_ml.with_error(), found.sequences
     ('0.7275 ± 0.0038', 8192)
     >>> [(window.label, round(window.kl_over_ml.mean, 2)) for window in found.windows]
-    [('4-8', 0.6), ('9-16', 0.78), ('17-31', 1.2)]
+    [('4-8', 0.59), ('9-16', 0.78), ('17-31', 1.2)]
     """
     found = as_run(run)
     return found.evaluation or measure(found.model, found.task)

@@ -18,7 +18,7 @@ Shipped models: KL/ML on fresh sequences ± two standard errors
 run                                heads      length  trained      KL/ML     ±
 paper-1.2.3                        1 3 1         128  Adam alone    1.08  0.01
 paper-disentangled-3.5.7-length32  1 3 1          32  Adam alone    1.68  0.02
-standard-1.2.3-1.3.1.1.1           1 3 1 1 1     128  SOAP, roles   0.70  0.01
+standard-1.2.3-1.3.1.1.1           1 3 1 1 1     128  SOAP, roles   0.71  0.01
 no room for: lags, steps, model, KL, ML, BMA (a wider terminal shows them)
 Adam alone (length 32): Adam, nothing added
 Adam alone (length 128): Adam, nothing added (the paper's setting)
