@@ -27,7 +27,8 @@ def test_all_that_is_shipped_is_shown() -> None:
         kept = json.loads((SHIPPED / course.name / "evaluation.json").read_text())
         assert course.fresh == tuple(kept["kl_over_ml"])
     figure = draw_courses(through_file(data))
-    said = [text.get_text() for ax in figure.axes if ax.get_visible() for text in ax.get_legend().get_texts()]
+    legends = [ax.get_legend() for ax in figure.axes if ax.get_visible()]
+    said = [text.get_text() for legend in legends if legend is not None for text in legend.get_texts()]
     assert sorted(float(words.rpartition(": ")[2]) for words in said) == sorted(
         float(f"{course.fresh[0]:.2f}") for course in data.courses if course.fresh
     )

@@ -149,7 +149,8 @@ def test_a_kept_evaluation_is_that_of_its_weights_alone(tmp_path: Path) -> None:
     values = json.loads((folder / EVALUATION).read_text())
     (folder / EVALUATION).write_text(json.dumps({**values, "version": values["version"] + 1}))
     assert Run(folder).evaluation is None
-    for broken in ({**values, "kl": [1]}, {**values, "windows": [{}]}, [], {**values, "sequences": "many"}):
+    wrong: list[Any] = [{**values, "kl": [1]}, {**values, "windows": [{}]}, [], {**values, "sequences": "many"}]
+    for broken in wrong:
         (folder / EVALUATION).write_text(json.dumps(broken))
         with pytest.raises(ValueError, match=r"evaluation.json is no evaluation: "):
             _ = Run(folder).evaluation

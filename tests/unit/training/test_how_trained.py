@@ -76,7 +76,7 @@ def test_whatever_is_added_is_said() -> None:
         ({"switch_rate": 0.1}, "Adam, lags that switch", "Adam, switching"),
         ({"optimiser": "soap"}, "SOAP, nothing added", "SOAP alone"),
     ):
-        config = TrainConfig(length=64, **changes)  # type: ignore[arg-type]
+        config = TrainConfig(length=64, **changes)
         assert (how_trained(config), trained_briefly(config)) == (words, brief)
     for name, words in (("harmonic", "Adam, frozen"), ("auto", "SOAP, roles")):
         assert trained_briefly(preset(name)) == words
