@@ -38,6 +38,18 @@ class Estimate(Generic[V]):
         """Give both ends of the interval that reaches `errors` standard errors either way."""
         return self.mean - errors * self.error, self.mean + errors * self.error
 
+    def with_error(self) -> str:
+        """Return the mean of a single number and two standard errors in words, with two digits of the error.
+
+        >>> Estimate(1.0741, 0.0073).with_error(), Estimate(0.013502, 0.000122).with_error()
+        ('1.074 ± 0.015', '0.01350 ± 0.00024')
+        """
+        mean, error = self.pair()
+        if not (math.isfinite(mean) and math.isfinite(error) and error):
+            return f"{mean:.4g}"
+        places = max(0, 1 - math.floor(math.log10(2 * error)))
+        return f"{mean:.{places}f} ± {2 * error:.{places}f}"
+
 
 def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
     """Average over the repetitions along `dim`, with the standard error, which one repetition leaves unknown (nan).
@@ -71,6 +83,20 @@ def ratio(difference: Estimate[V], reference: V) -> Estimate[V]:
     Estimate(mean=1.05, error=0.025)
     """
     return Estimate(1 + difference.mean / reference, difference.error / abs(reference))
+
+
+def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:
+    r"""Return the ratio of two means on the same repetitions, $r = \bar x / \bar y$, with its standard error.
+
+    Both means are random. To first order (the delta method) the error of r is that of the mean of
+    $(x_b - r\,y_b) / \bar y$.
+
+    >>> ratio_of_means([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]).pair()
+    (0.5, 0.0)
+    """
+    rows, others = _stacked(values), _stacked(reference)
+    mean = rows.mean(dim=0) / others.mean(dim=0)
+    return Estimate(mean, estimate((rows - mean * others) / others.mean(dim=0)).error)
 
 
 def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, float]:

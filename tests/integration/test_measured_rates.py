@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sih.experiments.success_rates import SUCCESS
-from sih.runs.run_store import RunStore
+from sih.runs.run_store import SHIPPED, RunStore
 from sih.stats import wilson
 from sih.sweep.grid import read_grid
 from sih.training.presets import SEEN, preset
 
 ROOT = Path(__file__).parents[2]
+TRAINING = (ROOT / "docs" / "training.md").read_text()
 GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
 AUTO = [path for path in GRIDS if path.stem.startswith("auto-")]
 FROZEN = [path for path in GRIDS if path.stem.startswith("frozen-")]
@@ -96,12 +99,47 @@ def test_the_command_line_says_what_was_seen() -> None:
     assert SEEN["auto"].startswith(f"{min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs")
 
 
-def test_the_table_of_models_says_what_their_runs_do() -> None:
-    table = (ROOT / "docs" / "training.md").read_text().split("## Models that ship")[1]
-    said = re.findall(r"^\| `(\S+)` \| .* \| (\.\d+) \| (\.\d+) \| (\.\d+) \| (\d\.\d+) \|$", table, re.M)
-    store = RunStore()
-    assert sorted(name for name, *_ in said) == sorted(store.names(papers_task=True))
+def test_the_command_line_says_what_plain_adam_reaches() -> None:
+    lengths = (("length32", "length32-seed1"), ("length64", "length64-seed1"))
+    short, middle = (" and ".join(_ratio(f"paper-1.2.3-{each}") for each in pair) for pair in lengths)
+    assert f"{short} x ML at length 32" in SEEN["paper"]
+    assert f"{middle} at 64 after 20,000, {_ratio('paper-1.2.3')} at 128 after 50,000" in SEEN["paper"]
+    assert SEEN["paper-disentangled"].startswith(f"{_ratio('paper-disentangled-1.2.3-length32')} x ML")
+
+
+def test_the_table_of_models_says_what_their_evaluations_do() -> None:
+    """Read from the files by json alone."""
+    table = TRAINING.split("## Models that ship")[1]
+    said = re.findall(r"^\| `(\S+)` \| .* \| (\d\.\d+) \| (\d\.\d+) \| (\d\.\d+) \| (\S+ ± \S+) \|$", table, re.M)
+    assert sorted(name for name, *_ in said) == sorted(RunStore().names(papers_task=True))
     for name, *numbers in said:
-        evaluations = store.run(name).evaluations
-        kl, ml, bma = evaluations[-1]["kl"], evaluations[0]["ml"], evaluations[0]["bma"]
-        assert numbers == [f"{kl:.4f}"[1:], f"{ml:.4f}"[1:], f"{bma:.4f}"[1:], f"{kl / ml:.2f}"], name
+        found = _evaluation(name)
+        means = [f"{found[each][0]:.4f}" for each in ("kl", "ml", "bma")]
+        assert numbers == [*means, _with_error(name)], name
+
+
+def test_the_table_of_plain_adam_says_what_its_runs_and_evaluations_do() -> None:
+    table = TRAINING.split("## What plain Adam finds")[1].split("*End* is")[0]
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in table.splitlines() if "| `paper" in line]
+    assert sorted(row[0] for row in rows) == [name for name in RunStore().names() if name.startswith("paper-")]
+    for name, _, *at_steps, end, fresh in rows:
+        lines = RunStore().run(name).evaluations
+        ratios = {line["step"]: line["kl"] / lines[0]["ml"] for line in lines}
+        for step, cell in zip((2_000, 5_000, 10_000, 15_000, 20_000, 25_000), at_steps, strict=True):
+            assert cell == (f"{ratios[step]:.2f}" if step in ratios else ""), (name, step)
+        last = [ratio for step, ratio in ratios.items() if step > lines[-1]["step"] - 2_000]
+        assert end == f"{sum(last) / len(last):.2f} at {lines[-1]['step']:,}", name
+        assert fresh == _with_error(name), name
+
+
+def _evaluation(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SHIPPED / name / "evaluation.json").read_text())
+    return found
+
+
+def _ratio(name: str) -> str:
+    return f"{_evaluation(name)['kl_over_ml'][0]:.2f}"
+
+
+def _with_error(name: str) -> str:
+    return f"{_ratio(name)} ± {2 * _evaluation(name)['kl_over_ml'][1]:.2f}"
