@@ -22,6 +22,8 @@ from sih.task import Batch, Task
 
 FINEST = 32
 """Offsets shown in a notebook."""
+CHUNK = 64
+"""Sequences that a model of `sih` is run on at once."""
 COMPARED = 16
 """Sequences on which attention is compared with the known circuits'."""
 
@@ -86,10 +88,15 @@ class Diagnosis(Drawn):
             table.append([head.name, *shares, *measures])
         return table
 
-    def __repr__(self) -> str:
+    def head_lines(self) -> list[str]:
+        """Write the table of `rows` in lines, none where no attention was given."""
+        if not self.heads:
+            return []
         width = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip() for row in self.rows()]
-        return "\n".join([*(lines if self.heads else []), *self._lines(), f"verdict: {self.verdict}"])
+        return ["  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip() for row in self.rows()]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.head_lines(), *self._lines(), f"verdict: {self.verdict}"])
 
     def _facts(self) -> Mapping[str, Any]:
         kl = {f"KL_to_{self.reference.replace(' ', '_')}": self.kl["model"].mean} if self.kl else {}
@@ -153,7 +160,7 @@ def diagnose(
     if isinstance(model, Model):
         if law is not None or attention is not None:
             raise ValueError("give a model, or its attention and its law, not both")
-        law, attention = model.predict(batch.tokens), model.trace(batch.tokens).attention
+        law, attention = _pass(model, batch.tokens)
     elif model is not None:
         check_kind("model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits")
         if law is not None:
@@ -189,6 +196,15 @@ def diagnose(
         tuple(circuits),
         tuple(notes),
     )
+
+
+def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Give a model's law and the attention of each layer, some sequences at a time: a trace holds far more."""
+    laws, attention = [], []
+    for part in tokens.split(CHUNK):
+        laws.append(model.predict(part))
+        attention.append(model.trace(part).attention)
+    return torch.cat(laws), [torch.cat(layer) for layer in zip(*attention, strict=True)]
 
 
 def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sih.analysis.correlation import probability_correlation
 from sih.analysis.head_matching import total_variation, uniform_attention
-from sih.analysis.lag_mass import find_period, offset_profile
+from sih.analysis.offset_mass import find_period, offset_profile
 from sih.evidence import lag_posterior
 from sih.metrics import lag_accuracy
 from sih.models.offsets import attention_at

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import tyro
 
 from sih.cli.printing import plain_console
@@ -14,11 +13,11 @@ from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_w
 from sih.cli.train_command import explicit_command
 from sih.runs.run import Run, list_runs
 from sih.runs.run_store import open_run
-from sih.task import sample
+from sih.task import Task, sample
 from sih.training.how_trained import how_trained
 
-WATCHED = 32
-"""Sequences that a run's heads are watched on."""
+READ = 512
+"""Sequences that a run's heads are read on."""
 
 
 def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs")) -> None:
@@ -65,45 +64,43 @@ def _progress(run: Run) -> str:
     return f"{step:,}" if run.finished else f"{step:,} of {run.config.optimiser.steps:,}"
 
 
-def show(
-    run: Annotated[str, tyro.conf.Positional], out: Path | None = None, period: int | None = None, seed: int = 0
-) -> None:
-    """Print how a run was trained, how good its model is and where its heads look. With --out, draw loss and KL too.
+def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, seed: int = 0) -> None:
+    """Print how a run was trained, how good its model is and what its heads do. With --out, draw loss and KL too.
 
     Example: sih runs show runs/flagship --out flagship
 
     Args:
         run: a run's folder, or the name of a shipped model.
         out: draw loss and KL, beside maximum likelihood's and the Bayes average's, here: a path without an ending.
-        period: what to take the heads' offsets modulo (max lag - min lag + 1 unless said).
-        seed: of the sequences that the heads are watched on.
+        seed: of the sequences that the heads are read on.
     """
-    from sih.analysis.correlation import probability_correlation
-    from sih.analysis.lag_mass import masses_by_offset
     from sih.figures import style
     from sih.figures.course_panels import draw_training
 
-    if period is not None and period < 1:
-        raise ValueError(f"--period is a whole number, at least 1; got {period}")
     found = open_run(run)
     console = plain_console()
     if not found.evaluations:
         raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
-    for line in _facts(found):
+    for line in [*_facts(found), *_heads(found, seed)]:
         console.print(line)
-    task = found.task
-    tokens = sample(task, WATCHED, rng=torch.Generator().manual_seed(seed)).tokens
-    with torch.no_grad():
-        attention = found.model.trace(tokens).attention
-    for head in masses_by_offset(attention, period or task.max_lag - task.min_lag + 1):
-        console.print(str(head))
-    if attention:
-        correlation = probability_correlation(attention[0][:, 0], tokens, task)
-        alike = "attention of head 1.1 at the lags, correlation with the normalised probabilities"
-        console.print(f"{alike}: {correlation:.2f}")
     if out is not None:
         for path in style.save(draw_training(found), out):
             console.print(f"wrote {path}")
+
+
+def _heads(run: Run, seed: int) -> list[str]:
+    """Say in lines what each head does, as `sih.diagnose` does on the same sequences."""
+    from sih.analysis.diagnosis import diagnose
+
+    task = run.task
+    if not isinstance(task, Task):
+        return [f"heads are not read: that is for tasks of one matrix and one lag, not {type(task).__name__}"]
+    if not run.config.heads or task.length < task.max_lag + 2:
+        return []
+    found = diagnose(task, sample(task, READ, rng=seed), model=run.model)
+    queries = f"queries {task.max_lag} to {task.length - 2}"
+    same = f"sih.diagnose(run.task, sih.sample(run.task, {READ}, rng={seed}), model=run.model)"
+    return [f"heads on {READ} sequences, {queries}, as by {same}:", *found.head_lines()]
 
 
 def _facts(run: Run) -> Iterator[str]:

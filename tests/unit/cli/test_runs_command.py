@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.small_runs import SHORT, make
 
+import sih
 from sih.cli import main
 from sih.runs.run_names import run_name
 from sih.runs.run_store import SHIPPED, open_run
@@ -60,6 +61,16 @@ def test_show_writes_only_with_out(
         "on the 512 held-out sequences of training: KL/ML 0.78 (KL 0.0097, ML 0.0123, BMA 0.0072)",
     ):
         assert said in out
+
+
+def test_show_reads_heads_as_diagnose_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table printed is that of the Python call that is printed above it."""
+    assert main(["runs", "show", "paper-1.2.3-length32"]) == 0
+    title, *lines = capsys.readouterr().out.splitlines()[-7:]
+    assert title.startswith("heads on 512 sequences, queries 3 to 30, as by sih.diagnose(run.task, ")
+    call = title.split("as by ")[1].removesuffix(":")
+    found = eval(call, {"sih": sih, "run": sih.open_run("paper-1.2.3-length32")})
+    assert lines == repr(found).splitlines()[:6]
 
 
 def test_the_held_out_ratio_and_the_fresh_one_have_columns_of_their_own(
