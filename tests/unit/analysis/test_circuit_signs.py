@@ -77,6 +77,15 @@ def test_of_several_heads_the_one_with_the_sign_counts(rng: torch.Generator) -> 
     assert circuit_signs(model, batch, task).correlation == pytest.approx(-1.0)
 
 
+def test_a_head_that_attends_to_its_own_token_copies_nothing(rng: torch.Generator) -> None:
+    task = sih.Task(sih.random_transition_matrix(3, rng=rng), lags=(1, 2), length=12)
+    model = sih.DisentangledTransformer(3, 12, heads=(1, 1), init="zeros")
+    model.block("1.1", "position", "position").copy_(200 * torch.eye(12))
+    assert circuit_signs(model, sih.sample(task, 8, rng=rng), task).copies[0] < 1e-6
+    model.block("1.1", "position", "position").copy_(200 * torch.eye(12).roll(-1, dims=1))  # one back
+    assert circuit_signs(model, sih.sample(task, 8, rng=rng), task).copies[0] == pytest.approx(1.0)
+
+
 def test_without_a_lag_above_one_there_is_nothing_to_measure() -> None:
     task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1,), length=12)
     model = sih.Transformer(2, 12, dim=4, qk_dim=2, heads=(1, 1))
