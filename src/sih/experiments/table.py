@@ -72,6 +72,10 @@ SECONDS = {
     "heads": 0.7,
     "errata": 1.7,
     "recipes": 2.5,
+    "channels-along-training": 0.9,
+    "few_heads": 46.7,
+    "cancellation": 1.2,
+    "switching": 13.3,
 }
 """Seconds of one core that each experiment took with its figure, by `python -m benchmarks.experiment_seconds`."""
 
