@@ -34,6 +34,7 @@ BASE = {
     "--threads 1 --out t",
     "runs": ".",
     "runs show": "t",
+    "runs evaluate": "t",
     "runs rm": "t --yes",
     "models": "--plain",
     "explore": "--export e.html --sequences 1 --length 16",

@@ -92,18 +92,3 @@ def test_the_held_out_ratio_and_the_fresh_one_have_columns_of_their_own(
     assert b.split()[-2:] == [f"{ratio.mean:.2f}", f"{2 * ratio.error:.2f}"]
     assert a.split()[-1] == f"{open_run(tmp_path / 'runs' / 'a').held_out_kl_over_ml:.2f}"
     assert not (tmp_path / "runs" / "a" / "evaluation.json").exists()
-
-
-def test_what_can_not_be_evaluated_is_said_before_anything_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make(tmp_path / "half", stop_after=3)
-    for words, said in (
-        ([], "name a run's folder or a shipped model"),
-        (["paper-1.2.3-length32", str(tmp_path / "half")], "is not finished"),
-        (["nowhere"], "there is no run 'nowhere'"),
-    ):
-        assert main(["runs", "evaluate", *words]) == 2
-        out, err = capsys.readouterr()
-        assert (out, err.count("\n")) == ("", 1)
-        assert said in err

@@ -14,7 +14,7 @@ from support.small_runs import SHORT, make
 import sih
 from sih.checks import FieldError
 from sih.runs.evaluate import LEAST, MOST, fresh_sequences, measure
-from sih.runs.evaluation import EVALUATION, digest_of_weights, read_evaluation, write_evaluation
+from sih.runs.evaluation import EVALUATION
 from sih.runs.run import Run
 from sih.runs.run_store import SHIPPED, RunStore
 
@@ -129,31 +129,6 @@ def test_too_short_a_sequence_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "run", SHORT.replace(length=3))
     with pytest.raises(FieldError, match="length 3 has no position past the first 2"):
         sih.evaluate(tmp_path / "run")
-
-
-def test_a_kept_evaluation_is_that_of_its_weights_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    make(folder)
-    run = sih.open_run(folder)
-    found = sih.evaluate(run)
-    assert not (folder / EVALUATION).exists()  # nothing is written unless asked for
-    assert run.evaluation is None
-    digest = digest_of_weights(folder / "weights.safetensors")
-    write_evaluation(folder, found, digest)
-    kept = Run(folder).evaluation
-    assert kept is not None
-    assert repr(kept) == repr(found)
-    assert [w.label for w in kept.windows] == [w.label for w in found.windows]
-    assert kept.windows[-1].kl_over_ml.pair() == pytest.approx(found.windows[-1].kl_over_ml.pair(), rel=1e-5)
-    assert read_evaluation(folder, digest[::-1]) is None
-    values = json.loads((folder / EVALUATION).read_text())
-    (folder / EVALUATION).write_text(json.dumps({**values, "version": values["version"] + 1}))
-    assert Run(folder).evaluation is None
-    wrong: list[Any] = [{**values, "kl": [1]}, {**values, "windows": [{}]}, [], {**values, "sequences": "many"}]
-    for broken in wrong:
-        (folder / EVALUATION).write_text(json.dumps(broken))
-        with pytest.raises(ValueError, match=r"evaluation.json is no evaluation: "):
-            _ = Run(folder).evaluation
 
 
 @pytest.mark.parametrize("name", RunStore().names())
