@@ -180,6 +180,23 @@ def check_length(task: TaskConfig) -> None:
         raise FieldError("length", f"length must be at least {least} for lags {task.lags}: {reason}; got {task.length}")
 
 
+def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
+    """Find the class of each part of a configuration, from the words among its fields or a part given whole."""
+    whole = {name: type(part) for name, part in whole_parts(fields).items()}
+    words = {word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()}
+    check_choice("model", words["model"], tuple(KINDS))
+    check_choice("optimiser", words["optimiser"], tuple(OPTIMISERS))
+    shape = whole.get("model", KINDS[words["model"]].Shape)
+    recipe = whole["recipe"] if "recipe" in whole else recipe_named(words["init"], shape.kind)
+    optimiser = whole.get("optimiser", OPTIMISERS[words["optimiser"]])
+    return dict(zip(PARTS, (TaskConfig, shape, optimiser, recipe, EvaluationConfig), strict=True))
+
+
+def names_of(classes: Mapping[str, type]) -> dict[str, str]:
+    """List the flat names of fields, each with the part that it belongs to."""
+    return {field.name: part for part, kind in classes.items() for field in dataclasses.fields(kind)}
+
+
 def renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields by their names of today, or raise a FieldError if one has two names."""
     for old, new in RENAMED.items():
@@ -202,23 +219,6 @@ def whole_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "recipe" in whole and "init" in fields:
         raise FieldError("init", "init is the word for a recipe, and recipe is one given whole; leave one out")
     return whole
-
-
-def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
-    """Find the class of each part of a configuration, from the words among its fields or a part given whole."""
-    whole = {name: type(part) for name, part in whole_parts(fields).items()}
-    words = {word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()}
-    check_choice("model", words["model"], tuple(KINDS))
-    check_choice("optimiser", words["optimiser"], tuple(OPTIMISERS))
-    shape = whole.get("model", KINDS[words["model"]].Shape)
-    recipe = whole["recipe"] if "recipe" in whole else recipe_named(words["init"], shape.kind)
-    optimiser = whole.get("optimiser", OPTIMISERS[words["optimiser"]])
-    return dict(zip(PARTS, (TaskConfig, shape, optimiser, recipe, EvaluationConfig), strict=True))
-
-
-def names_of(classes: Mapping[str, type]) -> dict[str, str]:
-    """List the flat names of fields, each with the part that it belongs to."""
-    return {field.name: part for part, kind in classes.items() for field in dataclasses.fields(kind)}
 
 
 def parts_of(fields: Mapping[str, Any]) -> dict[str, Any]:

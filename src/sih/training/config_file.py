@@ -48,7 +48,7 @@ def from_json(values: dict[str, Any]) -> TrainConfig:
     flat = {name: value for name, value in values.items() if name not in (*PARTS, "version")}
     for part in PARTS:
         if not isinstance(values.get(part), dict):
-            raise FieldError(part, f"{part} is an object of its fields; got {described(values.get(part))}")
+            raise FieldError(part, f"{part!r} must be an object of its fields; got {described(values.get(part))}")
         flat |= {words.get((part, key), key): value for key, value in values[part].items()}
     return TrainConfig(**_with_used(flat))
 

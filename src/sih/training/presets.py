@@ -51,7 +51,9 @@ def _by_recipe(more: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def _kind(changes: dict[str, Any]) -> str:
     """Return the kind of model that fields ask for, by its word or by a shape."""
-    kind: str = classes_of({name: changes[name] for name in ("model",) if name in changes})["model"].kind  # type: ignore[attr-defined]
+    given = {"model": changes["model"]} if "model" in changes else {}
+    shape: Any = classes_of(given)["model"]
+    kind: str = shape.kind
     return kind
 
 

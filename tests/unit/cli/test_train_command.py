@@ -95,6 +95,17 @@ def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.C
     assert open_run(tmp_path / "run").config == SHORT.replace(model="disentangled", init="harmonic", **changes)
 
 
+@pytest.mark.parametrize("dim", [["--dim", "8"], ["--dim=8"]])
+def test_a_flag_of_another_kind_may_come_first(
+    dim: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = WORDS.index("--dim")
+    words = ["train", *dim, "--model", "disentangled", *WORDS[1:at], *WORDS[at + 2 :], str(tmp_path / "run")]
+    assert main(words) == 0
+    assert capsys.readouterr().err == "sih: --dim means nothing to disentangled, uniform\n"
+    assert open_run(tmp_path / "run").config == SHORT.replace(model="disentangled")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -113,6 +124,10 @@ def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.C
         (["--colour", "red"], "--colour"),
         (["--matrix", "none.csv"], "none.csv"),
         (["--model"], "--model"),
+        (["--init", "harmonic", "--held", "2", "--frozen-steps", "3"], "--held is the old name of --frozen-steps"),
+        (["--held=2", "--frozen-steps=3"], "leave one out"),
+        (["--concentration", "True"], "--concentration"),
+        (["--seed", "1.5"], "--seed"),
     ],
 )
 def test_bad_flags_are_an_error_of_one_line(

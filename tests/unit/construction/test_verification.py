@@ -99,9 +99,13 @@ def test_a_tolerance_that_says_nothing_is_not_ok(rng: torch.Generator) -> None:
     assert blind.max_error <= blind.tolerance
     assert blind.tolerance >= 0.5
     assert blind.vacuous
+    assert blind.reason is not None
+    assert blind.reason.startswith("float32 has too few digits for scores so large")
+    assert "reason='float32 has too few digits" in repr(blind)
     assert not blind.ok
     model = construct(Task(P, (2, 4, 6), 40), heads=2, **options)
     assert verify(model).ok
+    assert verify(model).reason is None
     for block in [("3.1", "2.1/1.1/position", "position"), ("2.1", "position", "position")]:
         model.block(*block).neg_()
         assert not verify(model).ok

@@ -18,6 +18,9 @@ def test_a_folder_comes_back(tmp_path: Path, rng: torch.Generator) -> None:
     export_transformer_lens(model, tmp_path / "lens")
     again = from_transformer_lens(tmp_path / "lens")
     assert again.config == model.config
+    assert from_transformer_lens(tmp_path / "lens", readout="probability").config == model.config
+    with pytest.raises(ValueError, match=r"the readout of the model in .*lens is 'probability'; got 'logit'"):
+        from_transformer_lens(tmp_path / "lens", readout="logit")
     assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
     first = (tmp_path / "lens" / "weights.safetensors").read_bytes()
     export_transformer_lens(again, str(tmp_path / "lens"))

@@ -125,10 +125,10 @@ def test_one_lag_leaves_nothing_to_know(tmp_path: Path) -> None:
     assert not math.isfinite(found.kl_over_ml.mean)
 
 
-def test_too_short_a_sequence_is_refused(tmp_path: Path) -> None:
-    make(tmp_path / "run", SHORT.replace(length=3))
+def test_too_short_a_sequence_is_refused() -> None:
+    task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=3)
     with pytest.raises(FieldError, match="length 3 has no position past the first 2"):
-        sih.evaluate(tmp_path / "run")
+        measure(sih.construct(task), task)
 
 
 @pytest.mark.parametrize("name", RunStore().names())

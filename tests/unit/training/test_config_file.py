@@ -59,8 +59,8 @@ def test_the_form_of_before() -> None:
         ({**to_json(SMALL), "colour": 1}, "no field 'colour'"),
         ({**to_json(SMALL), "task": {"lags": [2, 1]}}, "increasing"),
         ({**to_json(SMALL), "model": {"kind": "mamba"}}, "model must be one of"),
-        ({**to_json(SMALL), "task": 3}, "task is an object of its fields; got 3"),
-        ({name: value for name, value in to_json(SMALL).items() if name != "recipe"}, "recipe is an object"),
+        ({**to_json(SMALL), "task": 3}, "'task' must be an object of its fields; got 3"),
+        ({name: value for name, value in to_json(SMALL).items() if name != "recipe"}, "'recipe' must be an object"),
     ],
 )
 def test_other_files_are_refused(values: dict[str, Any], message: str) -> None:
