@@ -186,6 +186,7 @@ def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
     words = {word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()}
     check_choice("model", words["model"], tuple(KINDS))
     check_choice("optimiser", words["optimiser"], tuple(OPTIMISERS))
+    check_kind("init", words["init"], str, "the word for a recipe, e.g. 'harmonic'")
     shape = whole.get("model", KINDS[words["model"]].Shape)
     recipe = whole["recipe"] if "recipe" in whole else recipe_named(words["init"], shape.kind)
     optimiser = whole.get("optimiser", OPTIMISERS[words["optimiser"]])
