@@ -71,7 +71,7 @@ class RunEvaluation(Measured):
         return {**super()._facts(), "windows": Words(self._ratios()), "sequences": self.sequences}
 
     def _ratios(self) -> str:
-        return ", ".join(f"{window.label}: {window.kl_over_ml.mean:.3g} x ML" for window in self.windows)
+        return f"{{{', '.join(f'{each.label}: {each.kl_over_ml.mean:.3g} x ML' for each in self.windows)}}}"
 
 
 def digest_of_weights(path: Path) -> str:

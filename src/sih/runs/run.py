@@ -64,8 +64,8 @@ class Run(Drawn):
     >>> run = sih.open_run("standard-1.2.3")
     >>> run  # doctest: +NORMALIZE_WHITESPACE
     Run(name='standard-1.2.3', model='standard', lags=(1, 2, 3), heads=(1, 3, 1), length=128,
-        trained=SOAP, harmonic start, short sequences first, falling learning rate,
-        layers restricted to their roles for 600 of 2,000 steps, steps='2000 of 2000',
+        trained='SOAP, harmonic start, short sequences first, falling learning rate,
+        layers restricted to their roles for 600 of 2,000 steps', steps='2000 of 2000',
         finished=True, kl_over_ml=0.7900 ± 0.0079)
     >>> run.config.task.lags, run.task.length, round(run.held_out_kl_over_ml, 2), run.finished
     ((1, 2, 3), 128, 0.79, True)
@@ -82,7 +82,7 @@ class Run(Drawn):
             config, measured = self.config, [line for line in self.metrics if "kl" in line]
             steps = f"{self.metrics[-1]['step'] if self.metrics else 0} of {config.optimiser.steps}"
             facts = {"name": self.name, "model": config.model.kind, "lags": config.task.lags, "heads": config.heads}
-            how = {"length": config.task.length, "trained": Words(how_trained(config)), "steps": steps}
+            how = {"length": config.task.length, "trained": Words(repr(how_trained(config))), "steps": steps}
             return {**facts, **how, "finished": self.finished, **self._quality(bool(measured))}
         except (ValueError, OSError) as error:  # a folder that cannot be read is still said
             return {"folder": str(self.folder), "unreadable": str(error).replace(f"{self.folder}/", "")}
