@@ -22,7 +22,6 @@ from research.plain_runs import Planned, StopRule, read_plan
 from sih.analysis.circuit_signs import CircuitSigns, circuit_signs
 from sih.files import read_json
 from sih.runs.run import Run, kept_path
-from sih.training.config import TrainConfig
 from sih.training.trainer import Step
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +163,6 @@ def test_a_run_that_passed_the_look_or_was_looked_at_by_another_rule_is_refused(
         plain_runs.train_planned(Planned("b", SHORT, stop=NEVER), tmp_path)
 
 
-@pytest.mark.skipif("matrix_law" not in TrainConfig().flat(), reason="no law of matrices to choose yet")
 @pytest.mark.parametrize("name", ["a", "b", "c", "e"])
 def test_the_plans_can_be_read(name: str) -> None:
     from sih.runs.run_names import named

@@ -128,7 +128,7 @@ def test_one_lag_leaves_nothing_to_know(tmp_path: Path) -> None:
 def test_too_short_a_sequence_is_refused() -> None:
     task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=3)
     with pytest.raises(FieldError, match="length 3 has no position past the first 2"):
-        measure(sih.construct(task), task)
+        measure(sih.DisentangledTransformer(num_states=2, length=3, heads=(1,)), task)
 
 
 @pytest.mark.parametrize("name", RunStore().names())

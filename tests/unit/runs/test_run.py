@@ -79,7 +79,7 @@ def test_a_shipped_model_is_as_good_as_its_record_says(name: str) -> None:
         ("metrics.jsonl", "gar\0bled\n", "line 1: "),
         ("metrics.jsonl", '{"step": 0, "kl": 1, "ml": 1, "bma": 1, "kl_along": ["a"]}\n', "line 1: kl_along must hold"),
         ("metrics.jsonl", "", "holds no evaluation, though the run is finished"),
-        ("config.json", '{"version": 2}', "task is an object"),
+        ("config.json", '{"version": 2}', "'task' must be an object"),
         ("config.json", "7", "must hold a JSON object"),
     ],
 )
