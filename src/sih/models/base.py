@@ -10,7 +10,7 @@ import inspect
 import math
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import torch
@@ -40,7 +40,8 @@ class ModelConfig:
     """Describes everything that shapes a model, apart from its weights. A kind adds fields of its own."""
 
     num_states: int
-    length: int
+    length: int | None
+    """The longest sequence, None for a kind that takes any. Such a kind's constructor and files do not have it."""
     heads: tuple[int, ...] = ()
     """Number of heads of each layer; () for a model without attention."""
     temperature: float = 1.0
@@ -50,7 +51,8 @@ class ModelConfig:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        check_sizes(num_states=self.num_states, length=self.length)
+        bounds = {name: value for name, value in self.entries().items() if name in ("num_states", "length")}
+        check_sizes(**bounds)
         object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
         alpha = self.temperature
         if not (isinstance(alpha, int | float) and math.isfinite(alpha) and alpha > 0):
@@ -59,6 +61,10 @@ class ModelConfig:
         object.__setattr__(self, "temperature", float(alpha))
         check_choice("readout", self.readout, ("logit", "probability"))
         check_choice("dtype", self.dtype, tuple(DTYPES))
+
+    def entries(self) -> dict[str, Any]:
+        """Return what the configuration was made from: every field that its constructor takes, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,10 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
     large_products: ClassVar[bool] = False
     """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
+    scores_from_stream: ClassVar[bool] = True
+    """Whether a score is a bilinear form of the stream at query and key, and of nothing else."""
+    first: int = 0
+    """The row of token 0 in the named values: 1 where the model puts a start token before the sequence."""
 
     config: ModelConfig
     points: HookPoints
@@ -147,7 +157,7 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         >>> sih.Transformer.from_config(model.config).readout.abs().max().item()
         0.0
         """
-        return cls(**{**asdict(config), "dtype": DTYPES[config.dtype], "init": "zeros"})
+        return cls(**{**config.entries(), "dtype": DTYPES[config.dtype], "init": "zeros"})
 
     @classmethod
     def count_weights(cls, config: Any) -> int:
