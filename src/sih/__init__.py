@@ -6,7 +6,7 @@
     sih.load("standard-1.2.3").trace(batch.tokens[:1]).plot()
 
 task        Task SwitchingTask FreshTask ParentsTask Batch sample FreshBatches random_parents
-matrices    random_transition_matrix random_doubly_stochastic random_sparse random_near_periodic
+matrices    random_transition_matrix random_uniform random_doubly_stochastic random_sparse random_near_periodic
             as_transition_matrix load_transition_matrix stationary_distribution
 predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
@@ -55,6 +55,7 @@ from sih.markov import random_doubly_stochastic as random_doubly_stochastic
 from sih.markov import random_near_periodic as random_near_periodic
 from sih.markov import random_sparse as random_sparse
 from sih.markov import random_transition_matrix as random_transition_matrix
+from sih.markov import random_uniform as random_uniform
 from sih.markov import stationary_distribution as stationary_distribution
 from sih.metrics import kl_to_truth as kl_to_truth
 from sih.metrics import lag_accuracy as lag_accuracy

@@ -2,9 +2,10 @@
 
 A transition matrix `P` is a row-stochastic float64 tensor, where `P[i, j]` is the probability of going from i to j.
 The paper (Sec. 4) asks for irreducible and aperiodic chains, and everything here keeps to that. `RANDOM` lists the
-kinds of random matrices: one added there can be chosen in every command and on the page.
+laws of random matrices: one added there can be chosen in every command and on the page.
 """
 
+import inspect
 import math
 import reprlib
 from collections.abc import Callable, Sequence
@@ -17,10 +18,21 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_memory, check_number, check_path, check_positive, check_sizes, generator
+from sih.checks import (
+    FieldError,
+    Seed,
+    check_choice,
+    check_memory,
+    check_number,
+    check_path,
+    check_positive,
+    check_sizes,
+    generator,
+)
 from sih.files import read_table
 
 ROW_SUM_TOLERANCE = 1e-6
+CONCENTRATION = "a positive number, e.g. 1.0"
 MatrixLike = Tensor | np.ndarray | Sequence[Any]
 """What can become a transition matrix: a tensor, an array, nested lists."""
 TransitionMatrix = Float[Tensor, "state state"]
@@ -117,18 +129,30 @@ def stationary_distribution(P: MatrixLike) -> Float[Tensor, "*matrix state"]:
     return pi / pi.sum(dim=-1, keepdim=True)
 
 
-def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
-    """Draw a matrix whose rows are independent draws from a symmetric Dirichlet law.
+def random_transition_matrix(
+    num_states: int, *, rng: Seed, concentration: float = 1.0, law: str = "dirichlet"
+) -> Float[Tensor, "state state"]:
+    """Draw a matrix, with rows that are independent draws from a symmetric Dirichlet law unless another law is named.
 
     Args:
         num_states: states of the chain.
         rng: a generator, or a seed.
         concentration: of the Dirichlet law. Rows are uniform on the simplex at 1.0, nearer deterministic below.
+        law: "dirichlet", "uniform" (`random_uniform`), "doubly-stochastic", "sparse" or "near-periodic".
 
     >>> random_transition_matrix(2, rng=0)
     tensor([[0.9441, 0.0559],
             [0.6100, 0.3900]], dtype=torch.float64)
     """
+    check_law(law, concentration)
+    draw = RANDOM[law]
+    if not has_concentration(law):
+        return draw(num_states, rng=rng)
+    return draw(num_states, rng=rng, concentration=concentration)
+
+
+def _random_dirichlet(num_states: int, *, rng: Seed, concentration: float) -> Float[Tensor, "state state"]:
+    """Draw a matrix with Dirichlet rows, again until it is ergodic."""
     check_dirichlet(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
@@ -141,6 +165,27 @@ def random_transition_matrix(num_states: int, *, rng: Seed, concentration: float
         f"concentration={concentration:g} is too small for {num_states} states: 100 draws in a row were reducible or "
         "periodic in float64; try 0.05 or more",
     )
+
+
+def random_uniform(num_states: int, *, rng: Seed) -> Float[Tensor, "state state"]:
+    """Draw a matrix of numbers uniform on [0, 1), each row divided by its sum.
+
+    Its rows are nearer to each other than Dirichlet(1) rows, which are uniform on the simplex.
+
+    Args:
+        num_states: states of the chain.
+        rng: a generator, or a seed.
+
+    >>> random_uniform(2, rng=0)
+    tensor([[0.5781, 0.4219],
+            [0.3329, 0.6671]], dtype=torch.float64)
+    """
+    check_states(num_states)
+    rng = generator(rng)
+    numbers = torch.rand(num_states, num_states, dtype=torch.float64, generator=rng, device=rng.device).cpu()
+    P = numbers / numbers.sum(dim=-1, keepdim=True)
+    check_ergodic(P)
+    return P
 
 
 def random_transition_matrices(
@@ -247,12 +292,30 @@ def random_near_periodic(
 
 
 RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
-    "dirichlet": random_transition_matrix,
+    "dirichlet": _random_dirichlet,
+    "uniform": random_uniform,
     "doubly-stochastic": random_doubly_stochastic,
     "sparse": random_sparse,
     "near-periodic": random_near_periodic,
 }
-"""The kinds of random matrices, by the name in commands and on the page: (num_states, rng=, concentration=) -> P."""
+"""The laws of random matrices, by the name in commands and on the page: (num_states, rng=) -> P.
+
+A law that has a concentration takes `concentration=` as well."""
+
+
+def has_concentration(law: str) -> bool:
+    """Tell whether matrices of this law are drawn with a concentration."""
+    return "concentration" in inspect.signature(RANDOM[law]).parameters
+
+
+def check_law(law: str, concentration: float = 1.0) -> None:
+    """Raise a FieldError unless there is such a law, and it has a concentration where one is asked for."""
+    check_choice("law", law, tuple(RANDOM))
+    if has_concentration(law):
+        return
+    check_positive("concentration", concentration, CONCENTRATION)
+    if concentration != 1.0:
+        raise FieldError("concentration", f"the law {law} has no concentration: leave it out; got {concentration:g}")
 
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
@@ -309,8 +372,13 @@ def _states(which: Bool[Tensor, " state"]) -> str:
 
 def check_dirichlet(num_states: int, concentration: float) -> None:
     """Raise a FieldError unless matrices of this many states can be drawn with Dirichlet rows."""
+    check_states(num_states)
+    check_positive("concentration", concentration, CONCENTRATION)
+
+
+def check_states(num_states: int) -> None:
+    """Raise a FieldError unless there are at least 2 states and a matrix of so many fits into memory."""
     check_sizes(num_states=num_states)
     check_memory(6 * 8 * num_states**2, f"a matrix of {num_states:,} states")
     if num_states < 2:
         raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
-    check_positive("concentration", concentration, "a positive number, e.g. 1.0")

@@ -169,8 +169,15 @@ def command_of(config: TrainConfig) -> str:
             value = "P.csv"
         if name == "length_schedule":
             value = tuple(itertools.chain.from_iterable(value))
-        words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else (value,))]
+        words += _as_flag(name.replace("_", "-"), value)
     return shlex.join(words)
+
+
+def _as_flag(name: str, value: Any) -> list[str]:
+    """Return the words that give a flag its value: that of True or False is in its name."""
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    return [f"--{name}", *map(str, value if isinstance(value, tuple) else (value,))]
 
 
 def _say_how_it_begins(writer: RunWriter, console: Console) -> None:

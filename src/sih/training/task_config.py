@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.checks import FieldError, check_kind, check_sizes
-from sih.markov import as_transition_matrix, random_transition_matrix
+from sih.checks import FieldError, check_choice, check_kind, check_sizes
+from sih.markov import RANDOM, as_transition_matrix, check_law, random_transition_matrix
 from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_rate
 
 LARGE = 256
@@ -16,8 +16,8 @@ Matrix = tuple[tuple[float, ...], ...]
 class TaskConfig:
     """Says which task is learned. The defaults are the paper's.
 
-    The matrix is drawn with Dirichlet(`concentration`) rows from `matrix_seed`, or given, or with `fresh` drawn anew
-    for each sequence. With a `switch_rate` the lag does not stay for a whole sequence.
+    The matrix is drawn by `matrix_law` from `matrix_seed`, or given, or with `fresh` drawn anew for each sequence, with
+    Dirichlet(`concentration`) rows. With a `switch_rate` the lag does not stay for a whole sequence.
     """
 
     lags: tuple[int, ...] = (1, 2, 3)
@@ -32,6 +32,8 @@ class TaskConfig:
     """a transition matrix, .npy or .csv, instead of a random one."""
     matrix_seed: int = 0
     """of a random matrix."""
+    matrix_law: str = "dirichlet"
+    """how a random matrix is drawn: dirichlet, uniform, doubly-stochastic, sparse or near-periodic."""
     concentration: float = 1.0
     """of the Dirichlet rows of a random matrix."""
     fresh: bool = False
@@ -43,6 +45,7 @@ class TaskConfig:
         object.__setattr__(self, "lags", check_lags(self.lags))
         check_sizes(states=self.states, length=self.length)
         check_seed("matrix_seed", self.matrix_seed)
+        self._check_law()
         check_kind("fresh", self.fresh, bool, "True or False")
         check_rate(self.switch_rate, len(self.lags), "switch_rate")
         if self.fresh and (self.matrix is not None or self.switch_rate):
@@ -79,8 +82,19 @@ class TaskConfig:
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)
         rng = torch.Generator().manual_seed(self.matrix_seed)
-        P = random_transition_matrix(self.states, rng=rng, concentration=self.concentration)
+        P = random_transition_matrix(self.states, rng=rng, concentration=self.concentration, law=self.matrix_law)
         return Task(P, self.lags, self.length, self.lag_prior)
+
+    def _check_law(self) -> None:
+        check_choice("matrix_law", self.matrix_law, tuple(RANDOM))
+        check_law(self.matrix_law, self.concentration)
+        if self.matrix_law == TaskConfig.matrix_law:
+            return
+        if self.matrix is not None:
+            raise FieldError("matrix_law", "matrix_law says how a matrix is drawn; leave out matrix_law or matrix")
+        if self.fresh:
+            message = f"fresh draws matrices with Dirichlet rows; leave out fresh or matrix_law={self.matrix_law}"
+            raise FieldError("matrix_law", message)
 
 
 def check_seed(name: str, seed: int) -> None:
