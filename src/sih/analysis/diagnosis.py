@@ -149,7 +149,8 @@ def diagnose(
     if isinstance(model, Model):
         if law is not None or attention is not None:
             raise ValueError("give a model, or its attention and its law, not both")
-        law, attention = model.predict(batch.tokens), model.trace(batch.tokens).attention
+        law = model.predict(batch.tokens)
+        attention = [layer[..., model.first :, :] for layer in model.trace(batch.tokens).attention]
     elif model is not None:
         check_kind("model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits")
         if law is not None:
@@ -160,7 +161,8 @@ def diagnose(
         raise FieldError("attention", f"attention is a list with a tensor for each layer; got {found}")
     if law is None and not attention:
         raise ValueError("there is nothing to diagnose; give attention=[...], law=... or model=...")
-    layers = [_attention(layer, number, batch) for number, layer in enumerate(attention or (), 1)]
+    first = model.first if isinstance(model, Model) else 0
+    layers = [_attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)]
     circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
     notes = []
     if layers and not circuits:
@@ -198,8 +200,11 @@ def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]
     return Batch(tokens, torch.tensor(task.lags)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]), False
 
 
-def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch head query key"]:
-    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError."""
+def _attention(given: Any, layer: int, batch: Batch, first: int) -> Float[Tensor, "batch head query key"]:
+    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError.
+
+    A model's own may have one key more, the `first`, for a start token.
+    """
     size, time = batch.tokens.shape
     where = f"the attention of layer {layer}"
     if isinstance(given, list | tuple):
@@ -211,12 +216,12 @@ def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch hea
     found = as_numbers("attention", given)
     rounding = rounding_of(found)
     found = found if found.dtype == torch.float64 else found.float()
-    if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time):
+    if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time + first):
         wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
         raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")
     if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= rounding).all()):
         raise FieldError("attention", f"{where} must be after the softmax: each query's sums to 1, none below 0")
-    if found.triu(1).any():
+    if found.triu(1 + first).any():
         raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
     return found
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from sih.analysis.correlation import probability_correlation
 from sih.analysis.head_matching import total_variation, uniform_attention
@@ -46,6 +46,8 @@ class HeadReading:
     """Total variation from uniform attention over the past."""
     first_key: float
     """Attention to position 0."""
+    start: float
+    """Attention to a start token, 0 where there is none."""
     offsets: tuple[float, ...]
     """Attention by offset, of the queries of the second half."""
 
@@ -66,15 +68,23 @@ class HeadReading:
             return f"looks at offsets {' '.join(map(str, self.residues))} mod {self.period}"
         if self.first_key >= ONE_KEY:
             return "rests on position 0"
+        if self.start >= ONE_KEY:
+            return "rests on the start token"
         return "goes by tokens and positions" if self.dependence >= DEPENDS else "goes by position, in no simple way"
 
 
-def read_head(name: str, attention: Float[Tensor, "batch query key"], batch: Batch, task: Task) -> HeadReading:
-    """Measure one head on sequences of the task, and say what it does."""
+def read_head(name: str, whole: Float[Tensor, "batch query key"], batch: Batch, task: Task) -> HeadReading:
+    """Measure one head on sequences of the task, and say what it does.
+
+    Its attention has a row for each token, and a key for each. A key more, the first, is a start token.
+    """
+    first = whole.shape[-1] - whole.shape[-2]
+    attention = whole[..., first:]
+    flat = nn.functional.pad(uniform_attention(attention.shape[-1]), (first, 0))
     rows = slice(task.max_lag, attention.shape[-1] - 1)
     at = {shift: attention_at(attention, [k - shift for k in task.lags])[:, rows].double() for shift in (0, 1)}
     own = batch.lags[:, None] == torch.tensor(task.lags)
-    others = attention.mean(dim=0)  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
+    others = whole.mean(dim=0)  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
     apart = len(attention) / (len(attention) - 1)
     profile = offset_profile(attention)
     period, residues, fit = find_period(profile[task.max_lag : len(profile) // 2 - task.max_lag])
@@ -88,8 +98,9 @@ def read_head(name: str, attention: Float[Tensor, "batch query key"], batch: Bat
         period=period,
         residues=tuple(sorted((r + task.max_lag) % period for r in residues)) if period else (),
         fit=fit,
-        dependence=apart * total_variation(attention, others)[:, rows].mean().item(),
-        from_uniform=total_variation(attention, uniform_attention(attention.shape[-1]))[:, rows].mean().item(),
+        dependence=apart * total_variation(whole, others)[:, rows].mean().item(),
+        from_uniform=total_variation(whole, flat)[:, rows].mean().item(),
         first_key=attention[:, rows, 0].mean().item(),
+        start=whole[:, rows, :first].sum(dim=-1).mean().item(),
         offsets=tuple(profile.tolist()),
     )

@@ -87,7 +87,7 @@ def show(
     task = found.task
     tokens = sample(task, WATCHED, rng=torch.Generator().manual_seed(seed)).tokens
     with torch.no_grad():
-        attention = found.model.trace(tokens).attention
+        attention = found.model.trace(tokens).between_tokens
     for head in masses_by_offset(attention, period or task.max_lag - task.min_lag + 1):
         console.print(str(head))
     if attention:

@@ -25,12 +25,12 @@ def to_transformer_lens(model: Model) -> Any:
     >>> bridge = sih.to_transformer_lens(sih.load("standard-1.2.3"))  # doctest: +SKIP
     >>> logits, cache = bridge.run_with_cache(tokens)  # doctest: +SKIP
     """
+    standard = _standard(model)
     try:
         from transformer_lens.model_bridge import TransformerBridge
     except ImportError:
         extra = "pip install 'selective-induction-heads[lens]'"
         raise ValueError(f"TransformerLens is missing, it comes with the extra lens: {extra}") from None
-    standard = _standard(model)
     weights = lens_weights(standard)
     bridge = TransformerBridge.boot_native(lens_config(standard), dtype=standard.readout.dtype)
     done = bridge.load_state_dict(weights, strict=False)
@@ -79,5 +79,6 @@ def _standard(model: Model) -> Transformer:
     if isinstance(model, DisentangledTransformer):
         model = to_standard(model)
     if not isinstance(model, Transformer):
-        raise FieldError("model", f"only standard and disentangled models can be exported; got {type(model).__name__}")
+        known = "only standard and disentangled models can be exported, whose positions TransformerLens knows"
+        raise FieldError("model", f"{known}; got {type(model).__name__}")
     return model

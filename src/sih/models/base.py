@@ -68,6 +68,13 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
+class BoundedConfig(ModelConfig):
+    """Describes a model with a weight for every position, of sequences up to a length."""
+
+    length: int
+
+
+@dataclass(frozen=True)
 class ModelShape(ABC):
     """Holds what a kind of model needs to know beyond the task that it is trained on."""
 
@@ -82,6 +89,13 @@ class ModelShape(ABC):
 def check_model(model: object) -> None:
     """Raise a FieldError unless it is a model."""
     check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+
+
+def check_scores(model: Model, what: str) -> None:
+    """Raise a FieldError unless the model's scores are forms of its stream, which is `what` takes them for."""
+    if not model.scores_from_stream:
+        why = f"the scores of a {model.Shape.kind} model depend on the offset too"
+        raise FieldError("model", f"{what} reads scores that come from the stream alone; {why}")
 
 
 class _HooksPlaced(ABCMeta):
@@ -256,7 +270,7 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not detach):
-            return Trace(tokens, self.named_values(tokens, path), self.config.heads)
+            return Trace(tokens, self.named_values(tokens, path), self.config.heads, self.first)
 
     def run(self, tokens: Tokens, replace: Mapping[str, Replacement] | None = None) -> Trace:
         """Run the model with some values replaced, by others or by a function of them, and what follows redone.
@@ -279,7 +293,7 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
             raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.points.homes)}")
         recorder = PassRecorder(replace, self.points.hooked())
         self.equations(tokens, recorder)
-        return Trace(tokens, recorder.values, self.config.heads)
+        return Trace(tokens, recorder.values, self.config.heads, self.first)
 
     def hook_points(self) -> dict[str, nn.Module]:
         """Give the submodule that each named value passes through, by its name (see `sih.models.sites`).
@@ -311,7 +325,8 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
         """Give a head's scores between two tokens and between two positions, if the stream held nothing else.
 
-        Elhage et al.'s full QK circuit, by "token" and "position". A kind that does not say has none.
+        Elhage et al.'s full QK circuit, by "token" and "position" (or by "offset", a row for each token). A kind that
+        does not say has none.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -324,6 +339,8 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     @torch.no_grad()
     def direct_attention(self) -> dict[str, dict[str, Float[Tensor, "query key"]]]:
         """Give where each head would look by tokens alone, and by positions alone: the softmax of `direct_scores`.
+
+        Positions are offsets in a model that reads these.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))

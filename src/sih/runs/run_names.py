@@ -24,10 +24,12 @@ LAWS = {"matrix": "dirichlet", **{law: law for law in RANDOM if law != "dirichle
 def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
-    Names are KIND-LAGS[-HEADS][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN], trained by preset `auto`. `paper`
-    and `paper-disentangled` in place of a kind stand for the paper's own setting, in which `relative` is trained too.
-    Heads are those of each layer, the circuit's unless given. `reachN` is of a relative model. LAWN is the matrix: `uniform11` of law uniform and seed 11, `matrix3` of the usual law and
-    seed 3. INIT is a recipe, `soft` the distribution of the next token as target.
+    Names are KIND-LAGS[-HEADS][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN], trained by
+    preset `auto`. `paper` and `paper-disentangled` in place of a kind stand for the paper's own
+    setting, in which `relative` is trained too. Heads are those of each layer, the circuit's unless
+    given. `reachN` is of a relative model. LAWN is the matrix: `uniform11` of law uniform and seed
+    11, `matrix3` of the usual law and seed 3. INIT is a recipe, `soft` the distribution of the next
+    token as target.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.task.lags, config.heads
@@ -36,6 +38,8 @@ def named(name: str) -> TrainConfig:
     64
     >>> named("paper-1.2.3-1.1.1-uniform11-normal-seed1")
     TrainConfig(init='normal', matrix_seed=11, matrix_law='uniform', heads=(1, 1, 1), seed=1)
+    >>> named("relative-1.2.3-reach16-length64-uniform0")
+    TrainConfig(model='relative', length=64, matrix_law='uniform', reach=16)
     """
     shipped = SHIPPED / name
     if name and (shipped / CONFIG).is_file():

@@ -4,22 +4,23 @@ r"""Computes causal attention that knows how far away a key is, and its gradient
     p_i  = Softmax over j <= i
     output_i = sum_j p_ij v_j,  u_i[b] = sum of p_ij over the keys of bucket b
 
-It serves every kind of relative position. Shaw's vectors are r = q a_K^T and the output + u a_V. A disentangled stream
-has r = h A and keeps u as a block of its own.
+It serves every kind of relative position. Shaw's vectors are r = q a_K^T and the output + u a_V.
+A disentangled stream has r = h A and keeps u as a block of its own.
 
-**No gather.** Row i of a (rows, keys) matrix, read from column i - n + 1 to i, holds the offsets n - 1 .. 0. In memory
-it begins keys + 1 numbers after that of row i - 1: the band of the offsets below n is a matrix with this row stride.
-Where a row of it begins before column 0, it reads the end of the row before, whose keys are later than that row's query:
-their scores are -inf and their attention is 0. Before the first row there is room for as many numbers.
+**No gather.** Row i of a (rows, keys) matrix, read from column i - n + 1 to i, holds the offsets
+n - 1 .. 0. In memory it begins keys + 1 numbers after that of row i - 1. So the band of the offsets
+below n is a matrix with this row stride. Where a row of it begins before column 0, it reads the end
+of the row before. Those keys are later than that row's query: their scores are -inf and their
+attention is 0. The first row has room for as many numbers before it.
 
-**No far bucket.** A constant added to a row changes no softmax. So r_i[reach] is taken off the row, and only the band is
-left to add. The rows of p sum to 1 and those of the scores' gradient to 0, which gives the far bucket of u and of r's
-gradient.
+**No far bucket.** A constant added to a row changes no softmax. So r_i[reach] is taken off the row,
+and only the band is left to add. Rows of p sum to 1, and rows of the scores' gradient to 0. That
+gives the far bucket of u and of r's gradient.
 
-So that a band is read from one end to the other, r and u hold each head's buckets by *falling* offset, reach .. 0.
+So that a band is read from one end to the other, r and u hold each head's buckets by *falling*
+offset, reach .. 0.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -106,11 +107,11 @@ def plain(qkv: Tensor, r: Tensor, heads: int, qk_dim: int) -> tuple[Tensor, Tens
 
 
 def _by_head(x: Tensor, heads: int) -> tuple[Tensor, ...]:
-    return x.unflatten(-1, (heads, x.shape[-1] // heads)).unbind(dim=2)
+    return tuple(x.unflatten(-1, (heads, x.shape[-1] // heads)).unbind(dim=2))
 
 
 class _Block(NamedTuple):
-    """Rows `start` to `end` - 1, which see the keys 0 to `end` - 1, and the offsets below `near` with their own bucket."""
+    """Rows `start` to `end` - 1. They see the keys before `end`; offsets below `near` have a bucket each."""
 
     start: int
     end: int
@@ -213,7 +214,9 @@ class _Compiled(torch.autograd.Function):
     def forward(ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(qkv, r)
         ctx.sizes = heads, qk_dim
-        return shared(lambda *both: library.forward(*both, heads, qk_dim), qkv.contiguous(), r.contiguous())
+        both = qkv.contiguous(), r.contiguous()
+        output, u = shared(lambda x, y: library.forward(x, y, heads, qk_dim), *both)
+        return output, u
 
     @staticmethod
     def backward(ctx: Any, above: Tensor, above_u: Tensor) -> tuple[Tensor | None, ...]:
@@ -223,4 +226,5 @@ class _Compiled(torch.autograd.Function):
             again = gradients_again(lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u))
             return *again, None, None, None
         arrays = [array.contiguous() for array in (qkv, r, above, above_u)]
-        return *shared(lambda *four: library.backward(*four, heads, qk_dim), *arrays), None, None, None
+        grads = shared(lambda x, y, g, h: library.backward(x, y, g, h, heads, qk_dim), *arrays)
+        return *grads, None, None, None

@@ -127,7 +127,8 @@ class _Compiled(torch.autograd.Function):
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
         ctx.save_for_backward(qkv)
         ctx.sizes = heads, qk_dim, blocks
-        return shared(lambda share: library.forward(share, None, heads, qk_dim), qkv.contiguous())[0]
+        output: Tensor = shared(lambda x: library.forward(x, None, heads, qk_dim), qkv.contiguous())[0]
+        return output
 
     @staticmethod
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:

@@ -1,15 +1,19 @@
 r"""Defines the transformer with relative positions (Shaw et al. 2018): no position in the stream, no MLP, no norms.
 
-    h^(0)_i  = E[s_i]                                                                    the token alone
-    s_ij     = q_i . (k_j + a_K[b]) / sqrt(qk_dim)        b = min(i - j, reach),  q, k, v = h Q, h K, h V
-    h^(l)_i  = h_i + sum_h sum_j p_ij (v_j + a_V[b])      p_i = Softmax over j <= i,  h = h^(l-1)
+    h^(0)_i  = E[s_i]                                     the token alone
+    s_ij     = q_i . (k_j + a_K[b]) / sqrt(qk_dim)        b = min(i - j, reach)
+    h^(l)_i  = h_i + sum_h sum_j p_ij (v_j + a_V[b])      p_i = Softmax over j <= i of s_ij
     output   = h^(L) W_O^T
 
-Each head has reach + 1 vectors a_K and as many a_V: offsets of `reach` and more share the last one. `offsets` says for
-each layer whether it has "both", only "keys" (no a_V), "none", or "rotary" queries and keys instead (no vectors).
+with h = h^(l-1) on the right, and q = h Q, k = h K, v = h V for each head.
 
-Weights do not depend on the length of a sequence, and tokens of any length are taken. With `start` the model puts a
-token of its own before the sequence, state S of S + 1; its row gives no prediction.
+Each head has reach + 1 vectors a_K and as many a_V: offsets of `reach` and more share the last one.
+`offsets` says for each layer whether it has "both", only "keys" (no a_V), "none", or "rotary"
+queries and keys instead (no vectors).
+
+Weights do not depend on the length of a sequence, and tokens of any length are taken. With `start`
+the model puts a token of its own before the sequence, state S of S + 1. Its row gives no
+prediction.
 """
 
 import math
@@ -180,8 +184,12 @@ class RelativeTransformer(Model):
 
     @torch.no_grad()
     def _draw(self, init: str, rng: torch.Generator) -> None:
+        """Draw token, readout, then every layer's Q, every layer's K, and so on: runs rest on this order."""
         bound = 1 / math.sqrt(self.config.dim)
-        for name, weight in self.named_parameters():
+        named = dict(self.named_parameters())
+        uses = ["token", "readout", "Q", "K", "V", "aK", "aV"]
+        for name in sorted(named, key=lambda name: uses.index(name.rpartition(".")[2])):
+            weight = named[name]
             draw = torch.empty(weight.shape, dtype=weight.dtype)
             if init == "normal":
                 draw.normal_(0, bound, generator=rng)

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sih.checks import Seed, check_choice, check_heads, check_sizes, dtype_name, generator
-from sih.models.base import Model, ModelConfig, ModelShape
+from sih.models.base import BoundedConfig, Model, ModelShape
 from sih.models.kernels import compiled
 from sih.models.kernels.causal import mask_later
 from sih.models.kernels.choice import fastest
@@ -28,7 +28,7 @@ from sih.models.standard.layer import ACTIVATIONS, Layer
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
+class TransformerConfig(BoundedConfig):
     """Describes everything that shapes a standard transformer, apart from its weights."""
 
     dim: int
