@@ -31,7 +31,9 @@ def by_loops(qkv: Tensor, r: Tensor, heads: int, qk_dim: int) -> Case:
                 weights = []
                 for j in range(i + 1):
                     k = qkv[b, j, (heads + h) * qk_dim : (heads + h + 1) * qk_dim]
-                    weights.append(math.exp(sum(x * y for x, y in zip(q.tolist(), k.tolist())) + r[b, i, places[j]]))
+                    weights.append(
+                        math.exp(sum(x * y for x, y in zip(q.tolist(), k.tolist(), strict=True)) + r[b, i, places[j]])
+                    )
                 for j in range(i + 1):
                     first = 2 * heads * qk_dim + h * values
                     share = weights[j] / sum(weights)
@@ -61,13 +63,9 @@ def plainly(qkv: Tensor, r: Tensor, heads: int, qk_dim: int) -> Case:
         scores = torch.einsum("bid,bjd->bij", parts[h], parts[heads + h]) + bias[:, i[:, None], place]
         p = torch.softmax(torch.where(i[:, None] >= i, scores, -torch.inf), dim=-1)
         output = output + torch.einsum("bij,bjd->bid", p, parts[2 * heads + h])
-        members = nn_one_hot(place, reach + 1).to(p)
+        members = torch.nn.functional.one_hot(place, reach + 1).to(p)
         sums.append(torch.einsum("bij,ijn->bin", p, members))
     return output, torch.cat(sums, dim=-1)
-
-
-def nn_one_hot(index: Tensor, count: int) -> Tensor:
-    return torch.nn.functional.one_hot(index, count)
 
 
 @pytest.mark.parametrize(("time", "reach"), SIZES)
@@ -118,15 +116,15 @@ def test_derivatives_at_the_sizes_of_models(time: int, heads: int, reach: int, h
 def test_same_bytes_with_the_same_threads_and_the_same_numbers_with_others() -> None:
     exact = drawn(6, 40, 2, 8, 12, 9, torch.float32)
 
-    def run(threads: int, compiled: bool) -> list[Tensor]:
+    def run(threads: int, in_c: bool) -> list[Tensor]:
         with limited_threads(threads):
-            found = attention_by_offset(*exact, 2, 8, compiled=compiled)
+            found = attention_by_offset(*exact, 2, 8, compiled=in_c)
             return [*found, *torch.autograd.grad(sum(x.square().sum() for x in found), exact)]
 
-    for compiled in (False, True):
-        once, again, two = run(1, compiled), run(1, compiled), run(2, compiled)
+    for in_c in (False, True):
+        once, again, two = run(1, in_c), run(1, in_c), run(2, in_c)
         assert all(torch.equal(x, y) for x, y in zip(once, again, strict=True))
-        assert all(torch.equal(x, y) for x, y in zip(two, run(2, compiled), strict=True))
+        assert all(torch.equal(x, y) for x, y in zip(two, run(2, in_c), strict=True))
         for x, y in zip(once, two, strict=True):
             torch.testing.assert_close(x, y, rtol=1e-5, atol=1e-5)
 

@@ -242,11 +242,11 @@ def test_reach_is_a_whole_number(reach: Any) -> None:
 def test_other_bad_sizes() -> None:
     with pytest.raises(FieldError, match="offsets must be one of both, keys, none, rotary; got 'values'"):
         small(reach=3, offsets="values")
-    with pytest.raises(FieldError, match="such a word for each of the 3 layers, e.g. 'both'; got"):
+    with pytest.raises(FieldError, match="such a word for each of the 3 layers"):
         small(reach=3, offsets=("both", "keys"))
-    with pytest.raises(FieldError, match="qk_dim is even, e.g. 32; got 3"):
+    with pytest.raises(FieldError, match="rotary turns pairs of coordinates"):
         small(reach=3, qk_dim=3, offsets="rotary")
-    with pytest.raises(FieldError, match="tokens must be states 0 to 2; got 3"):
+    with pytest.raises(FieldError, match="tokens must be states 0 to 2"):
         small(reach=3, start=True).predict(torch.tensor([[0, 3]]))
     with pytest.raises(FieldError, match="with time at least 1; got"):
         small(reach=3).predict(torch.zeros(2, 0, dtype=torch.int64))
@@ -256,7 +256,7 @@ def test_a_call_that_does_not_fit_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("SIH_MEMORY_GB", "0.001")
     model = small(reach=3)
     model.predict(tokens_of(20))
-    with pytest.raises(ValueError, match="the attention of 3 sequences of 400 tokens would take 0.0 GB"):
+    with pytest.raises(ValueError, match="the attention of 3 sequences of 400 tokens would take"):
         model.predict(tokens_of(400))
 
 
