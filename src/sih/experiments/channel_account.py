@@ -24,11 +24,13 @@ from sih.experiments.compared import (
 )
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces, with_error
 from sih.metrics import kl_to_truth, mean_kl
+from sih.models import KINDS
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
+from sih.training.config import TrainConfig
 
 CAPTION = (
     "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
@@ -83,10 +85,15 @@ class Accounts:
     missing: list[str]
 
 
+def has_channels(config: TrainConfig) -> bool:
+    """Tell whether a model has three layers or more, and scores that can be split by the ways evidence takes."""
+    return len(config.heads) > 2 and KINDS[config.model.kind].scores_from_stream
+
+
 def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
     """Name the models of the configuration, or all of three layers or more that the store has."""
     return config.models or tuple(
-        name for name in store.names(papers_task=True) if len(store.run(name).config.heads) > 2
+        name for name in store.names(papers_task=True) if has_channels(store.run(name).config)
     )
 
 

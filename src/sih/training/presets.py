@@ -21,6 +21,12 @@ def paper_disentangled(**changes: Any) -> dict[str, Any]:
     return {"model": "disentangled", **changes}
 
 
+def paper_relative(**changes: Any) -> dict[str, Any]:
+    """Sets the paper's defaults for relative positions, heads [1,1,1], on a matrix of uniform numbers."""
+    law = {} if "matrix" in changes else {"matrix_law": "uniform"}
+    return {"model": "relative", **law, **changes}
+
+
 def harmonic(**changes: Any) -> dict[str, Any]:
     """Sets what finds the circuit in minutes, with model, task and loss still the paper's (docs/training.md).
 
@@ -60,6 +66,7 @@ def _kind(changes: dict[str, Any]) -> str:
 PRESETS: dict[str, Callable[..., dict[str, Any]]] = {
     "paper": paper,
     "paper-disentangled": paper_disentangled,
+    "paper-relative": paper_relative,
     "harmonic": harmonic,
     "auto": auto,
 }
