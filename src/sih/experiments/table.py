@@ -72,6 +72,7 @@ SECONDS = {
     "heads": 0.7,
     "errata": 1.7,
     "recipes": 2.5,
+    "channels": 291.2,
     "channels-along-training": 0.9,
     "few_heads": 46.7,
     "cancellation": 1.2,
