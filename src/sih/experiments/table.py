@@ -78,7 +78,8 @@ SECONDS = {
     "cancellation": 1.2,
     "switching": 13.3,
 }
-"""Seconds of one core that each experiment took with its figure, by `python -m benchmarks.experiment_seconds`."""
+"""Seconds of one core that each experiment took with its figure the first time on a machine, by
+`python -m benchmarks.experiment_seconds`."""
 
 
 def seconds_of(name: str) -> float:
