@@ -63,6 +63,31 @@ def attention_by_offset(
     return output, u
 
 
+def scores_of_buckets(
+    x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"], *, compiled: bool = False
+) -> Float[Tensor, "batch time buckets"]:
+    """Return r of every head: the products of its n columns of x with its table, whose rows are by falling offset.
+
+    There are at most as many buckets as rows. Buckets in which a row has no key may hold anything finite.
+    """
+    if compiled:
+        r: Tensor = _Scores.apply(x, table)  # type: ignore[no-untyped-call]
+        return r
+    if len(table) == 1:
+        return x @ table[0].T
+    return torch.cat([part @ one.T for part, one in zip(_by_head(x, len(table)), table, strict=True)], dim=-1)
+
+
+def values_of_buckets(
+    u: Float[Tensor, "batch time buckets"], table: Float[Tensor, "head bucket n"], *, compiled: bool = False
+) -> Float[Tensor, "batch time n"]:
+    """Return the sum over heads of u times the head's table, whose rows are by falling offset."""
+    if compiled:
+        output: Tensor = _Values.apply(u, table)  # type: ignore[no-untyped-call]
+        return output
+    return u @ table.flatten(0, 1)
+
+
 def buckets(time: int, reach: int) -> Int[Tensor, "query key"]:
     """Return the bucket of each query and key, that of offset 0 where the key is later.
 
@@ -228,3 +253,49 @@ class _Compiled(torch.autograd.Function):
         arrays = [array.contiguous() for array in (qkv, r, above, above_u)]
         grads = shared(lambda x, y, g, h: library.backward(x, y, g, h, heads, qk_dim), *arrays)
         return *grads, None, None, None
+
+
+class _Scores(torch.autograd.Function):
+    """`scores_of_buckets` in C, which leaves out the buckets in which a row has no key."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, table: Tensor) -> Tensor:
+        x, table = x.contiguous(), table.contiguous()
+        ctx.save_for_backward(x, table)
+        r: Tensor = shared(lambda part: (library.bucket_scores(part, table),), x)[0]
+        return r
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        x, table = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return gradients_again(scores_of_buckets, (x, table), (above,))
+
+        def work(above: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+            return library.bucket_values(above, table, False), library.bucket_gradient(above, x, table)[None]
+
+        grad_x, grad_table = shared(work, above.contiguous(), x)
+        return grad_x, grad_table.sum(dim=0)
+
+
+class _Values(torch.autograd.Function):
+    """`values_of_buckets` in C, which leaves out the buckets in which a row has no key."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, table: Tensor) -> Tensor:
+        u, table = u.contiguous(), table.contiguous()
+        ctx.save_for_backward(u, table)
+        output: Tensor = shared(lambda part: (library.bucket_values(part, table, True),), u)[0]
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        u, table = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return gradients_again(values_of_buckets, (u, table), (above,))
+
+        def work(above: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+            return library.bucket_scores(above, table), library.bucket_gradient(u, above, table)[None]
+
+        grad_u, grad_table = shared(work, above.contiguous(), u)
+        return grad_u, grad_table.sum(dim=0)
