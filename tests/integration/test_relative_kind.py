@@ -126,7 +126,9 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih
                 weights[name][:, 7] = 1
             else:
                 weight.copy_(weights[name])
-        for each in (*model.layers, *without.layers):
+        for each in (*model.each_layer(), *without.each_layer()):
+            assert each.aK is not None
+            assert each.aV is not None
             each.V[..., 7] = each.aV[..., 7] = 0
             each.Q[:, :, 3], each.K[:, :, 3], each.aK[..., 3] = 0, 0, 0
             each.Q[:, 7, 3], each.K[:, 7, 3] = 50, 50  # scores of 2500 / 2 for tokens, as much less for the start
@@ -136,14 +138,15 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih
     assert ours["1.1/attention"][:, 1:, 0].max() < 1e-12
     for x, y in zip(ours.between_tokens, theirs.between_tokens, strict=True):
         torch.testing.assert_close(x, y, rtol=0, atol=1e-12)
-    for x, y in zip(masses_by_offset(ours.between_tokens, 3), masses_by_offset(theirs.attention, 3), strict=True):
-        torch.testing.assert_close(x.offsets, y.offsets, rtol=0, atol=1e-12)
+    masses, usual = masses_by_offset(ours.between_tokens, 3), masses_by_offset(theirs.attention, 3)
+    for mass, other in zip(masses, usual, strict=True):
+        torch.testing.assert_close(mass.offsets, other.offsets, rtol=0, atol=1e-12)
     found, wanted = (sih.diagnose(task, batch, model=each) for each in (model, without))
-    for x, y in zip(found.heads, wanted.heads, strict=True):
-        assert x.parents == pytest.approx(y.parents, abs=1e-9)
-        assert x.copies == pytest.approx(y.copies, abs=1e-9)
-        assert (x.role, x.period, x.start) == (y.role, y.period, pytest.approx(0, abs=1e-9))
-        assert x.from_uniform == pytest.approx(y.from_uniform, abs=1e-9)
+    for head, same in zip(found.heads, wanted.heads, strict=True):
+        assert head.parents == pytest.approx(same.parents, abs=1e-9)
+        assert head.copies == pytest.approx(same.copies, abs=1e-9)
+        assert (head.role, head.period, head.start) == (same.role, same.period, pytest.approx(0, abs=1e-9))
+        assert head.from_uniform == pytest.approx(same.from_uniform, abs=1e-9)
     for near, far in zip(found.circuits, wanted.circuits, strict=True):
         assert near.layers == pytest.approx(far.layers, abs=1e-9)
 
@@ -153,7 +156,7 @@ def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch)
     with torch.no_grad():
         model.token[:, 0] = 1
         model.token[5, 1] = 1
-        for layer in model.layers:
+        for layer in model.each_layer():
             layer.Q[:, 0, 0], layer.K[:, 1, 0] = 10, 10
     heads = sih.diagnose(task, batch, model=model).heads
     assert all(head.start > 0.99 for head in heads)

@@ -178,11 +178,19 @@ def _add_buckets(whole: Tensor, block: _Block, bias: Tensor) -> Tensor:
     return near
 
 
+def _put(to: Tensor, near: Tensor, far: Tensor) -> None:
+    """Fill rows of buckets: the far one, those that no key is in, those near."""
+    first = to.shape[-1] - near.shape[-1]
+    to[..., 0] = far
+    to[..., 1:first] = 0
+    to[..., first:] = near
+
+
 class _ByOffset(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int) -> tuple[Tensor, Tensor]:
         q, k, v = head_parts(qkv, heads, qk_dim)
-        output, u = qkv.new_empty(*qkv.shape[:2], v[0].shape[-1]), torch.zeros_like(r)
+        output, u = qkv.new_empty(*qkv.shape[:2], v[0].shape[-1]), torch.empty_like(r)
         biases, sums, kept = _by_head(r, heads), _by_head(u, heads), []
         reach = biases[0].shape[-1] - 1
         for block in _row_blocks(qkv.shape[1], reach, blocks):
@@ -197,8 +205,7 @@ class _ByOffset(torch.autograd.Function):
                     torch.bmm(p, v[h][:, : block.end], out=output[:, rows])
                 else:
                     output[:, rows] += torch.bmm(p, v[h][:, : block.end])
-                sums[h][:, rows, reach + 1 - block.near :] = near
-                sums[h][:, rows, 0] = 1 - near.sum(dim=-1)
+                _put(sums[h][:, rows], near, 1 - near.sum(dim=-1))
                 kept.append(whole)
         ctx.save_for_backward(qkv, r, *kept)
         ctx.sizes = heads, qk_dim, blocks
@@ -211,11 +218,12 @@ class _ByOffset(torch.autograd.Function):
         if torch.is_grad_enabled():
             again = gradients_again(lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u))
             return *again, None, None, None
-        grad_qkv, grad_r = torch.zeros_like(qkv), torch.zeros_like(r)
+        grad_qkv, grad_r = torch.empty_like(qkv), torch.empty_like(r)
         (q, k, v), to_parts = head_parts(qkv, heads, qk_dim), head_parts(grad_qkv, heads, qk_dim)
         biases, to_r = _by_head(above_u, heads), _by_head(grad_r, heads)
         reach = biases[0].shape[-1] - 1
-        for n, block in enumerate(_row_blocks(qkv.shape[1], reach, blocks)):
+        each_block = list(_row_blocks(qkv.shape[1], reach, blocks))
+        for n, block in reversed(list(enumerate(each_block))):  # the last sees all keys: it writes, the others add
             rows, keys = slice(block.start, block.end), slice(block.end)
             for h in range(heads):
                 p = _matrix(kept[n * heads + h], block)
@@ -223,12 +231,14 @@ class _ByOffset(torch.autograd.Function):
                 torch.bmm(above[:, rows], v[h][:, keys].mT, out=ds)
                 near = _add_buckets(whole, block, biases[h])
                 ds.sub_((p * ds).sum(dim=-1, keepdim=True)).mul_(p)
-                to_r[h][:, rows, reach + 1 - block.near :] = near
-                to_r[h][:, rows, 0] = -near.sum(dim=-1)
+                _put(to_r[h][:, rows], near, -near.sum(dim=-1))
                 to_q, to_k, to_v = (part[h] for part in to_parts)
                 to_q[:, rows] = torch.bmm(ds, k[h][:, keys])
-                to_k[:, keys] += torch.bmm(ds.mT, q[h][:, rows])
-                to_v[:, keys] += torch.bmm(p.mT, above[:, rows])
+                for to, found in ((to_k, torch.bmm(ds.mT, q[h][:, rows])), (to_v, torch.bmm(p.mT, above[:, rows]))):
+                    if n == len(each_block) - 1:
+                        to.copy_(found)
+                    else:
+                        to[:, keys] += found
         return grad_qkv, grad_r, None, None, None
 
 

@@ -78,7 +78,9 @@ def bucket_values(
 
 
 def bucket_gradient(
-    u: Float[Tensor, "batch time buckets"], x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"]
+    u: Float[Tensor, "batch time buckets"],
+    x: Float[Tensor, "batch time columns"],
+    table: Float[Tensor, "head bucket n"],
 ) -> Float[Tensor, "head bucket n"]:
     """Compute the gradient by the table of the sum of u times `bucket_scores(x, table)`."""
     grad = torch.empty_like(table)
