@@ -285,3 +285,69 @@ int attention_backward(
     free(room);
     return 0;
 }
+
+/* Products with a table W (heads, buckets, n). A row of buckets is by falling offset: row i of a sequence has keys in the
+ * buckets from first_bucket(i) on, and what the others hold is never read, or 0. So half of a product is left out where
+ * buckets == time. x is (batch, time, ldx); a head's n columns in it are `step` after those of the one before: n, or 0
+ * where all heads have the same. */
+static long first_bucket(long i, long buckets) { return buckets - 1 - smaller(i, buckets - 1); }
+
+/* r_ih = W_h x_ih, (batch, time, heads * buckets). 0, or 1 if there is no memory. */
+int bucket_scores(
+    const float *x, const float *W, float *r, long batch, long time, long heads, long buckets, long n, long ldx, long step) {
+    long size = n * rounded_up(buckets, PANEL), ldr = heads * buckets;
+    float *room = memory(heads * size);
+    if (!room) return 1;
+    for (long h = 0; h < heads; h++) transposed_panels(buckets, n, W + h * buckets * n, n, room + h * size);
+    for (long b = 0; b < batch; b++, x += time * ldx, r += time * ldr)
+        for (long s = 0; s < time; s += ROWS)
+            for (long h = 0; h < heads; h++) {
+                long rows = smaller(ROWS, time - s), from = first_bucket(s + rows - 1, buckets) / PANEL * PANEL;
+                float *to = r + s * ldr + h * buckets;
+                const float *table = room + h * size + from * n;
+                for (long i = 0; i < rows; i++) memset(to + i * ldr, 0, sizeof(float) * from);
+                product(rows, buckets - from, n, x + s * ldx + h * step, ldx, 1, table, n, to + from, ldr, 0);
+            }
+    free(room);
+    return 0;
+}
+
+/* x_ih = u_ih W_h, summed over the heads that share their columns of x. 0, or 1 if there is no memory. */
+int bucket_values(
+    const float *u, const float *W, float *x, long batch, long time, long heads, long buckets, long n, long ldx, long step) {
+    long size = buckets * rounded_up(n, PANEL), ldr = heads * buckets;
+    float *room = memory(heads * size);
+    if (!room) return 1;
+    for (long h = 0; h < heads; h++) panels(buckets, n, W + h * buckets * n, n, room + h * size);
+    for (long b = 0; b < batch; b++, x += time * ldx, u += time * ldr)
+        for (long s = 0; s < time; s += ROWS)
+            for (long h = 0; h < heads; h++) {
+                long rows = smaller(ROWS, time - s), from = first_bucket(s + rows - 1, buckets);
+                const float *of = u + s * ldr + h * buckets + from, *table = room + h * size + from * PANEL;
+                float *to = x + s * ldx + h * step;
+                product(rows, n, buckets - from, of, ldr, 1, table, buckets, to, ldx, h > 0 && step == 0);
+            }
+    free(room);
+    return 0;
+}
+
+/* grad_h = sum of u_ih x_ih^T over all rows, (heads, buckets, n). 0, or 1 if there is no memory. */
+int bucket_gradient(
+    const float *u, const float *x, float *grad, long batch, long time, long heads, long buckets, long n, long ldx,
+    long step) {
+    long ldr = heads * buckets;
+    float *room = memory(time * rounded_up(n, PANEL));
+    if (!room) return 1;
+    for (long b = 0; b < batch; b++, x += time * ldx, u += time * ldr)
+        for (long h = 0; h < heads; h++) {
+            if (h == 0 || step) panels(time, n, x + h * step, ldx, room);
+            for (long m = 0; m < buckets; m += ROWS) {
+                long count = smaller(ROWS, buckets - m), first = buckets - m - count; /* the first row with a key in them */
+                const float *of = u + first * ldr + h * buckets + m;
+                float *to = grad + (h * buckets + m) * n;
+                product(count, n, time - first, of, 1, ldr, room + first * PANEL, time, to, n, b > 0);
+            }
+        }
+    free(room);
+    return 0;
+}

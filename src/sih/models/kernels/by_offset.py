@@ -63,6 +63,31 @@ def attention_by_offset(
     return output, u
 
 
+def scores_of_buckets(
+    x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"], *, compiled: bool = False
+) -> Float[Tensor, "batch time buckets"]:
+    """Return r of every head: the products of its n columns of x with its table, whose rows are by falling offset.
+
+    There are at most as many buckets as rows. Buckets in which a row has no key may hold anything finite.
+    """
+    if compiled:
+        r: Tensor = _Scores.apply(x, table)  # type: ignore[no-untyped-call]
+        return r
+    if len(table) == 1:
+        return x @ table[0].T
+    return torch.cat([part @ one.T for part, one in zip(_by_head(x, len(table)), table, strict=True)], dim=-1)
+
+
+def values_of_buckets(
+    u: Float[Tensor, "batch time buckets"], table: Float[Tensor, "head bucket n"], *, compiled: bool = False
+) -> Float[Tensor, "batch time n"]:
+    """Return the sum over heads of u times the head's table, whose rows are by falling offset."""
+    if compiled:
+        output: Tensor = _Values.apply(u, table)  # type: ignore[no-untyped-call]
+        return output
+    return u @ table.flatten(0, 1)
+
+
 def buckets(time: int, reach: int) -> Int[Tensor, "query key"]:
     """Return the bucket of each query and key, that of offset 0 where the key is later.
 
@@ -153,11 +178,19 @@ def _add_buckets(whole: Tensor, block: _Block, bias: Tensor) -> Tensor:
     return near
 
 
+def _put(to: Tensor, near: Tensor, far: Tensor) -> None:
+    """Fill rows of buckets: the far one, those that no key is in, those near."""
+    first = to.shape[-1] - near.shape[-1]
+    to[..., 0] = far
+    to[..., 1:first] = 0
+    to[..., first:] = near
+
+
 class _ByOffset(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int) -> tuple[Tensor, Tensor]:
         q, k, v = head_parts(qkv, heads, qk_dim)
-        output, u = qkv.new_empty(*qkv.shape[:2], v[0].shape[-1]), torch.zeros_like(r)
+        output, u = qkv.new_empty(*qkv.shape[:2], v[0].shape[-1]), torch.empty_like(r)
         biases, sums, kept = _by_head(r, heads), _by_head(u, heads), []
         reach = biases[0].shape[-1] - 1
         for block in _row_blocks(qkv.shape[1], reach, blocks):
@@ -172,8 +205,7 @@ class _ByOffset(torch.autograd.Function):
                     torch.bmm(p, v[h][:, : block.end], out=output[:, rows])
                 else:
                     output[:, rows] += torch.bmm(p, v[h][:, : block.end])
-                sums[h][:, rows, reach + 1 - block.near :] = near
-                sums[h][:, rows, 0] = 1 - near.sum(dim=-1)
+                _put(sums[h][:, rows], near, 1 - near.sum(dim=-1))
                 kept.append(whole)
         ctx.save_for_backward(qkv, r, *kept)
         ctx.sizes = heads, qk_dim, blocks
@@ -186,11 +218,12 @@ class _ByOffset(torch.autograd.Function):
         if torch.is_grad_enabled():
             again = gradients_again(lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u))
             return *again, None, None, None
-        grad_qkv, grad_r = torch.zeros_like(qkv), torch.zeros_like(r)
+        grad_qkv, grad_r = torch.empty_like(qkv), torch.empty_like(r)
         (q, k, v), to_parts = head_parts(qkv, heads, qk_dim), head_parts(grad_qkv, heads, qk_dim)
         biases, to_r = _by_head(above_u, heads), _by_head(grad_r, heads)
         reach = biases[0].shape[-1] - 1
-        for n, block in enumerate(_row_blocks(qkv.shape[1], reach, blocks)):
+        each_block = list(_row_blocks(qkv.shape[1], reach, blocks))
+        for n, block in reversed(list(enumerate(each_block))):  # the last sees all keys: it writes, the others add
             rows, keys = slice(block.start, block.end), slice(block.end)
             for h in range(heads):
                 p = _matrix(kept[n * heads + h], block)
@@ -198,12 +231,14 @@ class _ByOffset(torch.autograd.Function):
                 torch.bmm(above[:, rows], v[h][:, keys].mT, out=ds)
                 near = _add_buckets(whole, block, biases[h])
                 ds.sub_((p * ds).sum(dim=-1, keepdim=True)).mul_(p)
-                to_r[h][:, rows, reach + 1 - block.near :] = near
-                to_r[h][:, rows, 0] = -near.sum(dim=-1)
+                _put(to_r[h][:, rows], near, -near.sum(dim=-1))
                 to_q, to_k, to_v = (part[h] for part in to_parts)
                 to_q[:, rows] = torch.bmm(ds, k[h][:, keys])
-                to_k[:, keys] += torch.bmm(ds.mT, q[h][:, rows])
-                to_v[:, keys] += torch.bmm(p.mT, above[:, rows])
+                for to, found in ((to_k, torch.bmm(ds.mT, q[h][:, rows])), (to_v, torch.bmm(p.mT, above[:, rows]))):
+                    if n == len(each_block) - 1:
+                        to.copy_(found)
+                    else:
+                        to[:, keys] += found
         return grad_qkv, grad_r, None, None, None
 
 
@@ -228,3 +263,49 @@ class _Compiled(torch.autograd.Function):
         arrays = [array.contiguous() for array in (qkv, r, above, above_u)]
         grads = shared(lambda x, y, g, h: library.backward(x, y, g, h, heads, qk_dim), *arrays)
         return *grads, None, None, None
+
+
+class _Scores(torch.autograd.Function):
+    """`scores_of_buckets` in C, which leaves out the buckets in which a row has no key."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, table: Tensor) -> Tensor:
+        x, table = x.contiguous(), table.contiguous()
+        ctx.save_for_backward(x, table)
+        r: Tensor = shared(lambda part: (library.bucket_scores(part, table),), x)[0]
+        return r
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        x, table = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return gradients_again(scores_of_buckets, (x, table), (above,))
+
+        def work(above: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+            return library.bucket_values(above, table, False), library.bucket_gradient(above, x, table)[None]
+
+        grad_x, grad_table = shared(work, above.contiguous(), x)
+        return grad_x, grad_table.sum(dim=0)
+
+
+class _Values(torch.autograd.Function):
+    """`values_of_buckets` in C, which leaves out the buckets in which a row has no key."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, table: Tensor) -> Tensor:
+        u, table = u.contiguous(), table.contiguous()
+        ctx.save_for_backward(u, table)
+        output: Tensor = shared(lambda part: (library.bucket_values(part, table, True),), u)[0]
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        u, table = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return gradients_again(values_of_buckets, (u, table), (above,))
+
+        def work(above: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+            return library.bucket_scores(above, table), library.bucket_gradient(u, above, table)[None]
+
+        grad_u, grad_table = shared(work, above.contiguous(), u)
+        return grad_u, grad_table.sum(dim=0)

@@ -59,6 +59,46 @@ def backward(
     return grad, grad_r
 
 
+def bucket_scores(
+    x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"]
+) -> Float[Tensor, "batch time buckets"]:
+    """Compute the product of each row with each bucket's entry in the table, where the row has keys in the bucket.
+
+    `x` has columns for each head, or one head's, which all share.
+    """
+    heads, buckets, _ = table.shape
+    r = x.new_empty(*x.shape[:2], heads * buckets)
+    _call("bucket_scores", (x, table, r), _bucket_sizes(x, table))
+    return r
+
+
+def bucket_values(
+    u: Float[Tensor, "batch time buckets"], table: Float[Tensor, "head bucket n"], shared: bool
+) -> Float[Tensor, "batch time columns"]:
+    """Compute the sum of each bucket's entry in the table, weighed by `u`: of all heads (`shared`), or of each."""
+    heads, _, n = table.shape
+    x = u.new_empty(*u.shape[:2], n if shared else heads * n)
+    _call("bucket_values", (u, table, x), _bucket_sizes(x, table))
+    return x
+
+
+def bucket_gradient(
+    u: Float[Tensor, "batch time buckets"],
+    x: Float[Tensor, "batch time columns"],
+    table: Float[Tensor, "head bucket n"],
+) -> Float[Tensor, "head bucket n"]:
+    """Compute the gradient by the table of the sum of u times `bucket_scores(x, table)`."""
+    grad = torch.empty_like(table)
+    _call("bucket_gradient", (u, x, grad), _bucket_sizes(x, table))
+    return grad
+
+
+def _bucket_sizes(x: Tensor, table: Tensor) -> tuple[int, ...]:
+    batch, time, columns = x.shape
+    heads, buckets, n = table.shape
+    return batch, time, heads, buckets, n, columns, 0 if columns == n else n
+
+
 def _reach(r: Tensor | None, heads: int) -> int:
     return -1 if r is None else r.shape[-1] // heads - 1
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.models.kernels.by_offset import attention_by_offset
+from sih.models.kernels.by_offset import attention_by_offset, scores_of_buckets, values_of_buckets
 from sih.models.kernels.causal import causal_attention
 from sih.models.relative.layer import RelativeLayer
 from sih.models.relative.rotary import rotate
@@ -72,10 +72,9 @@ def _attend(
         qkv = torch.cat([turned.transpose(1, 2).flatten(2), v], dim=-1)
     if aK is None:
         return causal_attention(qkv, heads, qk_dim, compiled=compiled)
-    each = [qkv[..., h * qk_dim : (h + 1) * qk_dim] @ aK[h].T for h in range(heads)]
-    r = each[0] if heads == 1 else torch.cat(each, dim=-1)
+    r = scores_of_buckets(qkv[..., : heads * qk_dim], aK, compiled=compiled)
     output, u = attention_by_offset(qkv, r, heads, qk_dim, compiled=compiled)
-    return output if aV is None else output + u @ aV.flatten(0, 1)
+    return output if aV is None else output + values_of_buckets(u, aV, compiled=compiled)
 
 
 def _look_up(
@@ -95,7 +94,7 @@ def _look_up(
     r = token @ _side_by_side(query @ aK.mT)
     output, u = attention_by_offset(qkv, r, heads, states, compiled=compiled)
     output = output @ (E @ V).flatten(0, 1)
-    return output if aV is None else output + u @ aV.flatten(0, 1)
+    return output if aV is None else output + values_of_buckets(u, aV, compiled=compiled)
 
 
 def _side_by_side(*parts: Weights) -> Float[Tensor, "_ _"]:

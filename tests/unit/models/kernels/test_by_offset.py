@@ -9,7 +9,14 @@ import torch
 from torch import Tensor
 
 from sih.models.kernels import compiled
-from sih.models.kernels.by_offset import attention_by_offset, buckets, score_by_bucket, sum_by_bucket
+from sih.models.kernels.by_offset import (
+    attention_by_offset,
+    buckets,
+    score_by_bucket,
+    scores_of_buckets,
+    sum_by_bucket,
+    values_of_buckets,
+)
 from sih.models.kernels.threads import limited_threads
 
 needs_compiler = pytest.mark.skipif(compiled.library() is None, reason="no C compiler on this machine")
@@ -101,7 +108,8 @@ def test_derivatives_at_the_sizes_of_models(time: int, heads: int, reach: int, h
     dtype = torch.float64 if how.endswith("64") else torch.float32
     exact = drawn(3, time, heads, 32, 64, reach)
     inputs = [x.detach().to(dtype).requires_grad_() for x in exact]
-    expected, found = plainly(*exact, heads, 32), attention_by_offset(*inputs, heads, 32, compiled=how == "C")
+    qkv, r = inputs
+    expected, found = plainly(*exact, heads, 32), attention_by_offset(qkv, r, heads, 32, compiled=how == "C")
     above = [torch.randn(x.shape, generator=torch.Generator().manual_seed(0), dtype=x.dtype) for x in expected]
     wanted = torch.autograd.grad(expected, exact, above)
     got = torch.autograd.grad(found, inputs, [x.to(dtype) for x in above])
@@ -114,12 +122,13 @@ def test_derivatives_at_the_sizes_of_models(time: int, heads: int, reach: int, h
 
 @needs_compiler
 def test_same_bytes_with_the_same_threads_and_the_same_numbers_with_others() -> None:
-    exact = drawn(6, 40, 2, 8, 12, 9, torch.float32)
+    qkv, r = drawn(6, 40, 2, 8, 12, 9, torch.float32)
 
     def run(threads: int, in_c: bool) -> list[Tensor]:
         with limited_threads(threads):
-            found = attention_by_offset(*exact, 2, 8, compiled=in_c)
-            return [*found, *torch.autograd.grad(sum(x.square().sum() for x in found), exact)]
+            output, u = attention_by_offset(qkv, r, 2, 8, compiled=in_c)
+            total = output.square().sum() + u.square().sum()
+            return [output, u, *torch.autograd.grad(total, (qkv, r))]
 
     for in_c in (False, True):
         once, again, two = run(1, in_c), run(1, in_c), run(2, in_c)
@@ -134,12 +143,12 @@ def test_a_second_derivative_of_the_compiled_one() -> None:
     qkv, r = drawn(1, 7, 2, 3, 4, 3, torch.float32)
     doubles = [x.detach().double().requires_grad_() for x in (qkv, r)]
 
-    def twice(inputs: list[Tensor], **how: bool) -> tuple[Tensor, ...]:
-        output, u = attention_by_offset(*inputs, 2, 3, **how)
-        first = torch.autograd.grad(output.square().sum() + u.square().sum(), inputs, create_graph=True)
-        return torch.autograd.grad(sum(x.square().sum() for x in first), inputs)
+    def twice(qkv: Tensor, r: Tensor, in_c: bool) -> tuple[Tensor, ...]:
+        output, u = attention_by_offset(qkv, r, 2, 3, compiled=in_c)
+        first = torch.autograd.grad(output.square().sum() + u.square().sum(), (qkv, r), create_graph=True)
+        return torch.autograd.grad(first[0].square().sum() + first[1].square().sum(), (qkv, r))
 
-    for x, y in zip(twice([qkv, r], compiled=True), twice(doubles), strict=True):
+    for x, y in zip(twice(qkv, r, True), twice(doubles[0], doubles[1], False), strict=True):
         torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-4)
 
 
@@ -154,3 +163,49 @@ def test_buckets_by_rising_offset() -> None:
     r = torch.randn(2, 6, 3, generator=torch.Generator().manual_seed(1))
     assert score_by_bucket(r)[1, 4, 3] == r[1, 4, 1]
     assert score_by_bucket(r)[1, 5, 0] == r[1, 5, 2]
+
+
+@pytest.mark.parametrize(("time", "heads", "width"), [(1, 1, 1), (9, 2, 4), (64, 1, 64), (50, 3, 17), (70, 2, 1)])
+@pytest.mark.parametrize("how", ["torch", pytest.param("C", marks=needs_compiler)])
+def test_products_by_bucket_where_there_are_keys(time: int, heads: int, width: int, how: str) -> None:
+    """r = q table^T and u table with their derivatives, for buckets by falling offset of which a row may have a key."""
+    rng, n = torch.Generator().manual_seed(time), 21
+    table = torch.randn(heads, width, n, generator=rng).requires_grad_()
+    x = torch.randn(3, time, heads * n, generator=rng).requires_grad_()
+    has_key = torch.arange(time)[:, None] >= width - 1 - torch.arange(width)
+    weights = torch.randn(3, time, heads, width, generator=rng) * has_key[:, None]
+    weights, above = weights.flatten(2).requires_grad_(), torch.randn(3, time, n, generator=rng)
+
+    expected = torch.einsum("bthn,hwn->bthw", x.unflatten(2, (heads, n)), table) * has_key[:, None]
+    found = scores_of_buckets(x, table, compiled=how == "C")
+    torch.testing.assert_close(found.unflatten(2, (heads, width)) * has_key[:, None], expected, rtol=1e-5, atol=1e-5)
+    wanted = torch.autograd.grad(expected.flatten(2), (x, table), weights.detach())
+    for ours, theirs in zip(torch.autograd.grad(found, (x, table), weights.detach()), wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-4)
+
+    summed = torch.einsum("bthw,hwn->btn", weights.unflatten(2, (heads, width)), table)
+    ours = values_of_buckets(weights, table, compiled=how == "C")
+    torch.testing.assert_close(ours, summed, rtol=1e-5, atol=1e-4)
+    of_u, of_table = torch.autograd.grad(ours, (weights, table), above)
+    want_u, want_table = torch.autograd.grad(summed, (weights, table), above)
+    mask = has_key[:, None].expand(-1, heads, -1).flatten(1)
+    torch.testing.assert_close(of_u * mask, want_u * mask, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(of_table, want_table, rtol=1e-5, atol=1e-4)
+
+
+@needs_compiler
+def test_products_by_bucket_have_the_same_bytes_with_the_same_threads() -> None:
+    rng = torch.Generator().manual_seed(0)
+    table = torch.randn(2, 9, 6, generator=rng).requires_grad_()
+    x = torch.randn(5, 12, 12, generator=rng).requires_grad_()
+
+    def run(threads: int) -> list[Tensor]:
+        with limited_threads(threads):
+            r = scores_of_buckets(x, table, compiled=True)
+            output = values_of_buckets(r, table, compiled=True)
+            return [r, output, *torch.autograd.grad(output.square().sum(), (x, table))]
+
+    for threads in (1, 2):
+        assert all(torch.equal(ours, again) for ours, again in zip(run(threads), run(threads), strict=True))
+    for one, two in zip(run(1), run(2), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-4)

@@ -44,7 +44,7 @@ def by_loops(model: sih.RelativeTransformer, sequence: list[int]) -> Tensor:
     if config.start:
         sequence = [config.num_states, *sequence]
     h = [model.token[s] for s in sequence]
-    for layer, word in zip(model.layers, config.offsets, strict=True):
+    for layer, word in zip(model.each_layer(), config.offsets, strict=True):
         new = list(h)
         for n in range(len(layer.Q)):
             q, k, v = ([x @ weights[n] for x in h] for weights in (layer.Q, layer.K, layer.V))
@@ -146,24 +146,30 @@ def test_named_values_by_offset() -> None:
     for offset in range(3):
         torch.testing.assert_close(u[:, offset:, offset], a.diagonal(-offset, dim1=1, dim2=2))
     torch.testing.assert_close(u.sum(dim=-1), torch.ones_like(u[..., 0]))
-    q = trace["2.1/query"] @ model.layers[1].Q[0]
-    torch.testing.assert_close(trace["2.1/by_offset"], q @ model.layers[1].aK[0].T)
+    second = model.each_layer()[1]
+    assert second.aK is not None
+    torch.testing.assert_close(trace["2.1/by_offset"], trace["2.1/query"] @ second.Q[0] @ second.aK[0].T)
     hidden = {"2.1/offset", "3.1/offset", "3.1/by_offset"}
     assert not hidden & set(trace.names)
     moved = model.run(tokens, replace={"1.1/offset": 0.0}).output
     assert (moved - trace.output).abs().max() > 1e-3
     law = sih.ablate(model, tokens, "2.1/by_offset", how="zero")
     with torch.no_grad():
-        model.layers[1].aK.zero_()
+        second.aK.zero_()
         torch.testing.assert_close(law, model.predict(tokens))
     patched = sih.patch(model, tokens, tokens.flip(0), ["3.1/query"])
     assert patched.shape == law.shape
 
 
 def test_hooks_see_the_values_by_offset() -> None:
-    model, tokens, seen = small(reach=3), tokens_of(5), []
-    point = model.hook_points()["1.1/offset"]
-    handle = point.register_forward_hook(lambda _module, _inputs, value: seen.append(value) or value * 0)
+    model, tokens = small(reach=3), tokens_of(5)
+    seen: list[Tensor] = []
+
+    def see(_module: object, _inputs: object, value: Tensor) -> Tensor:
+        seen.append(value)
+        return value * 0
+
+    handle = model.hook_points()["1.1/offset"].register_forward_hook(see)
     changed = model(tokens)
     handle.remove()
     assert seen[0].shape == (3, 5, 4)
