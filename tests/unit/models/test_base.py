@@ -22,7 +22,7 @@ def test_a_shape_builds_its_kind(model: Model) -> None:
     assert empty.config == model.config
     assert all(weight.abs().max() == 0 for weight in empty.parameters())
     assert repr(empty) == repr(model)
-    assert f"heads={model.Shape().heads}" in repr(model)
+    assert f"heads={model.config.heads}" in repr(model)
 
 
 def test_a_configuration_makes_the_model_again(model: Model) -> None:

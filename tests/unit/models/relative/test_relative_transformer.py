@@ -48,6 +48,7 @@ def by_loops(model: sih.RelativeTransformer, sequence: list[int]) -> Tensor:
         new = list(h)
         for n in range(len(layer.Q)):
             q, k, v = ([x @ weights[n] for x in h] for weights in (layer.Q, layer.K, layer.V))
+            assert (layer.aK is not None, layer.aV is not None) == (word in ("both", "keys"), word == "both")
             for i in range(len(h)):
                 scores, values = [], []
                 for j in range(i + 1):
@@ -55,8 +56,8 @@ def by_loops(model: sih.RelativeTransformer, sequence: list[int]) -> Tensor:
                     if word == "rotary":
                         scores.append(turned(q[i], i) @ turned(k[j], j))
                     else:
-                        scores.append(q[i] @ (k[j] + layer.aK[n, b]) if word in ("both", "keys") else q[i] @ k[j])
-                    values.append(v[j] + layer.aV[n, b] if word == "both" else v[j])
+                        scores.append(q[i] @ (k[j] + layer.aK[n, b] if layer.aK is not None else k[j]))
+                    values.append(v[j] + layer.aV[n, b] if layer.aV is not None else v[j])
                 p = torch.softmax(torch.stack(scores) / config.temperature, dim=0)
                 new[i] = new[i] + sum(weight * value for weight, value in zip(p, values, strict=True))
         h = new
