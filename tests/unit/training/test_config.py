@@ -73,7 +73,7 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": "convolution"}, "model must be one of standard, disentangled; got 'convolution'"),
+        ({"model": "convolution"}, "model must be one of standard, disentangled, relative; got 'convolution'"),
         ({"lags": (2, 1)}, "increasing"),
         ({"heads": ()}, "heads"),
         ({"steps": 0}, "steps must be a whole number, at least 1; got 0"),
