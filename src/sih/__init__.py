@@ -63,7 +63,7 @@ from sih.metrics import mean_kl as mean_kl
 from sih.models.disentangled.as_standard import to_standard as to_standard
 from sih.models.disentangled.dense import DisentangledTransformer as DisentangledTransformer
 from sih.models.loss import next_token_loss as next_token_loss
-from sih.models.relative.transformer import RelativeTransformer as RelativeTransformer
+from sih.models.relative.relative_transformer import RelativeTransformer as RelativeTransformer
 from sih.models.standard.transformer import Transformer as Transformer
 from sih.models.storage import save as save
 from sih.predictors import bma as bma

@@ -3,7 +3,7 @@
 from sih.models.base import Model as Model
 from sih.models.base import ModelShape as ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.relative.transformer import RelativeTransformer
+from sih.models.relative.relative_transformer import RelativeTransformer
 from sih.models.standard.transformer import Transformer
 
 CLASSES: tuple[type[Model], ...] = (Transformer, DisentangledTransformer, RelativeTransformer)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sih.models.kernels.by_offset import attention_by_offset, scores_of_buckets, values_of_buckets
 from sih.models.kernels.causal import causal_attention
-from sih.models.relative.layer import RelativeLayer
+from sih.models.relative.relative_layer import RelativeLayer
 from sih.models.relative.rotary import rotate
 
 Stream = Float[Tensor, "batch time _"]

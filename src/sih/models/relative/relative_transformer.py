@@ -42,8 +42,8 @@ from sih.models.kernels import compiled
 from sih.models.kernels.by_offset import score_by_bucket, sum_by_bucket
 from sih.models.kernels.causal import mask_later
 from sih.models.kernels.choice import fastest
-from sih.models.relative import fused
-from sih.models.relative.layer import RelativeLayer, offsets_by_layer
+from sih.models.relative import fast_pass
+from sih.models.relative.relative_layer import RelativeLayer, offsets_by_layer
 from sih.models.relative.rotary import rotate
 from sih.models.sites import Site, Trace
 
@@ -236,7 +236,7 @@ class RelativeTransformer(Model):
         tokens = self._started(tokens)
         self._check_maps(tokens, kept=not in_c)
         layers, temperature = self.each_layer(), self.config.temperature
-        return fused.forward(tokens, self.token, layers, self.readout, temperature, in_c)[:, self.first :]
+        return fast_pass.forward(tokens, self.token, layers, self.readout, temperature, in_c)[:, self.first :]
 
     def usual_path(self) -> str:
         return "compiled" if compiled.fits(self.readout) and fastest().compiled else "fused"
@@ -244,8 +244,13 @@ class RelativeTransformer(Model):
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "_ _"]]:
         """Return a head's scores between two tokens, and between a token and an offset, 0 to reach.
 
-        With a start token, that is the last row and column. Rotary scores depend on token and offset at once, and are
-        not in either table.
+        With a start token, that is the last row and column. Rotary scores depend on token and
+        offset at once, and are not in either table.
+
+        >>> import sih
+        >>> model = sih.RelativeTransformer(num_states=5, reach=16)
+        >>> {name: tuple(table.shape) for name, table in model.direct_scores("1.1").items()}
+        {'token': (5, 5), 'offset': (5, 17)}
         """
         number, index = (int(part) - 1 for part in head.split("."))
         layer = self.each_layer()[number]
