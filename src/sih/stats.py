@@ -38,6 +38,18 @@ class Estimate(Generic[V]):
         """Give both ends of the interval that reaches `errors` standard errors either way."""
         return self.mean - errors * self.error, self.mean + errors * self.error
 
+    def with_error(self) -> str:
+        """Return the mean of a single number and two standard errors in words, with two digits of the error.
+
+        >>> Estimate(1.0741, 0.0073).with_error(), Estimate(0.013502, 0.000122).with_error()
+        ('1.074 ± 0.015', '0.01350 ± 0.00024')
+        """
+        mean, error = self.pair()
+        if not (math.isfinite(mean) and math.isfinite(error) and error):
+            return f"{mean:.4g}"
+        places = max(0, 1 - math.floor(math.log10(2 * error)))
+        return f"{mean:.{places}f} ± {2 * error:.{places}f}"
+
 
 def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
     """Average over the repetitions along `dim`, with the standard error, which one repetition leaves unknown (nan).
@@ -62,15 +74,33 @@ def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
     return estimate(rows[:both] - others[:both])
 
 
-def ratio(difference: Estimate[V], reference: V) -> Estimate[V]:
-    """Estimate how many times the reference something is, from its paired difference to the reference.
+def ratio(difference: Estimate[V], reference: Estimate[V]) -> Estimate[V]:
+    r"""Return how many times the reference something is, from its paired difference d to the reference y.
 
-    The error is that of the difference: the reference's mean counts as known.
+    Both are random: to first order the error of $r = 1 + d / y$ is $\sqrt{e_d^2 + (r - 1)^2 e_y^2} / |y|$, if they are
+    independent. Where each repetition is at hand, `ratio_of_means` needs no such assumption. A reference that is known
+    has the error 0.
 
-    >>> ratio(Estimate(0.001, 0.0005), 0.02)
-    Estimate(mean=1.05, error=0.025)
+    >>> ratio(Estimate(0.004, 0.0003), Estimate(0.02, 0.002)).pair()
+    (1.2, 0.025)
     """
-    return Estimate(1 + difference.mean / reference, difference.error / abs(reference))
+    excess = difference.mean / reference.mean
+    error = (difference.error**2 + (excess * reference.error) ** 2) ** 0.5
+    return Estimate(1 + excess, error / abs(reference.mean))
+
+
+def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:
+    r"""Return the ratio of two means on the same repetitions, $r = \bar x / \bar y$, with its standard error.
+
+    Both means are random. To first order (the delta method) the error of r is that of the mean of
+    $(x_b - r\,y_b) / \bar y$.
+
+    >>> ratio_of_means([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]).pair()
+    (0.5, 0.0)
+    """
+    rows, others = _stacked(values), _stacked(reference)
+    mean = rows.mean(dim=0) / others.mean(dim=0)
+    return Estimate(mean, estimate((rows - mean * others) / others.mean(dim=0)).error)
 
 
 def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, float]:
