@@ -10,7 +10,7 @@ matrices    random_transition_matrix random_doubly_stochastic random_sparse rand
             as_transition_matrix load_transition_matrix stationary_distribution
 predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
-judge       kl_to_truth mean_kl lag_accuracy
+judge       kl_to_truth mean_kl lag_accuracy evaluate
 models      Transformer DisentangledTransformer load save open_run Run next_token_loss to_standard
 circuits    construct verify circuit_weights circuit_edges least_heads exact_heads head_offsets two_sided
 read        diagnose Diagnosis evidence_flow ablate patch
@@ -73,6 +73,7 @@ from sih.predictors import selective as selective
 from sih.predictors import selective_weights as selective_weights
 from sih.predictors import stationary_law as stationary_law
 from sih.predictors import truth as truth
+from sih.runs.evaluate import evaluate as evaluate
 from sih.runs.run import Run as Run
 from sih.runs.run_store import load as load
 from sih.runs.run_store import open_run as open_run

@@ -28,6 +28,13 @@ LONG, MANY, FINEST = 72, 8, 256
 """Characters of a value, numbers of a list, and rows of a map that are shown."""
 
 
+class Words(str):
+    """Words that a record shows whole and without quotes, e.g. a number with its error."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class Shown:
     """Gives a record a short repr, and an HTML one."""
 
@@ -56,7 +63,7 @@ class Shown:
     def _repr_html_(self) -> str:
         pairs = "".join(
             f'<span style="{_FACT}"><span style="opacity:.65">{html.escape(name.replace("_", " "))}</span> '
-            f"{html.escape(_cut(value) if isinstance(value, str) else said(value))}</span>"
+            f"{html.escape(said(value) if type(value) is not str else _cut(value))}</span>"
             for name, value in self._facts().items()
         )
         pictures = "".join(self._pictures())
@@ -89,6 +96,8 @@ def said(value: Any) -> str:
     >>> said(0.123456789), said((1, 2, 3)), said(torch.zeros(5, 5))
     ('0.1235', '(1, 2, 3)', 'float32 of shape (5, 5)')
     """
+    if isinstance(value, Words):
+        return str(value)
     if isinstance(value, Tensor | np.ndarray):
         return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
     if isinstance(value, float):

@@ -77,6 +77,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "counterfactual_pairs": {"task": TASK, "size": 1, "seed": 0},
     "diagnose": {"task": TASK, **TOKENS, "model": TRAINED},
     "edge_scores": {"model": MODEL, "pairs": sih.counterfactual_pairs(TASK, 1), "method": "eap"},
+    "evaluate": {"run": "paper-1.2.3-length32"},
     "evidence_flow": {"model": MODEL, "task": TASK, "batch": BATCH},
     "exact_heads": {"lags": (1, 2)},
     "head_offsets": {"lags": (1, 2), "heads": 1},

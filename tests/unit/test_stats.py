@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sih.stats import Estimate, beta_cdf, beta_quantile, estimate, paired, ratio
+from sih.stats import Estimate, beta_cdf, beta_quantile, estimate, paired, ratio, ratio_of_means
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 
@@ -80,3 +80,23 @@ def test_distribution_function_of_beta_by_sums() -> None:
             expected = sum(math.comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a, n + 1))
             found = beta_cdf(*(torch.tensor(v, dtype=torch.float64) for v in (x, a, b))).item()
             assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_error_of_a_ratio_of_means_is_the_bootstraps() -> None:
+    draw = np.random.default_rng(0)
+    hard = draw.gamma(2.0, size=400)
+    x, y = 1.3 * hard + draw.normal(0, 0.3, 400), hard + draw.normal(0, 0.3, 400)
+    found = ratio_of_means(torch.from_numpy(x), torch.from_numpy(y))
+    chosen = draw.integers(0, 400, (4000, 400))
+    again = x[chosen].mean(axis=1) / y[chosen].mean(axis=1)
+    assert float(found.mean) == pytest.approx(x.mean() / y.mean(), rel=1e-12)
+    assert float(found.error) == pytest.approx(again.std(), rel=0.05)
+    apart = math.hypot(estimate(torch.from_numpy(x)).error / x.mean(), estimate(torch.from_numpy(y)).error / y.mean())
+    assert float(found.error) < 0.5 * apart * float(found.mean)  # what is shared drops out
+
+
+def test_numbers_are_said_with_two_digits_of_their_error() -> None:
+    assert Estimate(7.846, 0.082).with_error() == "7.85 ± 0.16"
+    assert Estimate(1234.4, 61.0).with_error() == "1234 ± 122"
+    assert Estimate(0.5, 0.0).with_error() == "0.5"
+    assert Estimate(math.inf, math.nan).with_error() == "inf"

@@ -1,18 +1,24 @@
 """`sih models`: the trained models that come with the package."""
 
-import torch
+from collections.abc import Sequence
 
-from sih.cli.runs_command import show_runs
+import torch
+from rich.console import Console
+
+from sih.cli.printing import plain_console
+from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.kernels.choice import fastest
+from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 
 
 def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
-    """List the trained models that come with the package, with their quality beside the reference predictors'.
+    """List the trained models that come with the package: how each was trained and how good it is.
 
     Example: sih models --plain
 
+    KL/ML is the mean KL to the true distribution divided by maximum likelihood's, on fresh sequences.
     `sih.load(NAME)` gives the model, `sih.open_run(NAME)` its run: task, configuration and metrics too.
 
     Args:
@@ -26,8 +32,25 @@ def models(plain: bool = False, machine: bool = False, seed: int = 0) -> None:
     elif plain:
         print("\n".join(store.names()))
     else:
-        found = [store.run(name) for name in store.names()]
-        show_runs(found, "Shipped models, each trained by `sih train`; `sih runs show NAME` says how")
+        show_models([store.run(name) for name in store.names()], plain_console(WIDTH, wrap=False))
+
+
+def show_models(found: Sequence[Run], console: Console) -> None:
+    """Print a table with one row for each model, as wide as the console, and what its words stand for."""
+    title = "Shipped models: KL/ML on fresh sequences ± two standard errors"
+    print_fitting([_row(run) for run in found], title, console)
+    print_ways(found, console)
+    console.print(
+        "`sih runs show NAME` has more: the command that trains it, KL/ML by tokens seen, its heads", soft_wrap=True
+    )
+
+
+def _row(run: Run) -> Row:
+    row = {**shape_of(run), "steps": f"{run.config.optimiser.steps:,}", "KL": "", "ML": "", "BMA": ""}
+    if run.evaluation is not None:
+        means = {"KL": run.evaluation.kl, "ML": run.evaluation.ml, "BMA": run.evaluation.bma}
+        row |= {name: f"{found.mean:.4f}" for name, found in means.items()}
+    return {**row, **fresh_quality(run)}
 
 
 def _machine() -> list[str]:

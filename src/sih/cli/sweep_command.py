@@ -124,7 +124,7 @@ def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) ->
     from sih.figures.success_bars import draw_success
 
     rates = success_rates(write_results(grid, out, failed))
-    rows = [["setting", "runs", "succeed", "95 % interval", "KL / ML", "core-seconds a run"]]
+    rows = [["setting", "runs", "succeed", "95 % interval", "held-out KL / ML", "core-seconds a run"]]
     for each in rates.settings:
         low, high = each.interval
         rate = f"{100 * each.succeeded / each.runs:.0f} %" if each.runs else ""

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -163,14 +163,49 @@ def command_of(config: TrainConfig) -> str:
     >>> command_of(TrainConfig(lags=(1, 3), heads=(1, 1, 1), steps=2400))
     'sih train --lags 1 3 --heads 1 1 1 --steps 2400'
     """
-    words = ["sih", "train"]
-    for name, value in config.unusual().items():
+    return shlex.join(["sih", "train", *_flags(config.unusual())])
+
+
+def explicit_command(config: TrainConfig) -> str:
+    """Return the same command from the preset that is nearest, with lags, heads, length and seed written out.
+
+    >>> explicit_command(TrainConfig(steps=2400))
+    'sih train --preset paper --lags 1 2 3 --heads 1 3 1 --length 128 --seed 0 --steps 2400'
+    """
+    flat = config.flat()
+    always = {name: flat[name] for name in ("lags", "heads", "length", "seed") if flat.get(name, ()) != ()}
+    always |= {} if config.model.kind == WORDS["model"] else {"model": config.model.kind}
+    ways = {name: found for name in PRESETS if (found := _changes(name, config, always)) is not None}
+    if not ways:
+        return command_of(config)
+    nearest = min(ways, key=lambda name: len(ways[name]))
+    return shlex.join(["sih", "train", "--preset", nearest, *_flags(always | ways[nearest])])
+
+
+def _changes(preset: str, config: TrainConfig, given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the fields to change in a preset with some fields given, None if that can't make the configuration."""
+    with suppress(ValueError):
+        usual = TrainConfig(**preset_fields(preset, **given)).flat()
+        found = {name: value for name, value in config.flat().items() if name not in usual or usual[name] != value}
+        if TrainConfig(**preset_fields(preset, **{**given, **found})) == config:
+            return found
+    return None
+
+
+def _flags(fields: dict[str, Any]) -> list[str]:
+    """Return flags and their words, of fields by flat name."""
+    words = []
+    for name, value in fields.items():
         if name == "matrix":
             value = "P.csv"
         if name == "length_schedule":
             value = tuple(itertools.chain.from_iterable(value))
-        words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else (value,))]
-    return shlex.join(words)
+        words += [f"--{name.replace('_', '-')}", *_words_of(value)]
+    return words
+
+
+def _words_of(value: Any) -> list[str]:
+    return [str(each) for each in (value if isinstance(value, tuple) else (value,))]
 
 
 def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
@@ -192,8 +227,8 @@ def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
 def _summary(run: Run, console: Console) -> None:
     first, last = run.evaluations[0], run.evaluations[-1]
     console.print(
-        f"mean KL past the first {run.task.max_lag} positions, but for the last: {last['kl']:.4f} "
-        f"({run.kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
+        f"held-out KL past the first {run.task.max_lag} positions, but for the last: {last['kl']:.4f} "
+        f"({run.held_out_kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
         f"{last['step']:,} steps, {run.environment.get('seconds', math.nan):.0f} s -> {run.folder}"
     )
 
@@ -234,7 +269,7 @@ def _bar(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step]:
         task = progress.add_task("", total=total)
         for step in steps:
             if step.evaluation:
-                kl = f"KL {step.evaluation.kl_over_ml:.2f} x ML"
+                kl = f"held-out KL {step.evaluation.kl_over_ml:.2f} x ML"
             if step.loss is not None:
                 loss = step.loss if math.isnan(loss) else 0.9 * loss + 0.1 * step.loss
             words = f"loss {loss:.4f}  {kl}  {step.tokens_per_second:,.0f} tokens/s"
@@ -249,7 +284,7 @@ def _lines(steps: Iterable[Step], total: int, console: Console) -> Iterator[Step
             found = step.evaluation
             loss = "" if step.loss is None else f"  loss {step.loss:.4f}  {step.tokens_per_second:,.0f} tokens/s"
             console.print(
-                f"step {step.step:,}/{total:,}  KL {found.mean_kl:.4f} = "
+                f"step {step.step:,}/{total:,}  held-out KL {found.mean_kl:.4f} = "
                 f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){loss}"
             )
         yield step

@@ -11,6 +11,7 @@ from sih.models.base import Model
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task
+from sih.training.how_trained import how_trained, trained_briefly
 
 Runs = Mapping[str, Run]
 
@@ -21,7 +22,7 @@ def all_runs(store: RunStore) -> Runs:
 
 
 def described(runs: Runs) -> list[dict[str, Any]]:
-    """Return the name of each model and the task to set for it, as JSON."""
+    """Return the name of each model, the task to set for it and how it was trained, as JSON."""
     found = []
     for name, run in runs.items():
         config = run.config.task
@@ -29,7 +30,8 @@ def described(runs: Runs) -> list[dict[str, Any]]:
         if config.matrix is not None:
             matrix = {"kind": "rows", "rows": run.task.P.tolist()}
         entry = {"name": name, "lags": config.lags, "states": config.states, "length": config.length}
-        found.append({**entry, "heads": run.config.heads, "matrix": matrix})
+        how = {"trained": how_trained(run.config), "briefly": trained_briefly(run.config)}
+        found.append({**entry, "heads": run.config.heads, "matrix": matrix, **how})
     return found
 
 

@@ -34,7 +34,7 @@ def draw_courses(data: TrainingCourses) -> Figure:
             if number >= len(groups) - columns:
                 ax.set_xlabel("step")
         for ax in grid[:, 0]:
-            ax.set_ylabel("mean KL / ML's")
+            ax.set_ylabel("held-out KL / ML's")
         if data.courses:
             first = data.courses[0]
             for word, height in (("ML", 1.0), ("BMA", first.bma / first.ml)):

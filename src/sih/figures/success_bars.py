@@ -7,7 +7,7 @@ from sih.figures import style
 
 
 def draw_success(data: SuccessRates) -> Figure:
-    """Draw a row for each setting: the rate of success with its interval, and every finished run's KL / ML."""
+    """Draw a row for each setting: the rate of success with its interval, and every finished run's held-out KL / ML."""
     rows = range(len(data.settings))
     with style.paper_figure(style.PAGE, 0.9 + 0.28 * len(data.settings)) as figure:
         rate, ratios = figure.subplots(1, 2, sharey=True)
@@ -32,7 +32,7 @@ def draw_success(data: SuccessRates) -> Figure:
         rate.set(xlim=(-2, 102), xlabel="runs that succeed (%), 95 % interval", yticks=list(rows))
         rate.set_yticklabels([setting.label for setting in data.settings])
         rate.set_ylim(len(data.settings) - 0.5, -0.5)
-        ratios.set(xlabel=f"KL / ML of each run; success is at most {SUCCESS:g}", xscale="log")
+        ratios.set(xlabel=f"held-out KL / ML of each run; success is at most {SUCCESS:g}", xscale="log")
         ticks = [tick for tick in (0.7, 1, 1.5, 2, 3, 5, 10, 20) if _within(tick, ratios.get_xlim())]
         ratios.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         ratios.set_xticks([], minor=True)

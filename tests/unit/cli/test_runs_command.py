@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from support.small_runs import SHORT, make
 
 from sih.cli import main
 from sih.runs.run_names import run_name
+from sih.runs.run_store import SHIPPED, open_run
 
 
 def test_runs_are_listed_shown_and_removed(
@@ -40,3 +42,57 @@ def test_a_bad_neighbour_hides_no_run(tmp_path: Path, capsys: pytest.CaptureFixt
     assert err.count("\n") == 2
     assert "bad/environment.json" in err
     assert "worse/config.json" in err
+
+
+def test_show_writes_only_with_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs", "show", "standard-1.2.3-seed1"]) == 0
+    assert not list(tmp_path.iterdir())
+    out = capsys.readouterr().out
+    found = json.loads((SHIPPED / "standard-1.2.3-seed1" / "evaluation.json").read_text())
+    for said in (
+        "standard-1.2.3-seed1: standard, lags [1, 2, 3], heads [1, 3, 1], length 128, seed 1",
+        "trained by SOAP, harmonic start, ",
+        "made by: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 128 --seed 1 --evaluate-every 100\n",
+        f"on {found['sequences']:,} fresh sequences: KL/ML {found['kl_over_ml'][0]:.4f} ± ",
+        "on the 512 held-out sequences of training: KL/ML 0.78 (KL 0.0097, ML 0.0123, BMA 0.0072)",
+    ):
+        assert said in out
+
+
+def test_the_held_out_ratio_and_the_fresh_one_have_columns_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "runs" / "a")
+    make(tmp_path / "runs" / "b")
+    assert main(["runs", str(tmp_path / "runs")]) == 0
+    header = capsys.readouterr().out.splitlines()[1].split()
+    assert header[-5:] == ["loss", "KL", "ML", "BMA", "held-out"]
+    assert main(["runs", "evaluate", "--keep", str(tmp_path / "runs" / "b")]) == 0
+    assert "b: KL/ML " in capsys.readouterr().out
+    found = open_run(tmp_path / "runs" / "b").evaluation
+    assert found is not None
+    assert main(["runs", str(tmp_path / "runs")]) == 0
+    _, header_line, a, b, *_ = capsys.readouterr().out.splitlines()
+    assert header_line.split()[-3:] == ["held-out", "KL/ML", "±"]
+    ratio = found.kl_over_ml
+    assert b.split()[-2:] == [f"{ratio.mean:.2f}", f"{2 * ratio.error:.2f}"]
+    assert a.split()[-1] == f"{open_run(tmp_path / 'runs' / 'a').held_out_kl_over_ml:.2f}"
+    assert not (tmp_path / "runs" / "a" / "evaluation.json").exists()
+
+
+def test_what_can_not_be_evaluated_is_said_before_anything_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "half", stop_after=3)
+    for words, said in (
+        ([], "name a run's folder or a shipped model"),
+        (["paper-1.2.3-length32", str(tmp_path / "half")], "is not finished"),
+        (["nowhere"], "there is no run 'nowhere'"),
+    ):
+        assert main(["runs", "evaluate", *words]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert said in err

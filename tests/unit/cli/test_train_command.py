@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from support.small_runs import SHORT, WORDS, make
 
-from sih.cli import main
-from sih.cli.train_command import command_of
+from sih.cli import main, train_command
+from sih.cli.train_command import command_of, explicit_command
 from sih.runs.run import list_runs
 from sih.runs.run_names import run_name
-from sih.runs.run_store import open_run
+from sih.runs.run_store import RunStore, open_run
 from sih.training.presets import SEEN, preset
 
 
@@ -37,6 +37,21 @@ def test_the_command_of_a_configuration_makes_it(tmp_path: Path, capsys: pytest.
     words = command_of(config).split()[1:]
     assert main([*words, "--threads", "1", "--out", str(tmp_path / "run")]) == 0
     assert open_run(tmp_path / "run").config == config
+
+
+@pytest.mark.parametrize("name", [name for name in RunStore().names() if name != "fresh-1.2"])
+def test_the_command_that_is_shown_of_a_shipped_model_makes_its_configuration(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    monkeypatch.setattr(train_command, "RunWriter", lambda config, *_, **__: made.append(config) or 1 / 0)
+    words = explicit_command(open_run(name).config).split()[1:]
+    with pytest.raises(ZeroDivisionError):
+        main([*words, "--out", str(tmp_path / "run")])
+    assert made == [open_run(name).config]
+    config, text = open_run(name).config, " ".join(words)
+    for flag, value in (("lags", config.task.lags), ("heads", config.heads), ("seed", (config.seed,))):
+        assert f"--{flag} {' '.join(map(str, value))}" in text
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_before_training(

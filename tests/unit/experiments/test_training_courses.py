@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from support.small_runs import make
 
 from sih.experiments import training_courses
 from sih.figures.course_panels import draw_courses
-from sih.runs.run_store import RunStore, open_run
+from sih.runs.run_store import SHIPPED, RunStore, open_run
 from sih.training.config import TrainConfig
 
 
@@ -23,7 +24,13 @@ def test_all_that_is_shipped_is_shown() -> None:
         assert course.kl[-1] == open_run(course.name).evaluations[-1]["kl"]
         assert course.steps[-1] == open_run(course.name).config.optimiser.steps
         assert course.bma < course.ml
+        kept = json.loads((SHIPPED / course.name / "evaluation.json").read_text())
+        assert course.fresh == tuple(kept["kl_over_ml"])
     figure = draw_courses(through_file(data))
+    said = [text.get_text() for ax in figure.axes if ax.get_visible() for text in ax.get_legend().get_texts()]
+    assert sorted(float(words.rpartition(": ")[2]) for words in said) == sorted(
+        float(f"{course.fresh[0]:.2f}") for course in data.courses if course.fresh
+    )
     shown = sum(len(ax.lines) - 1 for ax in figure.axes if ax.get_visible())  # a line of ML in each
     assert shown == len(RunStore().names(papers_task=True))
     assert len(training_courses.table(data)) == 1 + len(RunStore().names(papers_task=True))
@@ -37,6 +44,8 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
     data = training_courses.compute(training_courses.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
     (course,) = data.courses
     assert course.steps == [0, 2, 4]
+    assert course.fresh is None
+    assert course.kl_over_ml == course.kl[-1] / course.ml
     assert data.missing == ["none such"]
     ax = draw_courses(data).axes[0]
     assert np.asarray(ax.lines[1].get_ydata()).tolist() == [kl / course.ml for kl in course.kl]

@@ -114,4 +114,4 @@ def test_where_maximum_likelihood_is_never_wrong_the_ratio_is_no_number(tmp_path
     make(tmp_path / "run", config)
     run = open_run(tmp_path / "run")
     assert run.evaluations[0]["ml"] == 0
-    assert math.isinf(run.kl_over_ml)
+    assert math.isinf(run.held_out_kl_over_ml)

@@ -73,16 +73,17 @@ export class ModelCards {
     kind.append(new Option("averaged", "mean"), new Option("summed", "sum"));
     kind.addEventListener("change", () => this.onChange(index, { evidence: kind.value }));
     evidence.append(kind);
+    const how = element("p", "built");
     const errors = ["", ".beta", ".lam", ".temper", ".looking", ".heads", ".evidence"].map((name) => element("p", "error", { "data-error-for": `models.${index}${name}`, role: "alert" }));
     const verdict = element("p", "verdict", { "aria-live": "polite" });
-    box.append(evidence, ...errors, verdict);
+    box.append(how, evidence, ...errors, verdict);
     this.host.append(box);
-    this.cards.push({ box, select, sliders, evidence, kind, verdict });
+    this.cards.push({ box, select, sliders, how, evidence, kind, verdict });
   }
 
   options(state) {
     if (this.known.saved) return [{ label: "In this page", entries: this.known.saved.map(({ choice, heads }, n) => [String(n), choice.heads ? `${modelName(choice)} (${heads})` : modelName(choice)]) }];
-    const trained = this.known.trained.map((model) => [`trained:${model.name}`, fits(model, state) ? model.name : `${model.name} (takes its task)`]);
+    const trained = this.known.trained.map((model) => [`trained:${model.name}`, `${model.name} (${model.briefly}${fits(model, state) ? "" : "; takes its task"})`]);
     return [{ label: "Written by hand", entries: Object.entries(CIRCUITS) }, { label: "Trained", entries: trained }];
   }
 
@@ -111,6 +112,9 @@ export class ModelCards {
       input.value = heads ? value : Math.log10(value);
       output.textContent = number(value);
     }
+    const trained = kind === "trained" && (this.known.trained ?? []).find(({ name }) => name === choice.name);
+    card.how.hidden = !trained;
+    card.how.textContent = trained ? `Trained on ${trained.length} tokens. ${trained.trained[0].toUpperCase()}${trained.trained.slice(1)}.` : "";
     card.evidence.hidden = !["paper", "position", "fewer"].includes(kind);
     card.kind.disabled = this.fixed;
     card.kind.value = choice.evidence ?? "mean";

@@ -1,0 +1,39 @@
+"""`sih runs evaluate`: how good trained models are on fresh sequences."""
+
+import tyro
+
+from sih.cli.printing import plain_console
+from sih.runs.evaluate import as_run, measure
+from sih.runs.evaluation import digest_of_weights, write_evaluation
+from sih.runs.run import WEIGHTS
+
+
+def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) -> None:
+    """Measure finished runs on fresh sequences: mean KL relative to maximum likelihood's, with two standard errors.
+
+    Example: sih runs evaluate paper-1.2.3-length32
+
+    All runs on one task are measured on the same sequences, 8,192 or more: so many that KL/ML is known to 0.02 or 2 %.
+    At length 128 that takes 5 s (standard) to 60 s (disentangled) on one core.
+
+    Args:
+        runs: the runs' folders, or names of shipped models.
+        keep: write evaluation.json into each run's folder, where tables and `sih.evaluate` then read it.
+    """
+    console = plain_console()
+    if not runs:
+        raise ValueError("name a run's folder or a shipped model, e.g. sih runs evaluate paper-1.2.3")
+    found = [as_run(name) for name in runs]
+    for name, run in zip(runs, found, strict=True):
+        if not run.finished:
+            raise ValueError(f"{name} is not finished; the same `sih train` command resumes it")
+    for run in found:
+        measured = measure(run.model, run.task)
+        ratios = ", ".join(f"{each.label}: {each.kl_over_ml.mean:.3g}" for each in measured.windows)
+        console.print(
+            f"{run.name}: KL/ML {measured.kl_over_ml.with_error()} on {measured.sequences:,} fresh sequences "
+            f"(KL {measured.kl.with_error()}, ML {measured.ml.with_error()}, BMA {measured.bma.with_error()}; "
+            f"KL/ML by tokens seen {ratios})"
+        )
+        if keep:
+            write_evaluation(run.folder, measured, digest_of_weights(run.folder / WEIGHTS))

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.small_runs import SHORT, make
+
+import sih
+from sih.checks import FieldError
+from sih.runs.evaluate import LEAST, MOST, fresh_sequences, measure
+from sih.runs.evaluation import EVALUATION, digest_of_weights, read_evaluation, write_evaluation
+from sih.runs.run import Run
+from sih.runs.run_store import SHIPPED, RunStore
+
+ELSEWHERE = {
+    "paper-1.2.3": (1.0679, 0.0068),
+    "standard-1.2.3": (0.7957, 0.0042),
+    "paper-1.2.3-length64": (1.7818, 0.0104),
+    "paper-1.2-length32": (1.3557, 0.0113),
+    "paper-3.5.7-length32": (1.0470, 0.0075),
+    "standard-1.2.3-1.1": (7.846, 0.082),
+    "disentangled-1.3.4": (0.936, 0.005),
+    "standard-1.2.3.4.5-1.2.1": (1.410, 0.014),
+}
+"""KL/ML and its standard error by a program in NumPy alone, on 4,096 or 8,192 other sequences."""
+
+
+def in_numpy(run: Run, sequences: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """KL of the model, of maximum likelihood and of BMA at every position, averaged over the posterior of the lag."""
+    task = run.task
+    P, lags, first = task.P.numpy(), task.lags, task.max_lag
+    tokens = next(fresh_sequences(task))[:sequences]
+    with torch.no_grad():
+        q = run.model.predict(tokens).double().numpy()
+    found = np.zeros((3, *tokens.shape))
+    for row, s in enumerate(tokens.tolist()):
+        log_likelihood = np.zeros(len(lags))
+        for i in range(first - 1, len(s)):
+            if i >= first:
+                log_likelihood += [math.log(P[s[i - k], s[i]]) for k in lags]
+            posterior = np.exp(log_likelihood - log_likelihood.max())
+            posterior /= posterior.sum()
+            laws = np.array([P[s[i + 1 - k]] for k in lags])
+            likeliest = int(np.argmax(log_likelihood > log_likelihood.max() - 1e-9))
+            for which, law in enumerate((q[row, i], laws[likeliest], posterior @ laws)):
+                found[which, row, i] = posterior @ (laws * np.log(laws / law)).sum(axis=1)
+    return found[0], found[1], found[2]
+
+
+def test_it_is_what_numpy_finds_with_loops(tmp_path: Path) -> None:
+    make(tmp_path / "run")
+    run = sih.open_run(tmp_path / "run")
+    kls = in_numpy(run, 200)
+    found = measure(run.model, run.task, least=200, most=200)
+    assert found.sequences == 200
+    spans = {(2, 11): found, **{(each.first - 1, each.last): each for each in found.windows}}
+    assert [each.label for each in found.windows] == ["4-8", "9-11"]
+    for (a, b), measured in spans.items():
+        x, y, z = (kl[:, a:b].mean(axis=1) for kl in kls)
+        for values, estimate in ((x, measured.kl), (y, measured.ml), (z, measured.bma)):
+            assert estimate.pair() == pytest.approx((values.mean(), values.std(ddof=1) / 200**0.5), rel=1e-9)
+        r = x.mean() / y.mean()
+        covariance = np.cov(x, y) / 200
+        variance = (covariance[0, 0] - 2 * r * covariance[0, 1] + r * r * covariance[1, 1]) / y.mean() ** 2
+        assert measured.kl_over_ml.pair() == pytest.approx((r, math.sqrt(variance)), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_others_find_the_same_on_other_sequences(name: str) -> None:
+    found, (wanted, error) = sih.evaluate(name).kl_over_ml, ELSEWHERE[name]
+    assert abs(found.mean - wanted) < 3.5 * math.hypot(found.error, error)
+
+
+@pytest.mark.parametrize("changes", [{}, {"fresh": True}, {"switch_rate": 0.1}])
+def test_every_kind_of_task_is_evaluated_by_its_own_truth(changes: dict[str, Any], tmp_path: Path) -> None:
+    """Beside plain KL to the truth, by what was drawn, on other sequences."""
+    make(tmp_path / "run", SHORT.replace(**changes))
+    run = sih.open_run(tmp_path / "run")
+    found = measure(run.model, run.task, least=2048, most=2048)
+    batch = sih.sample(run.task, 8000, rng=5)
+    with torch.no_grad():
+        laws = {"kl": run.model.predict(batch.tokens), "bma": sih.bma(batch.tokens, run.task)}
+    laws["ml"] = sih.maximum_likelihood(batch.tokens, run.task)
+    for name, law in laws.items():
+        plain = sih.kl_to_truth(law, batch, run.task)[:, run.task.max_lag : -1].mean(dim=1)
+        error = math.hypot(plain.std().item() / 8000**0.5, getattr(found, name).error)
+        assert abs(getattr(found, name).mean - plain.mean().item()) < 4 * error
+
+
+def test_sequences_are_no_runs_batches_nor_held_out() -> None:
+    task = SHORT.task.build().with_length(64)
+    fresh = {tuple(row) for row in next(fresh_sequences(task)).tolist()}
+    assert len(fresh) == 1024
+    assert fresh == {tuple(row) for row in next(fresh_sequences(task)).tolist()}
+    for seed in range(40):
+        others = sih.sample(task, 1024, rng=seed).tokens.tolist()
+        assert not fresh & {tuple(row) for row in others}
+    config = SHORT.replace(length=64, held_out=1024)
+    assert not fresh & {tuple(row) for row in config.held_out_batch(config.task.build()).tokens.tolist()}
+
+
+def test_sequences_are_doubled_until_the_ratio_is_known(tmp_path: Path) -> None:
+    make(tmp_path / "run")
+    run = sih.open_run(tmp_path / "run")
+    few, more = (measure(run.model, run.task, least=n, most=n) for n in (256, 2048))
+    assert 2 * few.kl_over_ml.error > max(0.02, 0.02 * few.kl_over_ml.mean)
+    found = measure(run.model, run.task, least=256, most=2**16)
+    assert 2 * found.kl_over_ml.error <= max(0.02, 0.02 * found.kl_over_ml.mean)
+    assert math.log2(found.sequences / 256).is_integer()
+    before = measure(run.model, run.task, least=found.sequences // 2, most=found.sequences // 2)
+    assert 2 * before.kl_over_ml.error > max(0.02, 0.02 * before.kl_over_ml.mean)
+    assert measure(run.model, run.task, least=256, most=2048).kl.pair() == more.kl.pair()  # stopped by the limit
+
+
+def test_one_lag_leaves_nothing_to_know(tmp_path: Path) -> None:
+    make(tmp_path / "run", SHORT.replace(lags=(1,)))
+    found = sih.evaluate(tmp_path / "run")
+    assert (found.ml.mean, found.sequences) == (0, LEAST)
+    assert not math.isfinite(found.kl_over_ml.mean)
+
+
+def test_too_short_a_sequence_is_refused(tmp_path: Path) -> None:
+    make(tmp_path / "run", SHORT.replace(length=3))
+    with pytest.raises(FieldError, match="length 3 has no position past the first 2"):
+        sih.evaluate(tmp_path / "run")
+
+
+def test_a_kept_evaluation_is_that_of_its_weights_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    make(folder)
+    run = sih.open_run(folder)
+    found = sih.evaluate(run)
+    assert not (folder / EVALUATION).exists()  # nothing is written unless asked for
+    assert run.evaluation is None
+    digest = digest_of_weights(folder / "weights.safetensors")
+    write_evaluation(folder, found, digest)
+    kept = Run(folder).evaluation
+    assert kept is not None
+    assert repr(kept) == repr(found)
+    assert [w.label for w in kept.windows] == [w.label for w in found.windows]
+    assert kept.windows[-1].kl_over_ml.pair() == pytest.approx(found.windows[-1].kl_over_ml.pair(), rel=1e-5)
+    assert read_evaluation(folder, digest[::-1]) is None
+    values = json.loads((folder / EVALUATION).read_text())
+    (folder / EVALUATION).write_text(json.dumps({**values, "version": values["version"] + 1}))
+    assert Run(folder).evaluation is None
+    for broken in ({**values, "kl": [1]}, {**values, "windows": [{}]}, [], {**values, "sequences": "many"}):
+        (folder / EVALUATION).write_text(json.dumps(broken))
+        with pytest.raises(ValueError, match=r"evaluation.json is no evaluation: "):
+            _ = Run(folder).evaluation
+
+
+@pytest.mark.parametrize("name", RunStore().names())
+def test_a_shipped_model_has_its_evaluation(name: str) -> None:
+    found = sih.open_run(name).evaluation
+    assert found is not None, f"sih runs evaluate --keep {name}"
+    ratio = found.kl_over_ml
+    assert LEAST <= found.sequences <= MOST
+    assert 2 * ratio.error <= max(0.02, 0.02 * ratio.mean)
+    assert found.bma.mean < min(found.ml.mean, found.kl.mean)
+    noted = json.loads((SHIPPED / name / EVALUATION).read_text())
+    assert noted["weights"] == hashlib.sha256((SHIPPED / name / "weights.safetensors").read_bytes()).hexdigest()
+
+
+def test_a_shipped_evaluation_comes_out_again() -> None:
+    run = sih.open_run("paper-1.2.3-1.1.1-length32")
+    found, kept = measure(run.model, run.task), sih.evaluate(run)
+    assert (kept.sequences, len(kept.windows)) == (found.sequences, len(found.windows))
+    for a, b in zip((found, *found.windows), (kept, *kept.windows), strict=True):
+        for name in ("kl", "ml", "bma", "kl_over_ml"):
+            assert getattr(a, name).pair() == pytest.approx(getattr(b, name).pair(), rel=1e-4)
