@@ -65,7 +65,7 @@ def drawn_along(tree: list[int]) -> tuple[Tensor, Tensor]:
 
 def kl(law: Tensor, truth: Tensor) -> float:
     gap = (truth * (truth.log() - law.log())).sum(dim=-1)
-    return gap[:, 6:].mean().item()
+    return gap[:, 6:-1].mean().item()
 
 
 def over_bayes(law: Tensor, best: Tensor, truth: Tensor) -> str:

@@ -84,11 +84,11 @@ def described(value: object) -> str:
     return shown if isinstance(value, str | int | float | list | tuple | dict | None) else f"a {type(value).__name__}"
 
 
-def generator(rng: Seed) -> torch.Generator:
+def generator(rng: Seed, name: str = "rng") -> torch.Generator:
     """Give the generator, or a new one if a seed was given."""
     if isinstance(rng, int) and not isinstance(rng, bool) and 0 <= rng < 2**63:
         return torch.Generator().manual_seed(rng)
-    check_kind("rng", rng, torch.Generator, "a torch.Generator or a seed, a whole number from 0 on")
+    check_kind(name, rng, torch.Generator, "a torch.Generator or a seed, a whole number from 0 on")
     assert isinstance(rng, torch.Generator)
     return rng
 

@@ -59,10 +59,15 @@ def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"
     return (torch.xlogy(p, p) - torch.xlogy(p, q.to(p))).sum(dim=-1)
 
 
-def mean_kl(kl: Float[Tensor, "batch time"], task: CausalTask) -> Float[Tensor, " batch"]:
-    """Average each sequence's KL past the first tokens that follow none, where the context says something of the lag.
+def mean_kl(kl: Float[Tensor, "*batch time"], task: CausalTask) -> Float[Tensor, "*batch"]:
+    """Return the mean KL of each sequence, over the positions past the first max_lag that have a next token.
 
-    In a lag task those are the first max_lag.
+    The last position never counts: no token follows it, so no model is trained there. In a task of parents the mean
+    begins at the first token that has a parent.
+
+    Args:
+        kl: by position, e.g. of `sih.kl_to_truth`. It may also be a mean over sequences, of shape (time,).
+        task: what the sequences were drawn from.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
@@ -72,24 +77,33 @@ def mean_kl(kl: Float[Tensor, "batch time"], task: CausalTask) -> Float[Tensor, 
     torch.Size([100])
     """
     check_task(task)
-    counts = counted(task.parents(kl.shape[1])) if isinstance(kl, Tensor) and kl.ndim == 2 else torch.zeros(0).bool()
-    if not counts.any() or not kl.is_floating_point():
-        first = int(counted(task.parents(task.length)).int().argmax())
-        wanted = f"a tensor of shape (batch, time) with time above {first}, e.g. of sih.kl_to_truth"
+    if not isinstance(kl, Tensor) or kl.ndim == 0 or not kl.is_floating_point():
+        wanted = "a tensor of shape (batch, time), e.g. of sih.kl_to_truth"
         raise FieldError("kl", f"kl must be {wanted}; got {described(kl)}")
-    return kl[:, int(counts.int().argmax()) :].mean(dim=-1)
+    time = kl.shape[-1]
+    first = int(counted(task.parents(max(time, task.length))).int().argmax())
+    return kl[..., scored_positions(first, time)].mean(dim=-1)
+
+
+def scored_positions(first: int, time: int) -> slice:
+    """Return the positions that a mean KL is over: from `first` (max_lag) on, all but the last.
+
+    >>> scored_positions(3, 8)
+    slice(3, 7, None)
+    """
+    if time < first + 2:
+        reason = f"a mean leaves out the first {first} and the last, which has no next token"
+        raise FieldError("kl", f"kl must have at least {first + 2} positions: {reason}; got {time}")
+    return slice(first, time - 1)
 
 
 def mean_by_position(by_position: Sequence[float], max_lag: int) -> float:
-    """Average over the positions past the first max_lag, but for the last.
+    """Return the mean KL of values by position, over the same positions as `mean_kl`.
 
-    The last has no next token in the sequence, so that no model is trained there: a learned position of its own is what
-    it began with. It counts only where there is no other.
-
-    >>> mean_by_position([9.0, 1.0, 3.0, 9.0], 1), mean_by_position([9.0, 3.0], 1)
-    (2.0, 3.0)
+    >>> mean_by_position([9.0, 1.0, 3.0, 9.0], 1)
+    2.0
     """
-    return fmean(by_position[max_lag:-1] or by_position[max_lag:])
+    return fmean(by_position[scored_positions(max_lag, len(by_position))])
 
 
 def lag_accuracy(

@@ -103,20 +103,6 @@ def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:
     return Estimate(mean, estimate((rows - mean * others) / others.mean(dim=0)).error)
 
 
-def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:
-    r"""Return the ratio of two means on the same repetitions, $r = \bar x / \bar y$, with its standard error.
-
-    Both means are random. To first order (the delta method) the error of r is that of the mean of
-    $(x_b - r\,y_b) / \bar y$.
-
-    >>> ratio_of_means([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]).pair()
-    (0.5, 0.0)
-    """
-    rows, others = _stacked(values), _stacked(reference)
-    mean = rows.mean(dim=0) / others.mean(dim=0)
-    return Estimate(mean, estimate((rows - mean * others) / others.mean(dim=0)).error)
-
-
 def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, float]:
     r"""Return Wilson's interval of a rate, 95 % unless said: all p with $|p - s/n| \le z \sqrt{p (1 - p) / n}$.
 

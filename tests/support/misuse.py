@@ -42,7 +42,7 @@ TOKENS = {"tokens": BATCH.tokens}
 CALLS: dict[str, dict[str, Any]] = {
     "DisentangledTransformer": {"num_states": 2, "length": 8, "heads": (1,), "temperature": 1.0, "readout": "logit"}
     | {"dtype": torch.float32, "init": "uniform", "rng": 0},
-    "FreshBatches": {"task": TASK, "size": 2, "seed": 0},
+    "FreshBatches": {"task": TASK, "size": 2, "rng": 0, "seed": None},
     "FreshTask": {"num_states": 2, "lags": (1, 2), "length": 8, "concentration": 1.0, "lag_prior": [0.5, 0.5]},
     "LagTracker": {"task": TASK, "forgetting": 1.0},
     "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},

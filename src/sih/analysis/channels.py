@@ -98,9 +98,9 @@ def other_lags(batch: Batch, task: Task, rng: torch.Generator) -> Batch:
 
 
 def _kl(model: Model, runs: Iterable[Trace], batch: Batch, task: Task) -> Float[Tensor, " batch"]:
-    """Average each sequence's KL past max_lag but for the last position, which no model is trained at."""
+    """Return the mean KL of each sequence."""
     law = torch.cat([model.law(trace.output) for trace in runs])
-    return mean_kl(kl_to_truth(law, batch, task)[:, :-1], task)
+    return mean_kl(kl_to_truth(law, batch, task), task)
 
 
 def _picks(

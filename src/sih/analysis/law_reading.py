@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError
-from sih.metrics import divergence
+from sih.metrics import divergence, scored_positions
 from sih.predictors import bma, known_lag, maximum_likelihood, stationary_law
 from sih.stats import estimate
 from sih.task import Batch, Task
@@ -52,7 +52,7 @@ def read_law(
     law: Float[Tensor, "batch time state"], batch: Batch, task: Task, *, lags_known: bool = True
 ) -> LawReading:
     """Measure a law beside the reference predictors', to the truth or, unless the lags are known, to BMA's law."""
-    tokens, rows = batch.tokens, slice(task.max_lag, -1)
+    tokens, rows = batch.tokens, scored_positions(task.max_lag, batch.tokens.shape[1])
     laws = {"model": law, "bma": bma(tokens, task), "ml": maximum_likelihood(tokens, task)}
     laws["stationary"] = stationary_law(tokens, task)
     truth = known_lag(tokens, batch.lags, task) if lags_known else laws["bma"]
@@ -130,7 +130,7 @@ def _difference(a: Float[Tensor, " batch"], b: Float[Tensor, " batch"]) -> Float
 
 def _nearest_lag(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, " sequence"]:
     """Give how often a sequence's own lag has the nearest law, for each sequence in which lags' laws ever differ."""
-    rows = slice(task.max_lag, -1)
+    rows = scored_positions(task.max_lag, batch.tokens.shape[1])
     each = [known_lag(batch.tokens, torch.full_like(batch.lags, k), task)[:, rows] for k in task.lags]
     own = known_lag(batch.tokens, batch.lags, task)[:, rows]
     alike = torch.stack([(one - own).abs().amax(dim=-1) < 1e-9 for one in each], dim=-1)

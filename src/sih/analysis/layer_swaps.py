@@ -65,7 +65,7 @@ def swap_costs(model: DisentangledTransformer, task: Task, batch: Batch, referen
                 continue
             seen = values_until(written, tokens, {}, ("3.1/query", "3.1/key"))
             laws.append(model.law(model.run(tokens, replace=seen).output))
-        found[name] = measured(mean_kl(kl_to_truth(torch.cat(laws), batch, task)[:, :-1], task))
+        found[name] = measured(mean_kl(kl_to_truth(torch.cat(laws), batch, task), task))
     return found
 
 

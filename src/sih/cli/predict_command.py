@@ -16,7 +16,7 @@ from sih.files import write_arrays, write_rows
 from sih.markov import Law, TokenTensor, load_transition_matrix
 from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
 from sih.predictors import PREDICTORS
-from sih.task import FreshTask, LagTask, SwitchingTask, Task
+from sih.task import Batch, FreshTask, LagTask, SwitchingTask, Task
 from sih.task.sample_file import Sample, check_suffix, load_sample
 
 if TYPE_CHECKING:
@@ -118,7 +118,14 @@ def _report(sample: Sample, task: LagTask, law: Law, weights: Weights, inferred:
     if len(inferred) > SHOWN:
         console.print(f"... and {len(inferred) - SHOWN} more sequences")
     if (batch := sample.batch) is not None:
-        kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
         right = f"lag right at the end: {lag_accuracy(weights, batch, task)[-1].item():.1%}"
-        console.print(f"mean KL to the true law past position {task.max_lag}: {kl:.5f} nats; {right}")
+        console.print(f"{_mean_kl(law, batch, task)}; {right}")
     console.print(f"law, weights and lag at every position -> {out}")
+
+
+def _mean_kl(law: Law, batch: Batch, task: LagTask) -> str:
+    """Say how far the predictions are from the truth on average, where some position counts."""
+    if len(batch.tokens[0]) < task.max_lag + 2:
+        return f"no mean KL: that needs {task.max_lag + 2} tokens or more"
+    kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
+    return f"mean KL to the true law past position {task.max_lag}, without the last: {kl:.5f} nats"

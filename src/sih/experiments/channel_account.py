@@ -19,12 +19,11 @@ from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,
     heads_label,
-    kl_but_last,
     yardsticks,
 )
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces, with_error
 from sih.experiments.model_choice import Models, TrainedModel, described, model_of, shipped_models, trained_plainly
-from sih.metrics import mean_kl
+from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
@@ -137,7 +136,7 @@ def by_hand(task: Task, config: AccountConfig) -> dict[str, Measured]:
     models["Bayes, from both sides"] = construct(task, target="bayes", heads=1, reading="both")
     for name, model in models.items():
         laws[f"{name}, heads: {model.config.heads[1]}"] = circuit_law(model, batch.tokens, task)
-    return {name: measured(mean_kl(kl_but_last(law, batch, task), task)) for name, law in laws.items()}
+    return {name: measured(mean_kl(kl_to_truth(law, batch, task), task)) for name, law in laws.items()}
 
 
 def table(data: Accounts) -> Rows:

@@ -14,10 +14,10 @@ from sih.analysis.channels import Channels
 from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
 from sih.experiments.channel_account import AccountConfig, account, draw
-from sih.experiments.compared import kl_but_last, yardsticks
+from sih.experiments.compared import yardsticks
 from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
 from sih.experiments.model_choice import trained_plainly
-from sih.metrics import mean_kl
+from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.models.storage import load_weights
@@ -96,7 +96,7 @@ def compute(config: CourseConfig, store: RunStore) -> ChannelCourses:
             continue
         settings = AccountConfig(sequences=config.sequences, reference=config.reference, seed=config.seed)
         batch = draw(run.task, settings, "sequences")
-        ml = mean_kl(kl_but_last(yardsticks(batch.tokens, run.task)["ML"], batch, run.task), run.task).mean().item()
+        ml = mean_kl(kl_to_truth(yardsticks(batch.tokens, run.task)["ML"], batch, run.task), run.task).mean().item()
         points = [_point(_model_at(run, path), step, run, settings) for step, path in wanted.items()]
         task, heads = run.task, run.config.heads
         courses.append(

@@ -19,7 +19,7 @@ from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
 from sih.runs.run import Run
-from sih.task import Batch, CausalTask, Task, sample
+from sih.task import Task, sample
 
 FRESH_SEED = 2**31
 """Added to a configuration's seed: far from the seeds of training and of its held-out sequences. (On a CPU torch takes
@@ -53,7 +53,7 @@ def panel_over_matrices(
     predict: Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]],
     references: Iterable[str] = (),
 ) -> Panel:
-    """Average the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
+    """Return the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
     rng = torch.Generator().manual_seed(config.seed)
     compared: dict[str, Compared] = {}
     found: dict[str, list[Tensor]] = {}
@@ -103,22 +103,12 @@ def trained_law(run: Run, tokens: TokenTensor) -> Law:
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
-def kl_but_last(law: Law, batch: Batch, task: CausalTask) -> Float[Tensor, "batch scored"]:
-    """Measure KL to the truth at every position but the last.
+def averaged_kl(law: Law, exact: ExactBayes) -> Float[Tensor, "batch time"]:
+    """Return the KL of a prediction to the truth, averaged over the lag given the tokens, at every position.
 
-    The last has no next token in the sequence, so that no model is trained there (a learned position of its own is what
-    it began with), and none is judged there.
+    A prediction of fewer sequences is of the first.
     """
-    return kl_to_truth(law, batch, task)[:, :-1]
-
-
-def averaged_kl(law: Law, exact: ExactBayes) -> Float[Tensor, "batch scored"]:
-    """Return the KL of a prediction to the truth, averaged over the lag given the tokens, at all positions but the last.
-
-    A prediction of fewer sequences is of the first. The last position has no next token: no model is trained there.
-    """
-    some = ExactBayes(exact.best[: len(law)], exact.least[: len(law)])
-    return some.kl(law.double())[:, :-1]
+    return ExactBayes(exact.best[: len(law)], exact.least[: len(law)]).kl(law.double())
 
 
 def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:

@@ -25,7 +25,7 @@ CAPTION = (
     "transformers (T = 128, lambda = 500, beta = 100), the construction also with a sink at the first position, by its "
     "closed form; beside maximum likelihood (ML) and the Bayesian model average "
     "(BMA). Means over matrices with Dirichlet(1) rows, bands one standard error over matrices; all on the same "
-    "sequences. No models are trained."
+    "sequences. The last position is left out: it has no next token. No models are trained."
 )
 
 REFERENCES = ("BMA", "ML", "construction")

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.experiments.experiment import Rows, braces, with_error
+from sih.metrics import scored_positions
 from sih.stats import Estimate, estimate, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
@@ -50,7 +51,8 @@ class Curve:
     """Holds a mean and its standard error over `count` repetitions: sequences, or matrices.
 
     `by_position[i]` is at position i, when i + 1 tokens are seen. `windows["9-16"]`, a mean and its error, is over the
-    positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag.
+    positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag. The last position
+    of a sequence has no next token and counts nowhere.
     """
 
     count: int
@@ -79,11 +81,16 @@ class Panel:
 
 
 def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17) -> Curve:
-    """Average the rows, one for each repetition. Values by position and in windows have so many significant digits."""
-    if len(rows) < 2 or rows.shape[1] <= max_lag:
-        wanted = f"a mean and its error need two sequences or more, longer than max_lag = {max_lag}"
+    """Return means over the rows, one row for each repetition, at all positions but the last, which has no next token.
+
+    Values by position and in windows have so many significant digits.
+    """
+    if len(rows) < 2 or rows.shape[1] < max_lag + 2:
+        wanted = f"a mean and its error need two sequences or more, longer than max_lag + 1 = {max_lag + 1}"
         raise ValueError(f"{wanted}; got {len(rows)}, of {rows.shape[1]} positions")
-    positions, whole = estimate(rows), estimate(rows[:, max_lag:].mean(dim=1)).pair()
+    whole = estimate(rows[:, scored_positions(max_lag, rows.shape[1])].mean(dim=1)).pair()
+    rows = rows[:, :-1]
+    positions = estimate(rows)
     parts = {f"{first}-{last}": rows[:, first - 1 : last] for first, last in windows(max_lag, rows.shape[1])}
     means = {name: estimate(part.mean(dim=1)).pair() for name, part in parts.items()}
     means_along, errors_along = (_rounded(values.tolist(), digits) for values in (positions.mean, positions.error))
@@ -134,8 +141,11 @@ class Times:
 def times(
     rows: Float[Tensor, "repetition time"], reference: Float[Tensor, "more time"], max_lag: int, label: str
 ) -> Times:
-    """Compare the KL of one with that of a reference of this label, repetition by repetition, the first that both have."""
-    other = reference[: len(rows)]
+    """Compare the KL of one with that of a reference of this label, on the repetitions and positions that count.
+
+    Those are the first repetitions, which both have, and all positions past the first max_lag but the last.
+    """
+    other, rows = reference[: len(rows), :-1], rows[:, :-1]
     parts = windows(max_lag, rows.shape[1])
     each = {
         f"{a}-{b}": floored_ratio(rows[:, a - 1 : b].mean(dim=1), other[:, a - 1 : b].mean(dim=1)) for a, b in parts

@@ -7,10 +7,11 @@ import torch
 
 from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
 from sih.evidence import mixture
-from sih.experiments.compared import circuit_law, kl_but_last, trained_law
+from sih.experiments.compared import circuit_law, trained_law
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces
 from sih.experiments.model_choice import Models, shipped_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
+from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
@@ -112,7 +113,7 @@ def _trained(config: FewHeadsConfig, store: RunStore) -> Iterator[Point]:
 
 
 def _mean(law: Law, batch: Batch, task: Task) -> float:
-    return kl_but_last(law, batch, task)[:, task.max_lag :].mean().item()
+    return mean_kl(kl_to_truth(law, batch, task), task).mean().item()
 
 
 def table(data: FewHeads) -> Rows:

@@ -13,7 +13,8 @@ from sih.task import Task
 CAPTION = (
     "KL divergence from the true next-token law (nats) along the sequence for reference predictors that know the "
     "matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram), 5 states. Means over matrices "
-    "with Dirichlet(1) rows, bands one standard error over matrices. No models are trained."
+    "with Dirichlet(1) rows, bands one standard error over matrices. The last position is left out: it has no "
+    "next token. No models are trained."
 )
 
 

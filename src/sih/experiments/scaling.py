@@ -29,8 +29,8 @@ CAPTION = (
     "(top, lags {1,2,3}, our recipes: optimised with SOAP unless Adam is said) and with different numbers of "
     "second-layer heads (lags {1,2,3,4,5}; beside them the construction with as many): trained as in the paper, at "
     "length 32 (middle), and with our recipe, at length 128 (bottom). Left: along the sequence. Right: means past the "
-    "first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL averaged over the "
-    "lag given the tokens; bands and bars are one standard error over sequences, seeds averaged."
+    "first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL averaged over "
+    "the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged."
 )
 LAGS, MORE_LAGS = (1, 2, 3), (1, 2, 3, 4, 5)
 RECIPES: tuple[Training, ...] = ("SOAP", "Adam")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 
 from sih.construction import construct
-from sih.experiments.compared import circuit_law, kl_but_last, trained_law
+from sih.experiments.compared import circuit_law, trained_law
 from sih.experiments.experiment import Experiment, Rows, named_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
-from sih.metrics import mean_kl
+from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma
 from sih.runs.run_store import RunStore
 from sih.stats import Estimate, estimate
@@ -68,7 +68,7 @@ def compute(config: SwitchingConfig, store: RunStore) -> SwitchingLags:
     once = one_switch(task, config.switch_at)
     batch = sample(once, config.sequences, rng=rng)
     found = laws(batch.tokens, 1 / config.switch_at)
-    along = {name: kl_but_last(law, batch, once).mean(dim=0).tolist() for name, law in found.items()}
+    along = {name: kl_to_truth(law, batch, once)[:, :-1].mean(dim=0).tolist() for name, law in found.items()}
     by_rate: dict[str, list[tuple[float, float]]] = {}
     for rate in config.rates:
         switching = SwitchingTask(P, task.lags, task.length, rate)
@@ -87,7 +87,7 @@ def one_switch(task: Task, at: int) -> ParentsTask:
 
 
 def _mean(law: Law, batch: Batch, task: SwitchingTask) -> Estimate[torch.Tensor]:
-    return estimate(mean_kl(kl_but_last(law, batch, task), task))
+    return estimate(mean_kl(kl_to_truth(law, batch, task), task))
 
 
 def table(data: SwitchingLags) -> Rows:

@@ -188,7 +188,7 @@ def place_between(rows: Rate, bma: Rate, ml: Rate, max_lag: int) -> dict[str, Pa
     Windows in which BMA and ML do not differ by more than four standard errors are left out.
     """
     found = {}
-    for first, last in windows(max_lag, rows.shape[1]):
+    for first, last in windows(max_lag, rows.shape[1] - 1):
         model, best, likely = (each[: len(rows), first - 1 : last].mean(dim=1) for each in (rows, bma, ml))
         apart = estimate(likely - best)
         if apart.mean > 4 * apart.error:

@@ -8,6 +8,7 @@ from sih.experiments.experiment import braces
 from sih.experiments.model_choice import usual_heads
 from sih.experiments.training_courses import Course, TrainingCourses
 from sih.figures import style
+from sih.metrics import scored_positions
 from sih.runs.run import Run
 from sih.training.config import TrainConfig
 
@@ -83,6 +84,7 @@ def draw_training(data: Run) -> Figure:
     """Draw loss and mean KL against steps, and the last KL by position, from the run's metrics."""
     losses, found = [line for line in data.metrics if "loss" in line], data.evaluations
     first, last, max_lag = found[0], found[-1], data.task.max_lag
+    scored = scored_positions(max_lag, data.task.length)
     with style.paper_figure(style.PAGE, 2.2) as figure:
         loss, kl, by_position = figure.subplots(1, 3)
         loss.plot([line["step"] for line in losses], [line["loss"] for line in losses], color=style.BLUE)
@@ -94,7 +96,7 @@ def draw_training(data: Run) -> Figure:
         kl.legend()
         looks = {"kl": (last, style.BLUE, "-"), "ml": (first, style.RED, (0, (1, 1))), "bma": (first, style.BLACK, "-")}
         for name, (line, colour, dashes) in looks.items():
-            values = [max(value, 1e-6) for value in line[f"{name}_along"][max_lag:-1]]  # no training reaches the last
+            values = [max(value, 1e-6) for value in line[f"{name}_along"][scored]]
             by_position.plot(range(max_lag, max_lag + len(values)), values, color=colour, linestyle=dashes)
         by_position.set(xlabel="position", ylabel="KL (nats)", yscale="log", title="KL along the sequence, last")
         by_position.set_ylim(bottom=1e-5)

@@ -48,8 +48,8 @@ PROPOSITION = Statement(
     certificates.EXPERIMENT, _from_equation_3, EXACT, "largest error",
     "largest difference between the third layer's weights and Eq. (3) itself, at every position past the largest lag, "
     "over lag sets and sequences",
-    "Exact with a sink at the first position. The weights as Sec. 5.1 has them, without one, are far off in early rows, "
-    "where a head has nothing to average, and come near in long sequences (errata 4 and 5).",
+    "Exact with a sink at the first position. The weights as Sec. 5.1 has them, without one, are far off in early "
+    "rows, where a head has nothing to average, and come near in long sequences (errata 4 and 5).",
 )  # fmt: skip
 ANY_LAGS = _certified(
     "any-lags", "Sec. 5.4, Apps. F and G",

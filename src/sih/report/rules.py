@@ -187,7 +187,7 @@ class Statement(Generic[D]):
         """Measure the statement on its experiment's data, and judge each number, and one for all, by its rule."""
         each = tuple(self.measure(data))
         if not each:
-            return not_measured(self, f"No shipped model is: {self.models}.")
+            return not_measured(self, f"Nothing to compare among the shipped models that are: {self.models}.")
         decide = [one for one in each if not one.variant]
         at_paper = [one for one in decide if one.papers_setting]
         elsewhere = self.as_in_the_paper and not at_paper
@@ -239,6 +239,8 @@ class Finding:
         """Return whether the models are trained as in the paper, at its length; "" where nothing is trained."""
         if self.statement.models is None:
             return ""
+        if not self.each:
+            return "no model"
         at_paper = sum(bool(one.papers_setting) for one in self.each)
         if at_paper in (0, len(self.each)):
             return "yes" if at_paper else "no"

@@ -5,6 +5,7 @@ all positions past the first max_lag and in each window of them. The worst of th
 the mean is decided by the first 32 tokens.
 """
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -58,6 +59,8 @@ def against_circuit(one: ModelKL, rule: Rule) -> Measured:
     parts = by_window(one.circuit)
     found = rule.worst(parts)
     where = "mean" if found.label == "mean" else f"{found.label} tokens seen"
+    if one.circuit.left_out:
+        where += f" (left out: {', '.join(one.circuit.left_out)})"
     return replace(about(found, one.model, f", {where}"), parts=parts)
 
 
@@ -146,7 +149,7 @@ def _found(data: TrainedCurves) -> list[Measured]:
     for one in chosen(FOUND, data):
         beside = against_circuit(one, MATCH)
         hit = MATCH.verdict(replace(beside, unsettled="")) != "does not hold"
-        note = f"; {beside.value:.2f} × construction, {beside.label.split(', ')[-1]}"
+        note = f"; {beside.value:.2f} × construction"
         found.append(replace(about(Measured(float(hit)), one.model, note), parts=beside.parts))
     return found
 
@@ -171,6 +174,8 @@ def _pairs(
         others = [reference] if reference else [other.name for other in fit if wanted(one, other)]
         for other in others:
             beside = reference or heads_label(row.models[other].heads)
+            if not reference and row.models[other].seed:
+                beside += f", seed {row.models[other].seed}"
             number = Measured.of(*row.over[one.name][other])
             found.append(about(number, one, f", {heads_label(one.heads)} to {beside}"))
     return found
@@ -192,7 +197,7 @@ def _more_heads(models: Models, data: ScalingCurves) -> list[Measured]:
     """Compare each number of heads, up to as many as lags, with the next smaller one."""
     row = _row(models, data)
     counts = sorted({one.heads[1] for one in row.models.values() if one in models})
-    steps = {(more, fewer) for fewer, more in zip(counts, counts[1:], strict=False) if more <= len(row.lags)}
+    steps = {(more, fewer) for fewer, more in itertools.pairwise(counts) if more <= len(row.lags)}
     return _pairs(models, row, lambda one, other: (one.heads[1], other.heads[1]) in steps)
 
 
@@ -230,8 +235,8 @@ TWO_LAYERS, TWO_LAYERS_RECIPE, TWO_LAYERS_ADAM = _scaled(
     "A perfect predictor is below 1 and would refute it, as it should.", section="App. B; Fig. 6 left",
 )  # fmt: skip
 MORE_LAYERS, MORE_LAYERS_RECIPE, MORE_LAYERS_ADAM = _scaled(
-    "more-layers", "More than three layers do no better than three", Models("standard", layers=(3, 4, 5), usual_width=True),
-    _more_layers, SAME, "× three layers",
+    "more-layers", "More than three layers do no better than three",
+    Models("standard", layers=(3, 4, 5), usual_width=True), _more_layers, SAME, "× three layers",
     "mean KL with four or five layers over that with three, the least of all pairs of seeds, lags {1,2,3}",
     section="App. B; Fig. 6 left",
 )  # fmt: skip

@@ -2,39 +2,84 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from sih.checks import check_sizes, generator
+from sih.checks import FieldError, Seed, check_sizes, generator
 from sih.task.batch import Batch
 from sih.task.parents import CausalTask, check_task
 from sih.task.sampling import sample
 
+WORDS = 624
+"""32-bit numbers in the state of the Mersenne Twister, torch's generator on the CPU."""
+FIRST_WORD = 24
+"""Byte at which they begin in `torch.Generator.get_state()`, each as a 64-bit number."""
+
 
 class FreshBatches(IterableDataset[Batch]):
-    """Draws one batch after the other, none twice: `DataLoader(FreshBatches(task, size=256, seed=0), batch_size=None)`.
+    """An endless stream of fresh batches: `DataLoader(FreshBatches(task, size=256, rng=0), batch_size=None)`.
 
-    Each iteration begins anew from the seed. Workers of a DataLoader draw apart, from seed, seed + 1, ...
+    Each iteration begins anew from the seed. Each worker of a DataLoader has its own stream, derived from the seed and
+    the worker's number as NumPy's `SeedSequence` derives streams. No stream is that of another seed or worker, or of
+    `sih.sample(task, size, rng=seed)`. Without workers the stream is that of the first worker.
 
     Args:
         task: what is sampled.
         size: sequences in a batch.
-        seed: where the random numbers begin.
+        rng: a seed, or a generator, which gives one: the next `torch.randint(2**63 - 1, (), generator=rng)`. 0 unless
+            given.
+        seed: another name of `rng`.
         lag: the lag of all sequences, drawn for each unless given.
 
     >>> import sih
-    >>> batches = iter(sih.FreshBatches(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8), size=4))
+    >>> batches = iter(sih.FreshBatches(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8), size=4, rng=0))
     >>> next(batches)
-    Batch(size=4, length=8, lags={1: 1, 2: 3})
+    Batch(size=4, length=8, lags={1: 2, 2: 2})
     """
 
-    def __init__(self, task: CausalTask, size: int, *, seed: int = 0, lag: int | None = None) -> None:
+    def __init__(
+        self,
+        task: CausalTask,
+        size: int,
+        *,
+        rng: Seed | None = None,
+        seed: Seed | None = None,
+        lag: int | None = None,
+    ) -> None:
         check_task(task)
         check_sizes(size=size)
-        generator(seed)
-        self.task, self.size, self.seed, self.lag = task, size, seed, lag
+        if rng is not None and seed is not None:
+            raise FieldError("seed", f"seed is another name of rng: give one of them; got rng={rng!r}, seed={seed!r}")
+        given = _seed(rng, "rng") if seed is None else _seed(seed, "seed")
+        self.task, self.size, self.seed, self.lag = task, size, given, lag
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
-        rng = generator(self.seed + (worker.id if worker else 0))
+        rng = stream(self.seed, worker.id if worker else 0)
         while True:
             yield sample(self.task, self.size, rng=rng, lag=self.lag)
+
+
+def stream(seed: int, worker: int) -> torch.Generator:
+    """Return a generator whose whole state comes from `numpy.random.SeedSequence(seed, spawn_key=(worker,))`.
+
+    A seed would not do: torch's generator on the CPU takes it modulo 2**32, so that streams would meet by chance, and
+    each would be that of some seed of `sih.sample`.
+    """
+    words = np.random.SeedSequence(seed, spawn_key=(worker,)).generate_state(WORDS)
+    rng = torch.Generator()
+    state = rng.get_state()
+    state[FIRST_WORD : FIRST_WORD + 8 * WORDS] = torch.from_numpy(words.astype(np.uint64).view(np.uint8))
+    rng.set_state(state)
+    return rng
+
+
+def _seed(rng: Seed | None, name: str) -> int:
+    """Return the seed itself, the one that a generator draws, or 0."""
+    if rng is None:
+        return 0
+    checked = generator(rng, name)
+    if not isinstance(rng, torch.Generator):
+        return rng
+    return int(torch.randint(2**63 - 1, (), generator=checked, device=checked.device))

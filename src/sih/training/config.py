@@ -30,7 +30,8 @@ TOP = ("seed", "stored")
 HELD_OUT_SEED = 2**40
 """Added to `matrix_seed`, the seed of the held-out sequences. To torch's generator on the CPU, which takes seeds modulo
 2**32, this is 0: held-out sequences are those of seed `matrix_seed`, and a run with that `seed` starts from the same
-random numbers. None of them was in the first 60 batches of two such runs. Measurements on disk rest on it: it stays."""
+random numbers, of which it draws its weights first. None of the held-out sequences is in the first 25 batches of such a
+run (tests/unit/training/test_held_out.py). Measurements on disk rest on this seed: it stays."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class TrainConfig(Shown):
         check_seed("seed", seed)
         check_choice("stored", stored, STORED)
         parts = parts_of(fields)
+        check_length(parts["task"])
         parts["optimiser"] = parts["optimiser"].fit()
         parts["recipe"] = parts["recipe"].fit(parts["model"], parts["task"].outline(), parts["optimiser"].steps)
         for name, value in {**parts, "seed": seed, "stored": stored}.items():
@@ -143,6 +145,14 @@ class TrainConfig(Shown):
         """
         seed = HELD_OUT_SEED + self.task.matrix_seed
         return sample(task, self.evaluation.held_out, rng=torch.Generator().manual_seed(seed))
+
+
+def check_length(task: TaskConfig) -> None:
+    """Raise a FieldError unless some position past the first max_lag has a next token, so that KL has a mean."""
+    least = task.lags[-1] + 2
+    if task.length < least:
+        reason = f"one next token past the first {task.lags[-1]} positions to measure KL on"
+        raise FieldError("length", f"length must be at least {least} for lags {task.lags}: {reason}; got {task.length}")
 
 
 def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:

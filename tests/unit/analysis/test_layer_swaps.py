@@ -13,7 +13,7 @@ def test_what_the_account_is_true_of_survives_it(rng: torch.Generator) -> None:
     model = sih.construct(task, target="looking", temper=0.5, looking=0.5)
     batch, reference = sih.sample(task, 30, rng=1), sih.sample(task, 60, rng=2)
     found = swap_costs(model, task, batch, reference)
-    intact = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task)[:, :-1], task).mean().item()
+    intact = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean().item()
     for what in ("layer 1", "layer 2", "layer 2 by residues"):
         assert found[what][0] == pytest.approx(intact, rel=1e-6)
     assert found["layer 3"][0] < 1.2 * intact + 0.005  # it leaves the newest transition out
@@ -25,7 +25,7 @@ def test_what_it_is_not_true_of_is_lost(task: Task) -> None:
     before = [weight.clone() for weight in model.parameters()]
     batch, reference = sih.sample(task, 20, rng=1), sih.sample(task, 40, rng=2)
     costs = swap_costs(model, task, batch, reference)
-    intact = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task)[:, :-1], task).mean().item()
+    intact = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean().item()
     assert costs["layer 2"][0] == pytest.approx(intact)
     assert costs["layer 3"][0] > intact + 0.05
     assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))

@@ -23,6 +23,24 @@ def test_sample_then_predict(ending: str, tmp_path: Path, capsys: pytest.Capture
     assert out.exists()
 
 
+def test_the_mean_kl_leaves_out_the_last_position(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "sample", "--size", "6", "--length", "9", "--lags", "1", "3", "--out", str(tmp_path / "s.npz"))
+    _, said, _ = run(capsys, "predict", str(tmp_path / "s.npz"), "--predictor", "ngram")
+    rng = torch.Generator().manual_seed(0)
+    task = sih.Task(sih.random_transition_matrix(5, rng=rng), (1, 3), 9)
+    batch = sih.sample(task, 6, rng=rng)
+    kl = sih.kl_to_truth(sih.ngram(batch.tokens, task), batch, task)
+    wanted = sum(kl[:, position].mean().item() for position in range(3, 8)) / 5
+    assert f"past position 3, without the last: {wanted:.5f} nats" in " ".join(said.split())
+
+
+def test_too_few_tokens_have_no_mean_kl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "sample", "--size", "6", "--length", "4", "--lags", "1", "3", "--out", str(tmp_path / "s.npz"))
+    code, said, _ = run(capsys, "predict", str(tmp_path / "s.npz"))
+    assert code == 0
+    assert "no mean KL: that needs 5 tokens or more" in said
+
+
 def test_predictions_in_the_file_are_the_librarys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "s.npz"
     run(capsys, "sample", "--size", "3", "--length", "20", "--seed", "4", "--out", str(file))

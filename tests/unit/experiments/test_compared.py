@@ -12,15 +12,17 @@ import sih
 from sih.construction.verification import rounding
 from sih.experiments.compared import (
     FRESH_SEED,
+    MatricesConfig,
     by_seeds,
     circuit_law,
     circuits_for,
-    kl_but_last,
+    panel_over_matrices,
     trained_law,
     trained_plainly,
     unsettled,
     with_seeds,
 )
+from sih.experiments.curves import Compared
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter
@@ -61,10 +63,23 @@ def test_early_rows_are_not_the_closed_form(task: sih.Task, rng: torch.Generator
     assert gap[:, early].abs().max() > 0.01
 
 
-def test_all_is_judged_but_the_last_position(task: sih.Task, rng: torch.Generator) -> None:
-    batch = sih.sample(task, 3, rng=rng)
-    law = sih.bma(batch.tokens, task)
-    assert torch.equal(kl_but_last(law, batch, task), sih.kl_to_truth(law, batch, task)[:, : task.length - 1])
+def test_a_panel_over_matrices_leaves_out_the_last_position(rng: torch.Generator) -> None:
+    """What has no next token is drawn nowhere and counts in no mean, as in the panels of trained models."""
+    config = MatricesConfig(num_states=2, length=10, matrices=3, sequences=4)
+    seen: list[tuple[sih.Task, torch.Tensor]] = []
+
+    def predict(tokens: torch.Tensor, task: sih.Task) -> dict[str, tuple[Compared, torch.Tensor]]:
+        seen.append((task, tokens))
+        law = sih.stationary_law(tokens, task)
+        spoiled = law.clone()
+        spoiled[:, -1] = torch.tensor([1.0, 0.0])
+        return {"law": (Compared("predictor"), law), "spoiled": (Compared("predictor"), spoiled)}
+
+    found = panel_over_matrices(config, (1, 2), predict)
+    assert len(seen) == 3
+    assert found.kl["spoiled"] == found.kl["law"]
+    assert len(found.kl["law"].by_position) == 9
+    assert list(found.kl["law"].windows) == ["3-8", "9-9"]
 
 
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:

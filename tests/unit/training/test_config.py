@@ -76,6 +76,7 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"model": "convolution"}, "model must be one of standard, disentangled; got 'convolution'"),
         ({"lags": (2, 1)}, "increasing"),
         ({"heads": ()}, "heads"),
+        ({"length": 3}, "length must be at least 4 for lags .1, 2.: one next token past the first 2 .*; got 3"),
         ({"steps": 0}, "steps must be a whole number, at least 1; got 0"),
         ({"batch": -1}, "batch"),
         ({"learning_rate": math.nan}, "learning_rate is a positive number"),
