@@ -35,7 +35,7 @@ from sih.experiments.curves import (
     windows,
 )
 from sih.experiments.experiment import Experiment, Rows, Seeded
-from sih.experiments.model_choice import Models, TrainedModel, described, shipped_models, usual_heads
+from sih.experiments.model_choice import PAPER_LENGTH, Models, TrainedModel, described, shipped_models, usual_heads
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -62,14 +62,14 @@ Rate = Float[Tensor, "sequence time"]
 class TrainedConfig(Seeded, Strengths):
     """Asks for all shipped models that are `CHOSEN`, or for models by name or folder.
 
-    So many sequences at length 128, more at shorter lengths (as many tokens); of the disentangled ones, which take many
-    times as long, the first `disentangled_sequences` only.
+    So many sequences at length 128, twice as many at shorter lengths. Disentangled models, which take many times as
+    long, predict the first `disentangled_sequences` only, or twice as many.
     """
 
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (1, 2), (3, 5, 7))
     models: tuple[str, ...] = ()
-    sequences: int = 1024
-    disentangled_sequences: int = 512
+    sequences: int = 768
+    disentangled_sequences: int = 256
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, 
 
 
 def sequences_at(length: int, sequences: int) -> int:
-    """Return as many sequences of a length as have the tokens of so many at length 128."""
-    return max(2, sequences * 128 // max(length, 32)) if length < 128 else sequences
+    """Return how many sequences of a length are drawn, twice as many of those below the paper's."""
+    return sequences if length >= PAPER_LENGTH else 2 * sequences
 
 
 def circuit_beside(

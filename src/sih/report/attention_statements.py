@@ -19,8 +19,8 @@ SELECTIVE = 0.8
 ALIKE = Rule("at most", 0.1, 0.3)
 """Total variation of two rows of attention: at most a tenth of the mass is elsewhere."""
 ONE_SOLUTION = (
-    "It asks of models with a selective head whether they are the paper's solution. Others are as good: the "
-    "Bayes-optimal and the looking circuit (docs/beyond.md)."
+    "It asks of models with a selective head whether they are the paper's solution. There are others, better than "
+    "maximum likelihood: the Bayes-optimal and the looking circuit (docs/beyond.md)."
 )
 RECIPES: dict[str, tuple[str, Training, str]] = {
     "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
@@ -102,8 +102,8 @@ SELECTIVE_HEAD, *_SELECTIVE_HEAD = _statements(
     "Training finds a selective head: a last layer whose attention follows the true lag.",
     _is_selective, ShareRule(), "of the runs",
     f"share of the runs whose last layer has, on the token that the true lag copies, at least {SELECTIVE:g} of what "
-    "the posterior has there (mean over 512 sequences; of our recipes' models 64), with Wilson's interval; 1 is a run that "
-    "has it, 0 one that has not",
+    "the posterior has there (mean over 512 sequences; of our recipes' models 64), with Wilson's interval; 1 is a run "
+    "that has it, 0 one that has not",
     remark="Lag 1 copies the query's own token, which the residual stream holds: a model need not attend to it.",
     combine=share, only_selective=False,
 )  # fmt: skip
@@ -113,6 +113,7 @@ LAYER_3_SELECTS, *_LAYER_3_SELECTS = _statements(
     "lag can be known.",
     _relative, Rule("at least", 0.95, SELECTIVE), "of the posterior's",
     f"attention on the token that the true lag copies, {BESIDE}; the worst model",
+    remark="The exact posterior has 1, a circuit that looks (docs/beyond.md) 0.95 to 0.99 at length 32.",
     combine=worst,
 )  # fmt: skip
 LAYER_1_SCORES, *_LAYER_1_SCORES = _statements(
