@@ -9,11 +9,12 @@ so that verdicts do not depend on what is in a folder.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from sih.construction import heads_needed
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
+from sih.runs.run import WEIGHTS, Run
+from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
@@ -95,9 +96,13 @@ class Models:
 
 def shipped_models(*choices: Models) -> dict[str, TrainedModel]:
     """Return the shipped models on the paper's tasks that fit one of the choices, by name."""
-    store = RunStore()
-    every = described(store.run(name) for name in store.names(papers_task=True))
-    return {name: model for name, model in every.items() if any(model in one for one in choices)}
+    return {name: model for name, model in _shipped().items() if any(model in one for one in choices)}
+
+
+@cache
+def _shipped() -> dict[str, TrainedModel]:
+    runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
+    return described(run for run in runs if run.config.task.usual)
 
 
 def described(runs: Iterable[Run]) -> dict[str, TrainedModel]:

@@ -145,7 +145,8 @@ LAYER_3_MAPS, *_LAYER_3_MAPS = _statements(
     "The third layer's attention is nearly the same, trained and constructed.",
     _summarised("variation, layer 3"), ALIKE, "total variation",
     "total variation between rows of the trained and the constructed third layer, on average",
-    remark="Part of it is that trained models hedge at the first positions, where the construction selects.",
+    remark="Part of it is that trained models hedge at the first positions, where the construction selects. "
+    f"{ONE_SOLUTION}",
 )  # fmt: skip
 RECIPE = (
     *_SELECTIVE_HEAD, *_LAYER_3_SELECTS, *_LAYER_1_SCORES, *_LAYER_1_MAPS, *_LAYER_2_DIAGONALS, *_LAYER_3_MAPS,

@@ -34,7 +34,7 @@ def _agreement(**numbers: float) -> Agreement:
         "correlation": dict.fromkeys(("lags", "causal", "tokens"), (numbers.get("correlation", 0.99), 0.001)),
         "variation": dict.fromkeys(("1", "2", "3"), (numbers.get("variation", 0.05), 0.001)),
         "second": dict.fromkeys(("offset", "positions"), (numbers.get("second", 0.9), 0.001)),
-        "shares": {name: (share, 0.001) for name in ("selected", "candidates")},
+        "shares": dict.fromkeys(("selected", "candidates"), (share, 0.001)),
         "selection": Selection((share, 0.001), (0.97, 0.001), (share / 0.97, 0.001), 512),
     }
     return Agreement((1, 2, 3), (1, 3, 1), (1, 3, 1), 5, uniform={}, parents=(1.0, 0.0), selected_by_lag={},
@@ -85,7 +85,6 @@ def test_models_of_our_recipes_are_judged_apart() -> None:
     assert len(RECIPE) == 18
     for one in RECIPE:
         assert one.judge(_data(_named("a"))).verdict == "not measured"
-    assert one.models is not None
     of_soap = [one for one in RECIPE if one.models and (one.models.kind, one.models.training) == ("standard", "SOAP")]
     assert [one.judge(_data(_named("a", "SOAP"))).verdict for one in of_soap] == ["unsettled", *["holds"] * 5]
     assert LAYER_1_MAPS.judge(_data(_named("a", "SOAP"))).verdict == "not measured"

@@ -40,9 +40,10 @@ HOLDS, REMARK, FAILS = "holds", "holds with a remark", "does not hold"
 PERFECT = ("exact posterior", "Bayes circuit", "paper's circuit", "looking circuit")
 EXPECTED: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(
-        ("standard-trained", "disentangled-trained", "two-lags-trained", "width-64", "one-head-trained", "paper-training",
-         "standard-recipe", "disentangled-recipe", "disentangled-recipe-adam", "more-layers-recipe", "more-heads",
-         "more-heads-recipe", "enough-heads-recipe"), (HOLDS, HOLDS, HOLDS, HOLDS)),
+        ("standard-trained", "disentangled-trained", "two-lags-trained", "width-64", "one-head-trained",
+         "paper-training", "standard-recipe", "disentangled-recipe", "disentangled-recipe-adam",
+         "more-layers-recipe", "more-heads", "more-heads-recipe", "enough-heads-recipe"),
+        (HOLDS, HOLDS, HOLDS, HOLDS)),
     "two-lags-short": (HOLDS, HOLDS, FAILS, HOLDS),
     "two-layers-recipe": (FAILS, FAILS, FAILS, FAILS),
     "two-layers-recipe-adam": (FAILS, FAILS, FAILS, FAILS),
@@ -147,10 +148,9 @@ def test_rules_about_channels(name: str, verdict: str, monkeypatch: pytest.Monke
 def test_every_rule_about_trained_models_is_here() -> None:
     about: list[Statement[Any]] = [one for one in PAPER + OURS + MORE if one.models is not None]
     known = {*EXPECTED, *ATTENTION, "plain-layer-2-carries"}
+    same = {id.split("-recipe")[0] for id in known}  # a rule is the same for each way of training
     for one in about:
-        assert one.id.split("-recipe")[0] in {id.split("-recipe")[0] for id in known} | {"recipe-layer-2-carries"} or (
-            one.id.endswith("layer-2-carries")
-        )
+        assert one.id.split("-recipe")[0] in same or one.id.endswith("-layer-2-carries"), one.id
 
 
 def judged(data: dict[str, Any]) -> Iterator[Finding]:
