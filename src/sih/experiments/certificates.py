@@ -23,8 +23,8 @@ CAPTION = (
     "prediction) and the closed form of their circuit, in float64, over matrices with Dirichlet(1) rows, sequences of "
     "the task and adversarial ones, at every position that is claimed. For the Bayes-optimal circuit also the largest "
     "difference of an attention weight from the exact posterior of the lag, and for Prop. 1 from the weights of Eq. "
-    "(3) at every position past the largest lag: of the circuit with a sink at the first position, and of the weights as "
-    "Sec. 5.1 has them, without one. No models are trained."
+    "(3), at every position past the largest lag: of the circuit with a sink at the first position, and of the weights "
+    "as Sec. 5.1 has them, without one. No models are trained."
 )
 
 MASKS, POSITIONS, TWO_LAGS = "Prop. 1, third layer by masks", "third layer by positions", "two lags, 1 head"

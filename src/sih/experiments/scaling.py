@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from sih.averaged_kl import exact_bayes
 from sih.construction import construct, least_heads
@@ -56,7 +58,8 @@ class ScalingConfig(Seeded, Strengths):
 class ScalingRow(Panel):
     """Holds the curves of a row. One of several seeds is their mean on every sequence.
 
-    `over[model][other]` is how many times the other's mean KL the model's is, for every two models and for ML.
+    `over[model][other]` is how many times the other's mean KL the model's is, for every two models; and for ML, of
+    shipped models as `sih.evaluate` has it.
     """
 
     models: dict[str, TrainedModel]
@@ -124,13 +127,7 @@ def _row(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits
             label += ", Adam"
         rows = torch.stack([each[run.name] for run in group])
         compared[label], kl[label] = found, rows.mean(dim=0)
-    others = {**each, "ML": kl["ML"]}
-    over = {
-        name: {
-            other: times(rows, beside, task.max_lag, other).mean for other, beside in others.items() if other != name
-        }
-        for name, rows in each.items()
-    }
+    over = {run.name: _over(run, each, kl["ML"], task.max_lag) for run in runs}
     references = ("BMA", "ML")
     for count in circuits:
         label = f"construction, {count}"
@@ -140,6 +137,16 @@ def _row(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits
         kl[label] = averaged_kl(circuit_law(model, batch.tokens, task), exact)
     shared = panel(lags, compared, kl, references, DIGITS)
     return ScalingRow(shared.lags, shared.compared, shared.kl, shared.minus, described(runs), over)
+
+
+def _over(
+    run: Run, each: dict[str, Float[Tensor, "sequence time"]], ml: Float[Tensor, "sequence time"], max_lag: int
+) -> dict[str, Pair]:
+    """Compare a model with every other, and with ML on the many sequences of its evaluation if that is kept."""
+    rows = each[run.name]
+    found = {name: times(rows, other, max_lag, name).mean for name, other in each.items() if name != run.name}
+    kept = run.evaluation
+    return {**found, "ML": kept.kl_over_ml.pair() if kept else times(rows, ml, max_lag, "ML").mean}
 
 
 def table(data: ScalingCurves) -> Rows:

@@ -98,6 +98,7 @@ def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     curves = trained.compute(trained.TrainedConfig(sets, KL_MODELS, 64, 64), RunStore())
     for panel in curves.panels:
         panel.models.update({key: at_the_papers_length(one) for key, one in panel.models.items()})
+    monkeypatch.setattr(Run, "evaluation", None)
     asked = scaling.ScalingConfig(DEPTHS, HEADS, PLAIN_HEADS, constructed_heads=(), sequences=48)
     scaled = scaling.compute(asked, RunStore())
     for model in (scaled.layers.models, scaled.heads.models, scaled.plain_heads.models):
