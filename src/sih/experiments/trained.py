@@ -130,8 +130,7 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
     label = f"trained {compared.kind}"
     if compared.heads != usual_heads(lags):
         label += ", 1 head" if compared.heads == (1, 1, 1) else f", {heads_label(compared.heads)}"
-    label = label if compared.plain else f"{label}, our recipe"
-    return f"{label}, d={compared.dim}" if compared.dim else label
+    return label if compared.plain else f"{label}, our recipe"
 
 
 def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]) -> TrainedPanel:
@@ -148,8 +147,8 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, 
     judged: dict[str, ModelKL] = {}
     for found, group in by_seeds(runs).items():
         label = label_of(found, task.lags)
-        if label in compared:  # of the same heads, trained for other steps or in another way
-            label += f", {', '.join(found.models)}"
+        if label in compared:  # of the same heads, but of another width, or trained in another way
+            label += f", d={found.dim}" if found.dim else f", {', '.join(found.models)}"
         few = sequences_at(task.length, config.disentangled_sequences) if found.kind == "disentangled" else size
         each = [averaged_kl(trained_law(run, batch.tokens[:few]), exact) for run in group]
         circuit, model = circuit_beside(task, found.heads, circuits)
