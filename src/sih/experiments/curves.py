@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sih.experiments.experiment import Rows, braces, with_error
 from sih.metrics import scored_positions
-from sih.stats import Estimate, estimate, ratio_of_means
+from sih.stats import Estimate, estimate, paired, ratio, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
 """What is compared besides trained models."""
@@ -141,27 +141,33 @@ class Times:
 def times(
     rows: Float[Tensor, "repetition time"], reference: Float[Tensor, "more time"], max_lag: int, label: str
 ) -> Times:
-    """Compare the KL of one with that of a reference of this label, on the repetitions and positions that count.
+    """Compare the KL of one with that of a reference, at all positions past the first max_lag but the last.
 
-    Those are the first repetitions, which both have, and all positions past the first max_lag but the last.
+    The reference has the same repetitions, and may have more after them.
     """
-    other, rows = reference[: len(rows), :-1], rows[:, :-1]
-    parts = windows(max_lag, rows.shape[1])
-    each = {
-        f"{a}-{b}": floored_ratio(rows[:, a - 1 : b].mean(dim=1), other[:, a - 1 : b].mean(dim=1)) for a, b in parts
-    }
-    whole = floored_ratio(rows[:, max_lag:].mean(dim=1), other[:, max_lag:].mean(dim=1))
+    rows, reference = rows[:, :-1], reference[:, :-1]
+    parts = {f"{a}-{b}": slice(a - 1, b) for a, b in windows(max_lag, rows.shape[1])}
+    each = {name: floored_ratio(rows[:, part].mean(1), reference[:, part].mean(1)) for name, part in parts.items()}
+    whole, _ = floored_ratio(rows[:, max_lag:].mean(dim=1), reference[:, max_lag:].mean(dim=1))
     found = {name: pair for name, (pair, known) in each.items() if known <= KNOWN}
-    return Times(label, whole[0], found, tuple(name for name in each if name not in found))
+    return Times(label, whole, found, tuple(name for name in each if name not in found))
 
 
-def floored_ratio(values: Float[Tensor, " repetition"], reference: Float[Tensor, " repetition"]) -> tuple[Pair, float]:
-    """Return the ratio of two means, neither below `FLOOR`, with its error; and the relative error of the reference."""
-    above, below = estimate(values), estimate(reference)
-    x, y = (floored(one) for one in (above, below))
+def floored_ratio(values: Float[Tensor, " repetition"], reference: Float[Tensor, " more"]) -> tuple[Pair, float]:
+    """Return the ratio of two means, neither below `FLOOR`, with its error; and the relative error of the reference.
+
+    They are compared on the repetitions that both have. Where these do not tell the reference's mean well enough, the
+    paired difference is added to its mean over all of its repetitions.
+    """
+    above, both = estimate(values), estimate(reference[: len(values)])
+    known = float(both.error / both.mean)
+    if min(above.mean, both.mean) > FLOOR and known <= KNOWN:
+        return ratio_of_means(values, reference[: len(values)]).pair(), known
+    below, apart = estimate(reference), paired(values, reference)
+    x, y = floored(Estimate(below.mean + apart.mean, above.error)), floored(below)
     known = y.error / y.mean
-    if min(above.mean, below.mean) > FLOOR:
-        return ratio_of_means(values, reference).pair(), known
+    if min(below.mean + apart.mean, below.mean) > FLOOR:
+        return ratio(apart, below).pair(), known
     times_as_much = x.mean / y.mean
     return (times_as_much, math.hypot(x.error, times_as_much * y.error) / y.mean), known
 

@@ -68,8 +68,10 @@ class TrainedConfig(Seeded, Strengths):
 
     lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (1, 2), (3, 5, 7))
     models: tuple[str, ...] = ()
-    sequences: int = 768
-    disentangled_sequences: int = 256
+    sequences: int = 640
+    disentangled_sequences: int = 192
+    circuit_sequences: int = 4096
+    """Sequences at length 128 for the circuits that models are compared with: late in a sequence they rarely err."""
 
 
 @dataclass(frozen=True)
@@ -135,22 +137,23 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
 
 def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]) -> TrainedPanel:
     size = sequences_at(task.length, config.sequences)
-    batch = sample(task, size, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    exact = exact_bayes(batch.tokens, task)
+    drawn = max(size, config.circuit_sequences) if task.length >= PAPER_LENGTH else size
+    batch = sample(task, drawn, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    tokens, exact = batch.tokens[:size], exact_bayes(batch.tokens, task)
     circuits = circuits_for(task, lam=config.lam, beta=config.beta)
-    laws = yardsticks(batch.tokens, task)
+    laws = yardsticks(tokens, task)
     compared = dict.fromkeys(laws, Compared(PREDICTOR))
-    laws |= {label: circuit_law(model, batch.tokens, task) for label, model in circuits.items()}
+    laws |= {label: circuit_law(model, tokens, task) for label, model in circuits.items()}
     compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
     kl = {label: averaged_kl(law, exact) for label, law in laws.items()}
-    references = dict(kl)
+    references: dict[str, Rate] = {}
     judged: dict[str, ModelKL] = {}
     for found, group in by_seeds(runs).items():
         label = label_of(found, task.lags)
         if label in compared:  # of the same heads, but of another width, or trained in another way
             label += f", d={found.dim}" if found.dim else f", {', '.join(found.models)}"
         few = sequences_at(task.length, config.disentangled_sequences) if found.kind == "disentangled" else size
-        each = [averaged_kl(trained_law(run, batch.tokens[:few]), exact) for run in group]
+        each = [averaged_kl(trained_law(run, tokens[:few]), exact) for run in group]
         circuit, model = circuit_beside(task, found.heads, circuits)
         if circuit not in references:
             references[circuit] = averaged_kl(circuit_law(model, batch.tokens, task), exact)
