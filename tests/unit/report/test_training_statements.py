@@ -14,6 +14,7 @@ from sih.experiments.scaling import ScalingRow
 from sih.experiments.trained import ModelKL, TrainedPanel
 from sih.report import training_statements as training
 from sih.report.statements import OURS, PAPER
+from sih.runs.run_store import RunStore
 
 PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)
 EMPTY = Curve(9, [], [], {}, 0.0, 0.0)
@@ -87,8 +88,8 @@ def test_every_statement_about_our_recipes_stands_among_ours_and_has_one_recipe(
 
 
 def test_no_shipped_model_is_left_out_of_a_statement_it_belongs_to() -> None:
-    read = set(trained.reads(trained.EXPERIMENT.config, trained.RunStore()))
-    scaled = set(scaling.reads(scaling.EXPERIMENT.config, trained.RunStore()))
+    read = set(trained.reads(trained.EXPERIMENT.config, RunStore()))
+    scaled = set(scaling.reads(scaling.EXPERIMENT.config, RunStore()))
     assert {"paper-1.2.3-length64", "paper-1.2.3-length64-seed1", "standard-1.3.4-1.1.1"} <= read
     lags = set(trained.EXPERIMENT.config.lag_sets)
     for one in PAPER + OURS:
@@ -182,7 +183,7 @@ def test_depth() -> None:
 
 def test_heads_of_the_second_layer() -> None:
     lags = (1, 2, 3, 4, 5)
-    falling = {(1, 1, 1): 0.08, (1, 3, 1): 0.04, (1, 5, 1): 0.02, (1, 7, 1): 0.02}
+    falling: dict[tuple[int, ...], float] = {(1, 1, 1): 0.08, (1, 3, 1): 0.04, (1, 5, 1): 0.02, (1, 7, 1): 0.02}
     rising = falling | {(1, 3, 1): 0.1, (1, 7, 1): 0.01}
     empty = _row({}, "SOAP")
     good = _scaling(empty, _row(falling, "SOAP", lags), _row(rising, "paper", lags))
