@@ -70,7 +70,7 @@ class TrainedConfig(Seeded, Strengths):
     models: tuple[str, ...] = ()
     sequences: int = 640
     disentangled_sequences: int = 192
-    circuit_sequences: int = 4096
+    circuit_sequences: int = 2048
     """Sequences at length 128 for the circuits that models are compared with: late in a sequence they rarely err."""
 
 

@@ -95,7 +95,7 @@ def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (trained, scaling):
         monkeypatch.setattr(module, "trained_law", law_of(name))
     sets = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
-    curves = trained.compute(trained.TrainedConfig(sets, KL_MODELS, 64, 64), RunStore())
+    curves = trained.compute(trained.TrainedConfig(sets, KL_MODELS, 64, 64, 64), RunStore())
     for panel in curves.panels:
         panel.models.update({key: at_the_papers_length(one) for key, one in panel.models.items()})
     monkeypatch.setattr(Run, "evaluation", None)
