@@ -3,7 +3,7 @@
 A statement may be about several models, seeds or lag sets. Each is judged alone; `combine` says which number speaks for
 them all: the worst, the median, or the share that fits.
 
-    standard-trained: 23.2 x construction -> does not hold (0 of 8 hold)
+    standard-trained: 25.0 x construction -> does not hold (0 of 10 hold)
 """
 
 import operator
