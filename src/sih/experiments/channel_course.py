@@ -14,8 +14,9 @@ from sih.analysis.channels import Channels
 from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
 from sih.experiments.channel_account import AccountConfig, account, draw, has_channels
-from sih.experiments.compared import trained_plainly, yardsticks
+from sih.experiments.compared import yardsticks
 from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
+from sih.experiments.model_choice import trained_plainly
 from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
 from sih.models.offsets import attention_at
