@@ -88,7 +88,7 @@ def has_channels(config: TrainConfig) -> bool:
 def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
     """Name the models of the configuration, or all shipped ones of three layers or more that have channels."""
     found = shipped_models(Models(layers=(3, 4, 5)))
-    return config.models or tuple(name for name, model in found.items() if has_channels(model.config))
+    return config.models or tuple(name for name in found if has_channels(store.run(name).config))
 
 
 def compute(config: AccountConfig, store: RunStore) -> Accounts:
