@@ -23,7 +23,7 @@ def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
     Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-LAWN][-INIT][-soft][-seedN], trained by preset `auto`. `paper` and
-    `paper-disentangled` in place of a kind stand for Adam alone, as in the paper. Heads are those of each layer, the
+    `paper-disentangled` in place of a kind stand for the paper's own setting. Heads are those of each layer, the
     circuit's unless given. LAWN is the matrix: `uniform11` of law uniform and seed 11, `matrix3` of the usual law and
     seed 3. INIT is a recipe, `soft` the distribution of the next token as target.
 
