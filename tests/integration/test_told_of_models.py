@@ -221,3 +221,20 @@ def test_the_readmes_channels_are_those_of_evidence_flow(name: str) -> None:
 def test_the_two_models_of_the_readme_differ_in_training_only() -> None:
     ours, plain = (sih.open_run(name).config for name in ("standard-1.2.3", "paper-1.2.3"))
     assert (ours.task, ours.model, ours.heads, ours.seed) == (plain.task, plain.model, plain.heads, plain.seed)
+
+
+def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
+    third = next(path for path in TUTORIALS if path.stem.startswith("03"))
+    shown = {path: text_of(path) for path in (ROOT / "docs" / "quickstart.md", third)}
+    for text in shown.values():
+        assert "600 of 2,000 steps" in " ".join(text.split())
+        assert "`paper-1.2.3`" in text
+    assert "trained with Adam alone, in the paper's setting" in (ROOT / "README.md").read_text()
+    assert not [path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"]
+
+
+def test_the_readme_says_that_the_page_shows_circuits_written_by_hand() -> None:
+    for document in ("README.md", "docs/explorer.md"):
+        assert (
+            "written by hand](" in (ROOT / document).read_text() or "written by hand:" in (ROOT / document).read_text()
+        )
