@@ -7,7 +7,7 @@ import torch
 
 import sih
 
-run = sih.open_run("standard-1.2.3")
+run = sih.open_run("standard-1.2.3")  # its layers were restricted to roles at first; "paper-1.2.3" was trained without
 task, model = run.task, run.model
 batch = sih.sample(task, size=32, rng=0)
 

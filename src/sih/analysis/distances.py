@@ -23,6 +23,7 @@ from torch import Tensor
 
 from sih.analysis.correlation import Maps, explained_variance, pair_log_probabilities, score_correlation
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
+from sih.analysis.head_reading import queries_read
 from sih.analysis.reference_circuit import Reference
 from sih.evidence import lag_posterior
 from sih.models.base import Model
@@ -117,6 +118,7 @@ def compare(
     parents = attention_at(attention[0][:, first], task.lags).sum(dim=-1)
     shares = _shares(attention[-1][:, last], built)
     selected = shares["selected"][:, rows].mean(dim=-1)
+    read = queries_read(task, batch.tokens.shape[1])
     along = {what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()}
     return Agreement(
         *(task.lags, heads, built.heads, rows.start),
@@ -127,15 +129,19 @@ def compare(
         parents=measured(parents[:, rows].mean(dim=-1)),
         shares={what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
         selected_by_lag={str(k): measured(selected[own]) for k in task.lags if (own := batch.lags == k).sum() > 1},
-        selection=selection_of(selected, shares["posterior"][:, rows].mean(dim=-1)),
+        selection=selection_of(*(shares[what][:, read].mean(dim=-1) for what in ("selected", "posterior"))),
         by_position={what: found.mean.tolist() for what, found in along.items()},
         by_position_error={what: found.error.tolist() for what, found in along.items()},
     )
 
 
 @torch.no_grad()
-def selection(model: Model, task: Task, batch: Batch, rows: slice) -> Selection:
-    """Measure the share of the last layer's attention on the true lag's token, of its head that has most there."""
+def selection(model: Model, task: Task, batch: Batch) -> Selection:
+    """Measure the share of the last layer's attention on the true lag's token, of its head that has most there.
+
+    Queries are those at which `sih.diagnose` reads heads.
+    """
+    rows = queries_read(task, batch.tokens.shape[1])
     parts = zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True)
     shares = [on_true_lag(model.trace(tokens).attention[-1], lags, task)[..., rows].mean(-1) for tokens, lags in parts]
     found = torch.cat(shares).double()

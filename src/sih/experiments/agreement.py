@@ -54,7 +54,7 @@ class Agreements:
     models: dict[str, Agreement]
     selection: dict[str, Selection]
     """The last layer's share on the true lag beside the posterior's: on `selection_sequences` of models that are
-    trained as in the paper, on `sequences` of others."""
+    trained as in the paper, those of `sih runs show`, and on `sequences` of others."""
     seeds: dict[str, dict[str, Measured]]
     missing: list[str]
 
@@ -83,9 +83,7 @@ def compute(config: AgreementConfig, store: RunStore) -> Agreements:
         found[run.name] = compare(trace.attention, trace.scores, built)
         selections[run.name] = found[run.name].selection
         if facts[run.name].training == "paper":
-            rng = torch.Generator().manual_seed(FRESH_SEED + config.seed)
-            more = sample(run.task, config.selection_sequences, rng=rng)
-            selections[run.name] = selection(run.model, run.task, more, built.rows)
+            selections[run.name] = selection(run.model, run.task, sample(run.task, config.selection_sequences, rng=0))
     return Agreements(config, facts, found, selections, _over_seeds(list(runs.values()), found), missing)
 
 
