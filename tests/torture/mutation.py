@@ -9,6 +9,9 @@ executes which line is recorded before: what fails then, or takes over 3 s, is l
 needs the package loaded anew, and is tried on the tests of its module alone. Processes that a test starts run the
 source as it is. FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it.
 
+`--rooms analysis training/soap.py` chooses packages and modules, `--but report/page.py` leaves some of them out; the
+default is `ROOMS`. Places are drawn from these alone: the same rooms, number and seed name the same mutants.
+
 Left out are places where a change cannot matter: annotations, errors' messages, `__repr__`, and `SPARED` arguments.
 """
 
@@ -30,7 +33,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -38,9 +41,18 @@ from typing import Any
 
 TOP = Path(__file__).parents[2]
 SOURCE, UNIT = TOP / "src" / "sih", TOP / "tests" / "unit"
-ROOMS = ("predictors.py", "evidence.py", "task", "construction", "theory", "runs")
-NEIGHBOURS = ("analysis", "training")
-"""Rooms whose tests are run too, as are those that are in no room, on what its own tests let live."""
+CORE = ("predictors.py", "evidence.py", "averaged_kl.py", "stats.py", "task", "construction", "theory", "runs")
+ROOMS = (*CORE, "analysis", "training", "experiments", "report")
+NEIGHBOURS = {
+    "analysis": ("experiments",), "training": ("analysis", "runs"), "experiments": ("figures", "report"),
+    "report": ("experiments",),
+}  # fmt: skip
+"""Rooms whose tests are run too, as are those that are in no room, on what a room's own tests let live.
+
+The rooms that are not listed have `analysis` and `training`.
+"""
+OTHER_NAMES = {"experiments/errata.py": "test_errata_figure.py"}
+"""Tests of a module whose file is not named after it."""
 SLOW = 3.0
 """Seconds of the processor, while lines are recorded, after which a test is cut short and left out."""
 ELSEWHERE, CHECKED = 20.0, 4.0
@@ -123,7 +135,7 @@ class Mutant:
     @property
     def tests(self) -> str:
         """Name the file of the module's own tests."""
-        return str((UNIT / self.module).with_name(f"test_{Path(self.module).name}").relative_to(TOP))
+        return str(_tests(self.module).relative_to(TOP))
 
     def code(self) -> CodeType:
         return compile(self.tree, str(SOURCE / self.module), "exec")
@@ -139,6 +151,10 @@ def _way(root: ast.AST, node: ast.AST) -> list[ast.AST]:
     return []
 
 
+def _tests(module: str) -> Path:
+    return (UNIT / module).with_name(OTHER_NAMES.get(module, f"test_{Path(module).name}"))
+
+
 def key(module: str, place: int) -> str:
     return f"{module}@{_digest(SOURCE / module)}:{place}"
 
@@ -147,21 +163,33 @@ def _digest(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
-def modules() -> list[str]:
+def modules(rooms: Sequence[str] = ROOMS, but: Sequence[str] = ()) -> list[str]:
     """List the modules that are changed: those of the rooms that have tests of their own."""
-    found = [
-        one
-        for room in ROOMS
-        for one in ([SOURCE / room] if room[-3:] == ".py" else sorted((SOURCE / room).rglob("*.py")))
-    ]
-    names = [str(path.relative_to(SOURCE)) for path in found]
-    return [name for name in names if (UNIT / name).with_name(f"test_{Path(name).name}").exists()]
+    found = [path for room in rooms for path in _files(room)]
+    left_out = {path for room in but for path in _files(room)}
+    names = [str(path.relative_to(SOURCE)) for path in found if path not in left_out]
+    return [name for name in names if _tests(name).exists()]
 
 
-def sampled(number: int, seed: int) -> list[tuple[str, int]]:
-    """Draw places to change, of all modules."""
-    every = [(name, n) for name in modules() for n in range(len(places(ast.parse((SOURCE / name).read_text()))))]
-    return random.Random(seed).sample(every, number)
+def _files(room: str) -> list[Path]:
+    path = SOURCE / room
+    if not path.exists():
+        raise SystemExit(f"no package or module {room} in {SOURCE}; the default is {' '.join(ROOMS)}")
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def folders(rooms: Sequence[str]) -> list[Path]:
+    """List the folders of the tests that are run on mutants of rooms, those in no room left out."""
+    names = {Path(room).parts[0] for room in rooms}
+    wanted = {near for name in names for near in (name, *NEIGHBOURS.get(name, ("analysis", "training")))}
+    return sorted(UNIT / name for name in wanted if (UNIT / name).is_dir())
+
+
+def sampled(number: int, seed: int, names: Sequence[str] | None = None) -> list[tuple[str, int]]:
+    """Draw places to change, of modules, of all if none are named."""
+    chosen = modules() if names is None else names
+    every = [(name, n) for name in chosen for n in range(len(places(ast.parse((SOURCE / name).read_text()))))]
+    return random.Random(seed).sample(every, min(number, len(every)))
 
 
 def forked(work: Callable[[], Any], folder: Path, limit: float) -> Any:
@@ -191,8 +219,10 @@ def forked(work: Callable[[], Any], folder: Path, limit: float) -> Any:
 class Campaign:
     """Tries mutants within a session of pytest, as its plugin."""
 
-    def __init__(self, mutants: dict[int, tuple[str, int]], out: Path, folder: Path, *, checked: bool) -> None:
-        self.mutants, self.out, self.folder, self.checked = mutants, out, folder, checked
+    def __init__(
+        self, mutants: dict[int, tuple[str, int]], names: list[str], out: Path, folder: Path, *, checked: bool
+    ) -> None:
+        self.mutants, self.names, self.out, self.folder, self.checked = mutants, names, out, folder, checked
         self.failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -202,7 +232,7 @@ class Campaign:
         import sih
 
         assert Path(sih.__file__).parent == SOURCE, sih.__file__
-        for name in modules():
+        for name in self.names:
             importlib.import_module(f"sih.{name[:-3].replace('/', '.')}")
         self.items = {item.nodeid: item for item in session.items}
         self.live = [one for one in gc.get_objects() if type(one) is FunctionType]
@@ -223,7 +253,7 @@ class Campaign:
 
     def recorded(self) -> Recorded:
         """Find the quick tests that pass: the time each takes, and the lines it executes."""
-        path, source = self.out / "recorded.json", _digest(*(SOURCE / name for name in modules()))
+        path, source = self.out / "recorded.json", _digest(*(SOURCE / name for name in self.names))
         kept = json.loads(path.read_text()) if path.exists() else {}
         for file in sorted({name.split("::")[0] for name in self.items}):
             digest = source + _digest(TOP / file)
@@ -235,7 +265,7 @@ class Campaign:
         return {name: value for _, tests in kept.values() for name, value in tests.items() if name in self.items}
 
     def record(self, file: str) -> Recorded:
-        found, names = {}, {str(SOURCE / name): name for name in modules()}
+        found, names = {}, {str(SOURCE / name): name for name in self.names}
         lines: dict[str, set[int]] = {}
 
         def local(frame: Any, event: str, _: object) -> Any:
@@ -330,7 +360,7 @@ def _too_slow(*_: object) -> None:
     raise TimeoutError
 
 
-def session(campaign: Campaign) -> None:
+def session(campaign: Campaign, rooms: Sequence[str]) -> None:
     """Collect the tests, with annotated shapes checked or not, and try the mutants."""
     import jaxtyping
     import pytest
@@ -338,8 +368,7 @@ def session(campaign: Campaign) -> None:
     if not campaign.checked:
         jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
     how = ["-s", "-p", "no:cacheprovider", "--basetemp", str(campaign.folder / "tests")]
-    folders = [UNIT / room for room in (*ROOMS, *NEIGHBOURS) if room[-3:] != ".py"]
-    code = pytest.main([*how, *map(str, [*folders, *sorted(UNIT.glob("test_*.py"))])], [campaign])
+    code = pytest.main([*how, *map(str, [*folders(rooms), *sorted(UNIT.glob("test_*.py"))])], [campaign])
     if code:
         print(f"pytest ended with {code!r}", flush=True)
 
@@ -348,6 +377,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m torture.mutation", description=__doc__)
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), help="packages and modules that are changed")
+    parser.add_argument("--but", nargs="+", default=[], help="packages and modules of them that are left as they are")
     parser.add_argument("--out", type=Path, required=True, help="folder of what was found, outside the repository")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of mutants, to try them again")
     given = parser.parse_args()
@@ -363,7 +394,8 @@ def main() -> int:
     os.chdir(TOP)
     os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     given.out.mkdir(parents=True, exist_ok=True)
-    chosen = dict(enumerate(sampled(given.mutants, given.seed)))
+    names = modules(given.rooms, given.but)
+    chosen = dict(enumerate(sampled(given.mutants, given.seed, names)))
     for checked in (False, True):
         found = {number: known(given.out).get(key(*place)) for number, place in chosen.items()}
         left = {number for number, one in found.items() if not one}
@@ -378,7 +410,7 @@ def main() -> int:
                 child = os.fork()
                 if child == 0:
                     mutants = {number: chosen[number] for number in sorted(left)}
-                    session(Campaign(mutants, given.out, Path(folder), checked=checked))
+                    session(Campaign(mutants, names, given.out, Path(folder), checked=checked), given.rooms)
                     os._exit(0)
                 os.waitpid(child, 0)
     counts = Counter(one["verdict"] for place in chosen.values() if (one := known(given.out).get(key(*place))))
