@@ -301,15 +301,13 @@ class Campaign:
     def verdict(self, mutant: Mutant, recorded: Recorded) -> tuple[str, str]:
         """Try a mutant: what became of it, and the test that noticed it."""
         quickest = sorted(recorded, key=lambda name: recorded[name][0])
-        if not mutant.function:
+        reach = [name for name in quickest if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))]
+        if not mutant.function or not reach:  # or it runs while the package is loaded, and never again
             own = [name for name in quickest if name.startswith(mutant.tests)]
-            found = forked(lambda: self.run_anew(mutant, own), self.folder, 100)
-        else:
-            reach = [
-                name for name in quickest if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))
-            ]
-            if not reach:
+            found = forked(lambda: self.run_anew(mutant, own), self.folder, 100) if own else ""
+            if mutant.function and not found:
                 return "not reached", ""
+        else:
             own = [name for name in reach if name.startswith(mutant.tests)]
             others = [name for name in reach if name not in own]
             if self.checked:

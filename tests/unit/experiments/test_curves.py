@@ -76,3 +76,8 @@ def test_digits_are_those_asked_for() -> None:
     assert curve(rows, 1).by_position == [2 / 3, 1 / 3]
     assert curve(rows, 1, digits=2).by_position == [0.67, 0.33]
     assert curve(rows, 1, digits=2).mean == 1 / 3
+
+
+def test_a_window_ends_at_a_power_of_two_beyond_max_lag() -> None:
+    assert windows(8, 40) == [(9, 16), (17, 32), (33, 40)]  # no empty one up to 8
+    assert windows(7, 32) == [(8, 8), (9, 16), (17, 32)]
