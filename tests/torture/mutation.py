@@ -5,9 +5,12 @@ at a time and runs the tests that execute its line, those of the changed module 
 first failure. What survives is tried again with annotated shapes checked, which takes most of a test's time.
 
 The tests are collected once, and every mutant is a fork in which the code of one function is exchanged. Which test
-executes which line is recorded before: what fails then, or takes over 3 s, is left out. A change outside functions
-needs the package loaded anew, and is tried on the tests of its module alone. Processes that a test starts run the
-source as it is. FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it.
+executes which line is recorded before: what fails then, or takes over 3 s, is left out. A change outside functions,
+or in one that runs only while the package is loaded, is tried in a process of its own, on the tests of its module
+alone. Processes that a test starts run the source as it is.
+
+FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it. `--unchanged` is the control:
+the same with nothing changed, where all must survive.
 
 `--rooms analysis training/soap.py` chooses packages and modules, `--but report/page.py` leaves some of them out; the
 default is `ROOMS`. Places are drawn from these alone: the same rooms, number and seed name the same mutants.
@@ -29,6 +32,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -118,7 +122,7 @@ class Mutant:
     function: str
 
     @staticmethod
-    def of(module: str, place: int) -> Mutant:
+    def of(module: str, place: int, *, unchanged: bool = False) -> Mutant:
         tree = ast.parse((SOURCE / module).read_text())
         node = places(tree)[place]
         way = _way(tree, node)
@@ -129,8 +133,10 @@ class Mutant:
         for one, inner in zip(way, [*way[1:], None], strict=True):
             names += [one.name] if isinstance(one, FUNCTIONS | ast.ClassDef) else []
             if isinstance(one, FUNCTIONS) and inner in one.body:
-                return Mutant(module, place, tree, change(node), lines, ".".join(names))
-        return Mutant(module, place, tree, change(node), lines, "")
+                break
+        else:
+            names = []
+        return Mutant(module, place, tree, "nothing" if unchanged else change(node), lines, ".".join(names))
 
     @property
     def tests(self) -> str:
@@ -220,9 +226,17 @@ class Campaign:
     """Tries mutants within a session of pytest, as its plugin."""
 
     def __init__(
-        self, mutants: dict[int, tuple[str, int]], names: list[str], out: Path, folder: Path, *, checked: bool
+        self,
+        mutants: dict[int, tuple[str, int]],
+        names: list[str],
+        out: Path,
+        folder: Path,
+        *,
+        checked: bool,
+        unchanged: bool = False,
     ) -> None:
-        self.mutants, self.names, self.out, self.folder, self.checked = mutants, names, out, folder, checked
+        self.mutants, self.names, self.out, self.folder = mutants, names, out, folder
+        self.checked, self.unchanged = checked, unchanged
         self.failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -241,11 +255,11 @@ class Campaign:
         gc.freeze()  # so that forks share what they do not write
         recorded = self.recorded()
         for number, (module, place) in self.mutants.items():
-            mutant = Mutant.of(module, place)
+            mutant = Mutant.of(module, place, unchanged=self.unchanged)
             verdict, by = self.verdict(mutant, recorded)
             line = {"number": number, "key": key(module, place), "verdict": verdict, "by": by, "checked": self.checked}
             line |= {"line": mutant.lines.start, "what": mutant.what}
-            with self.out.joinpath("mutants.jsonl").open("a") as file:
+            with _kept(self.out, self.unchanged).open("a") as file:
                 file.write(json.dumps(line) + "\n")
             where = f"{module}:{mutant.lines.start}"
             print(f"{number:>4} {verdict:<16} {where}  {mutant.what[:100]}  {by}", flush=True)
@@ -335,17 +349,33 @@ class Campaign:
         return self.run(names, limit)
 
     def run_anew(self, mutant: Mutant, names: list[str]) -> str:
-        """Load everything anew, with the changed module, and run tests."""
-        import pytest
-
-        before, name = importlib.machinery.SourceFileLoader.get_code, f"sih.{mutant.module[:-3].replace('/', '.')}"
-        changed = lambda loader, asked: mutant.code() if asked == name else before(loader, asked)  # noqa: E731
-        importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign]
-        for loaded in [one for one, module in sys.modules.items() if str(TOP) in str(getattr(module, "__file__", ""))]:
-            if not loaded.startswith(("torture", "__main__")):
-                del sys.modules[loaded]
-        code = pytest.main(["-x", "-p", "no:cacheprovider", *names])
+        """Run tests in a process of their own, which loads the changed module in place of the source."""
+        given = [mutant.module, mutant.place, int(self.unchanged), int(self.checked)]
+        script = f"import sys, torture.mutation as m; sys.exit(m.run_tests_of(*{given}, sys.argv[1:]))"
+        paths = os.pathsep.join((str(SOURCE.parent), str(TOP / "tests"), str(TOP)))
+        code = subprocess.run(
+            [sys.executable, "-c", script, *names], check=False, env=os.environ | {"PYTHONPATH": paths}
+        ).returncode
         return "" if code == 0 else f"{mutant.tests} ({code})"
+
+
+def run_tests_of(module: str, place: int, unchanged: bool, checked: bool, names: list[str]) -> int:
+    """Run tests with a mutant in place of its module, which is not loaded yet: the exit code of pytest."""
+    import pytest
+
+    before, changed = importlib.machinery.SourceFileLoader.get_code, f"sih.{module[:-3].replace('/', '.')}"
+    code = Mutant.of(module, place, unchanged=unchanged).code()
+    get_code = lambda loader, asked: code if asked == changed else before(loader, asked)  # noqa: E731
+    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    _check_shapes(checked)
+    return int(pytest.main(["-x", "-p", "no:cacheprovider", *names]))
+
+
+def _check_shapes(checked: bool) -> None:
+    import jaxtyping
+
+    if not checked:
+        jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
 
 
 def _within(seconds: float, names: list[str], recorded: Recorded) -> list[str]:
@@ -360,11 +390,9 @@ def _too_slow(*_: object) -> None:
 
 def session(campaign: Campaign, rooms: Sequence[str]) -> None:
     """Collect the tests, with annotated shapes checked or not, and try the mutants."""
-    import jaxtyping
     import pytest
 
-    if not campaign.checked:
-        jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
+    _check_shapes(campaign.checked)
     how = ["-s", "-p", "no:cacheprovider", "--basetemp", str(campaign.folder / "tests")]
     code = pytest.main([*how, *map(str, [*folders(rooms), *sorted(UNIT.glob("test_*.py"))])], [campaign])
     if code:
@@ -379,6 +407,7 @@ def main() -> int:
     parser.add_argument("--but", nargs="+", default=[], help="packages and modules of them that are left as they are")
     parser.add_argument("--out", type=Path, required=True, help="folder of what was found, outside the repository")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of mutants, to try them again")
+    parser.add_argument("--unchanged", action="store_true", help="a control: the same, with nothing changed")
     given = parser.parse_args()
     import beartype  # noqa: F401
     import hypothesis  # noqa: F401 (loaded once, for both sessions)
@@ -395,7 +424,7 @@ def main() -> int:
     names = modules(given.rooms, given.but)
     chosen = dict(enumerate(sampled(given.mutants, given.seed, names)))
     for checked in (False, True):
-        found = {number: known(given.out).get(key(*place)) for number, place in chosen.items()}
+        found = {number: known(given.out, given.unchanged).get(key(*place)) for number, place in chosen.items()}
         left = {number for number, one in found.items() if not one}
         if checked:
             left = {
@@ -408,17 +437,24 @@ def main() -> int:
                 child = os.fork()
                 if child == 0:
                     mutants = {number: chosen[number] for number in sorted(left)}
-                    session(Campaign(mutants, names, given.out, Path(folder), checked=checked), given.rooms)
+                    where = (mutants, names, given.out, Path(folder))
+                    session(Campaign(*where, checked=checked, unchanged=given.unchanged), given.rooms)
                     os._exit(0)
                 os.waitpid(child, 0)
-    counts = Counter(one["verdict"] for place in chosen.values() if (one := known(given.out).get(key(*place))))
+    counts = Counter(
+        one["verdict"] for place in chosen.values() if (one := known(given.out, given.unchanged).get(key(*place)))
+    )
     print(f"{sum(counts.values())} mutants:", ", ".join(f"{name} {count}" for name, count in counts.most_common()))
     return 0
 
 
-def known(out: Path) -> dict[str, Any]:
+def _kept(out: Path, unchanged: bool) -> Path:
+    return out / ("unchanged.jsonl" if unchanged else "mutants.jsonl")
+
+
+def known(out: Path, unchanged: bool = False) -> dict[str, Any]:
     """Read what was found: the last word on each mutant."""
-    path = out / "mutants.jsonl"
+    path = _kept(out, unchanged)
     return {line["key"]: line for line in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
 
 
