@@ -1,8 +1,9 @@
 """Measures how long each experiment takes, for `SECONDS` of `sih/experiments/table.py`: what `sih reproduce` weighs by.
 
-    python -m benchmarks.experiment_seconds
+    XDG_CACHE_HOME=$(mktemp -d) python -m benchmarks.experiment_seconds
 
-Seconds of processor time, of one process and one thread, with the drawing of the figure.
+Seconds of processor time, of one process and one thread, with the drawing of the figure. In a new
+cache folder: fits of heads are kept there, and the second time there is less to do.
 """
 
 import tempfile

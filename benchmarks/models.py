@@ -1,4 +1,4 @@
-"""Training steps of the two transformers: fast paths against the plain equations and the machine's own limit.
+"""Training steps of the transformers: fast paths against the plain equations and the machine's own limit.
 
 A step is forward, backward and Adam at the paper's settings (T = 128, S = 5). Times are medians, taken in turn in one
 process, on as many threads as the caller set (on one, the processor's time counts, which other work hardly changes).
@@ -106,8 +106,7 @@ def standard(rounds: int = 7) -> list[str]:
     tokens, wrong = sequences(256), []
     for heads in ((1, 1, 1), (1, 3, 1)):
         model = sih.Transformer(5, 128, dim=64, qk_dim=32, heads=heads)
-        paths = [path for path in model.paths if path != "compiled" or compiled.library() is not None]
-        calls = {path: fast_step(model, tokens, path) for path in reversed(paths)}
+        calls = {path: fast_step(model, tokens, path) for path in reversed(_here(model))}
         title = f"standard {list(heads)}, batch 256"
         times = report(
             title,
@@ -121,13 +120,57 @@ def standard(rounds: int = 7) -> list[str]:
             rounds,
             wanted=2,
         )
-        wrong += [
-            f"{title}: the default, {model.usual_path()!r}, takes {slower:.2f} times as long as {name!r}"
-            for name, found in times.items()
-            if (slower := ratio(times["default"], found)) > SLACK
-        ]
+        wrong += _slower_than(times, title, model)
     print(f"  the default path of standard models is the fastest, within {SLACK - 1:.0%}: {'NO' if wrong else 'yes'}")
     return wrong
+
+
+def relative(rounds: int = 7) -> list[str]:
+    """Print steps with relative positions beside the standard model's, and return what is wrong with the default.
+
+    Limits are on the ratio to the standard model's default: for the default with C, and for torch alone.
+    """
+    wrong = []
+    limits = {(128, 127): (1.6, 2.3), (128, 16): (1.3, 1.55), (64, 63): (1.45, 2.3), (64, 16): (1.35, 1.55)}
+    for (length, reach), wanted in limits.items():
+        tokens = sequences(256, length)
+        model = sih.RelativeTransformer(5, reach)
+        calls = {"standard": fast_step(sih.Transformer(5, length, heads=(1, 1, 1)), tokens)}
+        calls |= {path: fast_step(model, tokens, path) for path in _here(model)[:-1]}
+        times = in_turn({**calls, "default": fast_step(model, tokens)}, rounds, clock())
+        usual = times.pop("standard")
+        found = ", ".join(f"{path} {ratio(each, usual):.2f}" for path, each in times.items())
+        title = f"relative [1, 1, 1], T = {length}, reach {reach}"
+        print(f"  {title}: times as long as standard: {found} (at most {wanted[0]} with C, {wanted[1]} without)")
+        wrong += _slower_than(times, title, model)
+    return wrong
+
+
+def own_step(rounds: int = 7) -> None:
+    """Print what a step that a user writes gains from C: all sequences at once, in one piece."""
+    tokens = sequences(256)
+    for model in (sih.Transformer(5, 128, heads=(1, 1, 1)), sih.RelativeTransformer(5, 16)):
+        if "compiled" not in _here(model):
+            continue
+        calls = {path: plain_step(model, tokens, path) for path in ("fused", "compiled")}
+        times = in_turn({**calls, "loss": fast_step(model, tokens, "compiled")}, rounds, clock())
+        gain, beside = ratio(times["fused"], times["compiled"]), ratio(times["compiled"], times["loss"])
+        name = type(model).__name__
+        print(f"  {name}, 256 sequences at once: C {gain:.2f}x; {beside:.2f} of the time of next_token_loss")
+
+
+def _here(model: Model) -> list[str]:
+    """List the paths that a model has on this machine, the equations last."""
+    return [path for path in model.paths if path != "compiled" or compiled.library() is not None]
+
+
+def _slower_than(times: dict[str, list[float]], title: str, model: Model) -> list[str]:
+    """Say which paths are faster than the default."""
+    return [
+        f"{title}: the default, {model.usual_path()!r}, takes {slower:.2f} times as long as {name!r}"
+        for name, found in times.items()
+        if (slower := ratio(times["default"], found)) > SLACK
+    ]
 
 
 def disentangled(rounds: int = 3) -> None:
@@ -160,22 +203,40 @@ def short(rounds: int = 9) -> None:
 
 def memory() -> None:
     """Peak resident memory of two steps above that of the process before them, each in a process of its own."""
+    kinds = ("standard", "relative, reach 16", "relative, all offsets")
+    grown = {kind: _grown(kind, (1, 1, 1)) for kind in kinds}
+    shown = ", ".join(f"{kind} {size / 1024:.0f} MB" for kind, size in grown.items())
+    print(f"  [1, 1, 1], T = 128, batch 256, peak memory of a step: {shown}")
     for heads in ((1, 3, 1), (1, 5, 1)):
         grown = {}
         for kind in ("dense", "structured, in one piece", "structured"):
-            words = [sys.executable, "-m", "benchmarks.models", "--memory", kind, "--heads", *map(str, heads)]
-            grown[kind] = int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+            grown[kind] = _grown(kind, heads)
         shown = ", ".join(f"{kind} {size / 1024:.0f} MB ({size / grown['dense']:.0%})" for kind, size in grown.items())
         print(f"  disentangled {list(heads)}, batch 64, peak memory of a step: {shown}")
 
 
+def _grown(kind: str, heads: Sequence[int]) -> int:
+    """Kilobytes, measured in a process of its own."""
+    threads = ["--threads", str(torch.get_num_threads())]
+    words = [sys.executable, "-m", "benchmarks.models", *threads, "--memory", kind, "--heads", *map(str, heads)]
+    return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
 def memory_of(kind: str, heads: Sequence[int]) -> int:
     """Kilobytes."""
+    if kind.startswith(("standard", "relative")):
+        reach = 16 if kind.endswith("16") else 127
+        one = sih.RelativeTransformer(5, reach) if kind.startswith("relative") else sih.Transformer(5, 128, heads=heads)
+        return _growth_of(fast_step(one, sequences(256)))
     model, tokens = sih.DisentangledTransformer(5, 128, heads), sequences(64)
     if kind == "dense":
         step = plain_step(model, tokens, "dense")
     else:
         step = fast_step(model, tokens, rows=WHOLE if "one piece" in kind else None)
+    return _growth_of(step)
+
+
+def _growth_of(step: Callable[[], object]) -> int:
     before = peak()
     step()
     step()
@@ -234,7 +295,8 @@ def draw(table: Growth, path: Path) -> None:
 
 def main(plot: Path | None = None) -> int:
     print(f"models: forward, backward and Adam, T = 128, S = 5 ({machine()}; medians)")
-    wrong = standard()
+    wrong = standard() + relative()
+    own_step()
     disentangled()
     short()
     memory()

@@ -11,7 +11,7 @@ matrices    random_transition_matrix random_uniform random_doubly_stochastic ran
 predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
 judge       kl_to_truth mean_kl lag_accuracy evaluate
-models      Transformer DisentangledTransformer load save open_run Run next_token_loss to_standard
+models      Transformer DisentangledTransformer RelativeTransformer load save open_run Run next_token_loss to_standard
 circuits    construct verify circuit_weights circuit_edges least_heads exact_heads head_offsets two_sided
 read        diagnose Diagnosis evidence_flow ablate patch
 discover    counterfactual_pairs edge_scores known_circuit load_circuits
@@ -63,6 +63,7 @@ from sih.metrics import mean_kl as mean_kl
 from sih.models.disentangled.as_standard import to_standard as to_standard
 from sih.models.disentangled.dense import DisentangledTransformer as DisentangledTransformer
 from sih.models.loss import next_token_loss as next_token_loss
+from sih.models.relative.relative_transformer import RelativeTransformer as RelativeTransformer
 from sih.models.standard.transformer import Transformer as Transformer
 from sih.models.storage import save as save
 from sih.predictors import bma as bma

@@ -244,12 +244,17 @@ def is_concrete(tensor: Tensor) -> bool:
     )
 
 
-def check_tokens(tokens: Tokens, num_states: int, length: int) -> Int[Tensor, "batch time"]:
-    """Give the tokens as int64 if a model of these sizes takes them, or raise a FieldError."""
+def check_tokens(tokens: Tokens, num_states: int, length: int | None) -> Int[Tensor, "batch time"]:
+    """Give the tokens as int64 if a model of these sizes takes them, or raise a FieldError.
+
+    A `length` of None stands for a model that takes sequences of any length.
+    """
     tokens = as_tokens(tokens)
-    if not 1 <= tokens.shape[1] <= length:
+    time = tokens.shape[1]
+    if time < 1 or (length is not None and time > length):
+        wanted = "at least 1" if length is None else f"1 to {length}"
         got = f"got shape {tuple(tokens.shape)}"
-        raise FieldError("tokens", f"tokens must be of shape (batch, time) with time 1 to {length}; {got}")
+        raise FieldError("tokens", f"tokens must be of shape (batch, time) with time {wanted}; {got}")
     if tokens.numel() and is_concrete(tokens):
         low, high = (int(bound) for bound in torch.aminmax(tokens))
         if low < 0 or high >= num_states:

@@ -74,15 +74,19 @@ def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
     return estimate(rows[:both] - others[:both])
 
 
-def ratio(difference: Estimate[V], reference: V) -> Estimate[V]:
-    """Estimate how many times the reference something is, from its paired difference to the reference.
+def ratio(difference: Estimate[V], reference: Estimate[V]) -> Estimate[V]:
+    r"""Return how many times the reference something is, from its paired difference d to the reference y.
 
-    The error is that of the difference: the reference's mean counts as known.
+    Both are random: to first order the error of $r = 1 + d / y$ is $\sqrt{e_d^2 + (r - 1)^2 e_y^2} / |y|$, if they are
+    independent. Where each repetition is at hand, `ratio_of_means` needs no such assumption. A reference that is known
+    has the error 0.
 
-    >>> ratio(Estimate(0.001, 0.0005), 0.02)
-    Estimate(mean=1.05, error=0.025)
+    >>> ratio(Estimate(0.004, 0.0003), Estimate(0.02, 0.002)).pair()
+    (1.2, 0.025)
     """
-    return Estimate(1 + difference.mean / reference, difference.error / abs(reference))
+    excess = difference.mean / reference.mean
+    error = (difference.error**2 + (excess * reference.error) ** 2) ** 0.5
+    return Estimate(1 + excess, error / abs(reference.mean))
 
 
 def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:

@@ -22,6 +22,8 @@ GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
 AUTO = [path for path in GRIDS if path.stem.startswith("auto-")]
 FROZEN = [path for path in GRIDS if path.stem.startswith("frozen-")]
 """The preset as it was before, with layers that stand still at first."""
+RELATIVE = [path for path in GRIDS if path.stem.startswith("relative-")]
+MEASURED = [path for path in GRIDS if path.with_suffix(".csv").exists()]
 
 
 def _rows(grid: Path) -> list[dict[str, str]]:
@@ -30,7 +32,8 @@ def _rows(grid: Path) -> list[dict[str, str]]:
 
 
 def test_all_of_the_presets_runs_are_there() -> None:
-    assert len(AUTO) + len(FROZEN) == len(GRIDS)
+    assert len(AUTO) + len(FROZEN) + len(RELATIVE) == len(GRIDS)
+    assert {*AUTO, *FROZEN} <= {*MEASURED}
     for path in AUTO:
         assert [row["run"] for row in _rows(path)] == list(read_grid(path).runs), path.stem
 
@@ -72,7 +75,18 @@ def test_it_is_the_preset_on_matrices_that_nothing_was_chosen_by(path: Path) -> 
         assert config == preset("auto", model=model.kind, **fields)
 
 
-@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_the_grids_of_relative_positions_have_every_run_once() -> None:
+    """89 runs of 4,000 steps; a comment says how many each grid has."""
+    grids = {path: read_grid(path).runs for path in RELATIVE}
+    names = [name for runs in grids.values() for name in runs]
+    assert len(names) == len(set(names)) == 89
+    assert all(f": {len(runs)} runs, " in path.read_text().splitlines()[0] for path, runs in grids.items())
+    for config in (config for runs in grids.values() for config in runs.values()):
+        assert (config.model.kind, config.heads, config.optimiser.steps) == ("relative", (1, 1, 1), 4000)
+        assert config.evaluation.evaluate_every == 250
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
 def test_its_results_are_of_its_runs(path: Path) -> None:
     runs = read_grid(path).runs
     for row in _rows(path):
@@ -82,7 +96,7 @@ def test_its_results_are_of_its_runs(path: Path) -> None:
         assert int(row["success"]) == (float(row["kl_over_ml"]) <= SUCCESS)
 
 
-@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*AUTO, *FROZEN], ids=lambda path: path.stem)
 def test_the_docs_say_what_was_seen(path: Path) -> None:
     rows = _rows(path)
     said = re.search(rf"^\| `{re.escape(path.stem)}` \|(.*)\|$", (ROOT / "docs" / "training.md").read_text(), re.M)

@@ -71,6 +71,7 @@ def _flags(name: str) -> frozenset[str]:
     asked = [
         ["--model", model, "--init", init] for model in ("standard", "disentangled") for init in ("uniform", "harmonic")
     ]
+    asked.append(["--model", "relative"])
     said = io.StringIO()
     for words in asked if name == "train" else [[]]:
         with redirect_stdout(said):

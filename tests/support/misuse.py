@@ -46,6 +46,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "FreshTask": {"num_states": 2, "lags": (1, 2), "length": 8, "concentration": 1.0, "lag_prior": [0.5, 0.5]},
     "LagTracker": {"task": TASK, "forgetting": 1.0},
     "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},
+    "RelativeTransformer": {"num_states": 2, "reach": 3, "dim": 4, "qk_dim": 2, "heads": (1,), "offsets": "both"}
+    | {"start": False, "temperature": 1.0, "readout": "logit", "dtype": torch.float32, "init": "uniform", "rng": 0},
     "SwitchingTask": {"P": TASK.P, "lags": (1, 2), "length": 8, "rate": 0.1},
     "Task": {"P": TASK.P, "lags": (1, 2), "length": 8, "lag_prior": [0.5, 0.5]},
     "Transformer": {"num_states": 2, "length": 8, "dim": 4, "qk_dim": 2, "heads": (1,), "mlp_dim": None}

@@ -45,6 +45,7 @@ NAMES = [f"{name} {bits}" for name in ("trained", "MLPs", "paper", "two-lags", "
 @pytest.mark.parametrize("name", NAMES)
 def test_logits_and_patterns_are_ours(name: str, lens: Any, rng: torch.Generator) -> None:
     model = _model(name, rng)
+    assert model.config.length is not None
     tokens = torch.randint(model.config.num_states, (4, model.config.length), generator=rng)
     bridge = sih.to_transformer_lens(model)
     with torch.no_grad():

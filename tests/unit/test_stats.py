@@ -53,12 +53,22 @@ def test_what_is_shared_drops_out_of_the_error(rng: torch.Generator) -> None:
     assert paired(mine, other).error < 0.1 < 1 < estimate(mine).error
 
 
+def test_the_error_of_a_ratio_is_that_of_both(rng: torch.Generator) -> None:
+    """The spread of d / y over many draws of independent d and y."""
+    d = 0.5 + 0.02 * torch.randn(200_000, generator=rng, dtype=torch.float64)
+    y = 2.0 + 0.1 * torch.randn(200_000, generator=rng, dtype=torch.float64)
+    found = ratio(Estimate(0.5, 0.02), Estimate(2.0, 0.1))
+    assert found.mean == 1.25
+    assert found.error == pytest.approx((1 + d / y).std().item(), rel=0.02)
+
+
 def test_ratios_and_intervals() -> None:
-    found = ratio(Estimate(-0.5, 0.1), 2.0)
+    found = ratio(Estimate(-0.5, 0.1), Estimate(2.0, 0.0))
     assert found.pair() == (0.75, 0.05)
     assert found.interval() == pytest.approx((0.65, 0.85))
     assert found.interval(1) == pytest.approx((0.7, 0.8))
-    several = ratio(Estimate(torch.tensor([1.0, 3.0]), torch.tensor([0.5, 0.5])), torch.tensor([1.0, -2.0]))
+    known = Estimate(torch.tensor([1.0, -2.0]), torch.zeros(2))
+    several = ratio(Estimate(torch.tensor([1.0, 3.0]), torch.tensor([0.5, 0.5])), known)
     assert several.mean.tolist() == [2.0, -0.5]
     assert several.error.tolist() == [0.5, 0.25]
 

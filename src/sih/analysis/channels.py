@@ -22,7 +22,7 @@ from sih.analysis.head_matching import total_variation
 from sih.analysis.interventions import CHUNK, mean_values, passes, values_until
 from sih.analysis.score_shares import evidence_flow
 from sih.metrics import kl_to_truth, mean_kl
-from sih.models.base import Model
+from sih.models.base import Model, check_scores
 from sih.models.offsets import attention_at
 from sih.models.sites import Trace
 from sih.stats import paired
@@ -48,6 +48,7 @@ class Channels:
 @torch.no_grad()
 def read_channels(model: Model, task: Task, batch: Batch, reference: Batch, rng: torch.Generator) -> Channels:
     """Measure the channels of a model of three layers or more on a batch, with means over the reference."""
+    check_scores(model, "an account of channels")
     heads, last, tokens = model.config.heads, len(model.config.heads), batch.tokens
     if last < 3:
         raise ValueError(f"channels run through a layer between the first and the last; got heads {heads}")

@@ -171,7 +171,8 @@ def diagnose(
         raise FieldError("attention", f"attention is a list with a tensor for each layer; got {found}")
     if law is None and not attention:
         raise ValueError("there is nothing to diagnose; give attention=[...], law=... or model=...")
-    layers = [_attention(layer, number, batch) for number, layer in enumerate(attention or (), 1)]
+    first = model.first if isinstance(model, Model) else 0
+    layers = [_attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)]
     circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
     notes = []
     if layers and not circuits:
@@ -203,7 +204,7 @@ def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
     laws, attention = [], []
     for part in tokens.split(CHUNK):
         laws.append(model.predict(part))
-        attention.append(model.trace(part).attention)
+        attention.append([layer[..., model.first :, :] for layer in model.trace(part).attention])
     return torch.cat(laws), [torch.cat(layer) for layer in zip(*attention, strict=True)]
 
 
@@ -219,8 +220,11 @@ def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]
     return Batch(tokens, torch.tensor(task.lags)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]), False
 
 
-def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch head query key"]:
-    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError."""
+def _attention(given: Any, layer: int, batch: Batch, first: int) -> Float[Tensor, "batch head query key"]:
+    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError.
+
+    A model's own may have one key more, the `first`, for a start token.
+    """
     size, time = batch.tokens.shape
     where = f"the attention of layer {layer}"
     if isinstance(given, list | tuple):
@@ -232,12 +236,12 @@ def _attention(given: Any, layer: int, batch: Batch) -> Float[Tensor, "batch hea
     found = as_numbers("attention", given)
     rounding = rounding_of(found)
     found = found if found.dtype == torch.float64 else found.float()
-    if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time):
+    if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time + first):
         wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
         raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")
     if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= rounding).all()):
         raise FieldError("attention", f"{where} must be after the softmax: each query's sums to 1, none below 0")
-    if found.triu(1).any():
+    if found.triu(1 + first).any():
         raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
     return found
 

@@ -27,7 +27,7 @@ from torch import Tensor
 from sih.checks import FieldError, check_choice, check_kind, check_sizes
 from sih.construction.edges import Edge, candidate_edges
 from sih.evidence import lag_posterior
-from sih.models.base import Model, check_model
+from sih.models.base import Model, check_model, check_scores
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.sites import Replacement, Trace
 from sih.predictors import known_lag
@@ -99,6 +99,7 @@ def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
     ('token', '3.1/value')
     """
     check_model(model)
+    check_scores(model, "edge_scores")
     check_kind("pairs", pairs, Pairs, "pairs of sequences, e.g. sih.counterfactual_pairs(task, size=2)")
     check_choice("method", method, tuple(METHODS))
     with torch.enable_grad():

@@ -18,22 +18,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.analysis.correlation import Maps, explained_variance, pair_log_probabilities, score_correlation
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
 from sih.analysis.reference_circuit import Reference
 from sih.evidence import lag_posterior
+from sih.models.base import Model
 from sih.models.offsets import attention_at
-from sih.stats import estimate
+from sih.stats import estimate, ratio_of_means
+from sih.task import Batch, Task
 
 Measured = tuple[float, float]
 """A mean and its standard error."""
 KEYS = ("lags", "causal", "tokens")
 """Of the first layer's correlation: keys at the lags; all causal keys; the same, apart from positions."""
+CHUNK = 64
+"""Sequences that are traced at a time."""
 MATCHED = 16
 """Sequences that heads are matched on."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attention of the last layer on the token that the true lag copies, beside the posterior of that lag.
+
+    Means over `sequences` sequences and the positions that are compared; `relative` is the ratio of the two means.
+    """
+
+    selected: Measured
+    posterior: Measured
+    relative: Measured
+    sequences: int
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,8 @@ class Agreement:
     """selected, candidates: on the true lag's token, on all lags'; posterior; constructed: the construction's share."""
     selected_by_lag: dict[str, Measured]
     """The share on the true lag's token by the true lag (of those that made two sequences or more)."""
+    selection: Selection
+    """The share on the true lag's token beside the posterior, on these sequences."""
     by_position: dict[str, list[float]]
     """The shares at every position from the first that a lag predicts from (`lags[-1] - 1`)."""
     by_position_error: dict[str, list[float]]
@@ -108,9 +127,42 @@ def compare(
         parents=measured(parents[:, rows].mean(dim=-1)),
         shares={what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
         selected_by_lag={str(k): measured(selected[own]) for k in task.lags if (own := batch.lags == k).sum() > 1},
+        selection=selection_of(selected, shares["posterior"][:, rows].mean(dim=-1)),
         by_position={what: found.mean.tolist() for what, found in along.items()},
         by_position_error={what: found.error.tolist() for what, found in along.items()},
     )
+
+
+@torch.no_grad()
+def selection(model: Model, task: Task, batch: Batch, rows: slice) -> Selection:
+    """Measure the share of the last layer's attention on the true lag's token, of its head that has most there."""
+    parts = zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True)
+    shares = [on_true_lag(model.trace(tokens).attention[-1], lags, task)[..., rows].mean(-1) for tokens, lags in parts]
+    found = torch.cat(shares).double()
+    posterior = on_lag(lag_posterior(batch.tokens, task), batch.lags, task)[:, rows].mean(dim=-1)
+    return selection_of(found[:, int(found.mean(dim=0).argmax())], posterior)
+
+
+def selection_of(selected: Float[Tensor, " batch"], posterior: Float[Tensor, " batch"]) -> Selection:
+    """Return the two means and their ratio, from each sequence's share and posterior."""
+    relative = ratio_of_means(selected.double(), posterior.double()).pair()
+    return Selection(measured(selected), measured(posterior), relative, len(selected))
+
+
+def on_true_lag(
+    attention: Float[Tensor, "batch head query key"], lags: Int[Tensor, " batch"], task: Task
+) -> Float[Tensor, "batch head query"]:
+    """Return each head's attention on the token that the true lag copies."""
+    copied = [attention_at(head, [lag - 1 for lag in task.lags]) for head in attention.unbind(dim=1)]
+    return torch.stack([on_lag(head, lags, task) for head in copied], dim=1)
+
+
+def on_lag(
+    weights: Float[Tensor, "batch query lag"], lags: Int[Tensor, " batch"], task: Task
+) -> Float[Tensor, "batch query"]:
+    """Return the weight of each sequence's own lag."""
+    is_lag = (lags[:, None] == torch.tensor(task.lags))[:, None]
+    return (weights * is_lag).sum(dim=-1)
 
 
 def summary(found: Agreement) -> dict[str, Measured]:

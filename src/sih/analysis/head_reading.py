@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from sih.analysis.correlation import probability_correlation
 from sih.analysis.head_matching import total_variation, uniform_attention
@@ -59,6 +59,8 @@ class HeadReading:
     """Total variation from uniform attention over the past."""
     first_key: float
     """Attention to position 0."""
+    start: float
+    """Attention to a start token, 0 where there is none."""
     offsets: tuple[float, ...]
     """Attention by offset, of the queries of the second half."""
 
@@ -99,6 +101,8 @@ class HeadReading:
         near = sum(self.offsets[: max(self.parents) + 1])
         if self.first_key >= ON_FIRST:
             return "rests on position 0"
+        if self.start >= ON_FIRST:
+            return "rests on the start token"
         if near >= ON_LAGS:
             return f"attends to the last {max(self.parents) + 1} tokens"
         if self.period is not None and self.fit >= PERIODIC:
@@ -128,7 +132,7 @@ def exact_selection(batch: Batch, task: Task) -> float:
 
 def read_head(
     name: str,
-    attention: Float[Tensor, "batch query key"],
+    whole: Float[Tensor, "batch query key"],
     batch: Batch,
     task: Task,
     *,
@@ -139,16 +143,20 @@ def read_head(
 
     Args:
         name: its layer and its number in it.
-        attention: after the softmax.
+        whole: its attention, after the softmax, with a row for each token and a key for each. A key more, the first, is
+            a start token.
         batch: the sequences that it is of, with their lags.
         task: what they were drawn from.
         last: whether it is of the last layer.
         exact: `exact_selection(batch, task)`, to compute it once for many heads.
     """
+    first = whole.shape[-1] - whole.shape[-2]
+    attention = whole[..., first:]
+    flat = nn.functional.pad(uniform_attention(attention.shape[-1]), (first, 0))
     rows = queries_read(task, attention.shape[-1])
     at = {shift: attention_at(attention, [k - shift for k in task.lags])[:, rows].double() for shift in (0, 1)}
     own = batch.lags[:, None] == torch.tensor(task.lags)
-    others = attention.mean(dim=0)  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
+    others = whole.mean(dim=0)  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
     apart = len(attention) / (len(attention) - 1)
     profile = offset_profile(attention)
     period, residues, fit = find_period(profile[task.max_lag : len(profile) // 2 - task.max_lag])
@@ -163,9 +171,10 @@ def read_head(
         period=period,
         residues=tuple(sorted((r + task.max_lag) % period for r in residues)) if period else (),
         fit=fit,
-        dependence=apart * total_variation(attention, others)[:, rows].mean().item(),
-        from_uniform=total_variation(attention, uniform_attention(attention.shape[-1]))[:, rows].mean().item(),
+        dependence=apart * total_variation(whole, others)[:, rows].mean().item(),
+        from_uniform=total_variation(whole, flat)[:, rows].mean().item(),
         first_key=attention[:, rows, 0].mean().item(),
+        start=whole[:, rows, :first].sum(dim=-1).mean().item(),
         offsets=tuple(profile.tolist()),
         last=last,
     )

@@ -22,7 +22,7 @@ from torch import Tensor
 from sih.analysis.interventions import mean_values, values_until
 from sih.analysis.score_shares import apart, candidates, products
 from sih.analysis.stream_pieces import averaged, path_pieces, score_matrix
-from sih.models.base import Model
+from sih.models.base import Model, check_scores
 from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
 from sih.models.sites import Trace
@@ -58,6 +58,7 @@ class Averages:
 @torch.no_grad()
 def averages(model: Model, batch: Batch) -> Averages:
     """Measure on some sequences what `path_votes` takes off."""
+    check_scores(model, "a split into votes")
     heads = model.config.heads
     means = mean_values(model, batch, averaged(model))
     written: dict[str, Tensor] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
 from sih.checks import FieldError
@@ -66,7 +66,7 @@ def resemblances(
 
     A circuit has as many second-layer heads as the model, or as it can use. A head of it that the model has none for
     counts 1, a head of the model that it has none for counts its distance from uniform attention. Models of another
-    depth are compared with none.
+    depth are compared with none. What a model pays a start token, its first key, no circuit does.
     """
     if len(attention) != 3:
         return []
@@ -105,9 +105,11 @@ def _compare(
     circuit: DisentangledTransformer,
 ) -> Resemblance:
     rows = slice(circuit.circuit.first_exact_position, tokens.shape[1] - 1)
-    flat = uniform_attention(tokens.shape[1])
+    first = attention[0].shape[-1] - tokens.shape[1]
+    flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (first, 0))
     layers, uniform = [], []
-    for found, wanted in zip(attention, circuit.trace(tokens, path="written").attention, strict=True):
+    for found, theirs in zip(attention, circuit.trace(tokens, path="written").attention, strict=True):
+        wanted = nn.functional.pad(theirs, (first, 0))
         matched = match_heads(found.double(), wanted, rows.start)
         spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]
         far = sum(

@@ -26,7 +26,7 @@ from torch import Tensor
 from sih.analysis.interventions import CHUNK, mean_values
 from sih.analysis.stream_pieces import Pieces, averaged, block_pieces, path_pieces, score_matrix
 from sih.checks import FieldError, described
-from sih.models.base import Model, check_model
+from sih.models.base import Model, check_model, check_scores
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.offsets import attention_at
 from sih.showing import Drawn, html_table
@@ -92,6 +92,7 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
     1.0
     """
     check_model(model)
+    check_scores(model, "evidence_flow")
     check_task(task, Task)
     check_batch(batch)
     known = by is None or (isinstance(by, str) and by in ("blocks", "paths"))

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.analysis.interventions import values_until
-from sih.models.base import Model
+from sih.models.base import Model, check_scores
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.sites import Trace
 
@@ -80,11 +80,13 @@ def _columns(model: Model, name: str) -> slice:
 
 def score_matrix(model: Model, head: str) -> Float[Tensor, "dim dim"]:
     """Give W with score_ij = h_i W h_j: of a kind whose weights are not known here, by asking it basis vectors."""
+    check_scores(model, "a matrix of scores")
     if isinstance(model, DisentangledTransformer):
         layer, index = (int(number) - 1 for number in head.split("."))
         A: Tensor = model.A[layer].detach()[index]
         return A
     length = model.config.length
+    assert length is not None
     one = torch.zeros((1, length), dtype=torch.int64, device=next(model.parameters()).device)
     h = model.trace(one)[f"{head}/key"]
     basis, columns = torch.eye(h.shape[-1]).to(h), []

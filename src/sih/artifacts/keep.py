@@ -49,6 +49,7 @@ class Kept(Generic[D]):
 
 def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
     """Take the experiment's data from `out` where it is still right, or else compute it and write it there."""
+    store = store_of(experiment, store)
     kept = find(experiment, out, store) or _compute(experiment, out, store)
     if kept.data is None:
         return kept
@@ -60,8 +61,14 @@ def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
     return dataclasses.replace(kept, files=tuple(files), left_out=absent)
 
 
+def store_of(experiment: Experiment[Any, Any], store: RunStore) -> RunStore:
+    """Return where an experiment's models are looked for: an experiment may read shipped models alone."""
+    return RunStore() if experiment.shipped else store
+
+
 def find(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D] | None:
     """Find the data kept under today's key, whole and unchanged, or return None if it has to be computed."""
+    store = store_of(experiment, store)
     models = models_read(experiment, store)
     names = experiment.reads(experiment.config, store)
     if names and not models:
@@ -91,12 +98,14 @@ def _compute(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept
 
 def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
     """Say which of the experiment's trained models there are, and where they come from, in words for the report."""
+    store = store_of(experiment, store)
     found = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
     return {name: "shipped" if path.parent == SHIPPED else str(path) for name, path in found.items() if path}
 
 
 def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
     """Digest all that the data depends on, so that equal keys mean equal data."""
+    store = store_of(experiment, store)
     folders = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
     return digest_of(
         {

@@ -67,4 +67,5 @@ def say(findings: list[Finding], console: Console) -> None:
     for one in findings:
         asked, found = one.statement, one.measured
         measured = "" if found is None else f" {number(found.value)}{span(found.interval)} {asked.unit}"
-        console.print(f"{asked.id} ({asked.section}):{measured} -> {one.verdict}", style=None)
+        count = f" ({one.count} hold)" if one.count and asked.models else ""
+        console.print(f"{asked.id} ({asked.section}):{measured} -> {one.verdict}{count}", style=None)

@@ -56,9 +56,10 @@ def _machine() -> list[str]:
     """Say in lines which path each kind of model takes here, and what was measured."""
     found = fastest()
     took = ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in found.seconds.items())
+    usual = "compiled" if found.compiled else "fused"
     return [
         f"processor: {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}",
-        f"standard models: path {'compiled' if found.compiled else 'fused'!r} in float32 on a CPU, 'fused' elsewhere",
+        f"standard and relative models: path {usual!r} in float32 on a CPU, 'fused' elsewhere",
         f"  attention of the paper's size, forward and backward, on one thread: {took or 'not measured: ' + found.why}",
         f"disentangled models: path {DisentangledTransformer.paths[0]!r}",
         "`model(tokens, path=...)` takes another path; SIH_COMPILED=0 does without the compiled one",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sih.checks import FieldError
 from sih.construction.layers import write
 from sih.construction.verification import carried
-from sih.models.base import Model
+from sih.models.base import Model, check_scores
 from sih.models.disentangled.blocks import head_names, stream_after
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.disentangled.written import WrittenBlocks
@@ -88,6 +88,7 @@ def readers(model: Model) -> Iterator[str]:
 
 def sources(model: Model, layers: int) -> tuple[str, ...]:
     """Name what the stream holds after this number of layers: blocks, or what was added up in a standard model."""
+    check_scores(model, "a circuit of edges")
     heads = model.config.heads[:layers]
     if isinstance(model, DisentangledTransformer):
         return stream_after(model.config.num_states, model.config.length, heads).names

@@ -6,42 +6,36 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.analysis.distances import KEYS, Agreement, Measured, compare, measured, summary
+from sih.analysis.distances import KEYS, Agreement, Measured, Selection, compare, measured, selection, summary
 from sih.analysis.reference_circuit import Reference, run_reference
-from sih.experiments.compared import FRESH_SEED, by_seeds, usual_heads
-from sih.experiments.curves import Compared
-from sih.experiments.experiment import Experiment, Rows, Seeded, named_models, with_error
+from sih.experiments.compared import FRESH_SEED, by_seeds
+from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
+from sih.experiments.model_choice import Models, TrainedModel, described, shipped_models
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 
 CAPTION = (
     "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
-    "together (dotted), against the position, for models trained as the paper trains (at length 32, and {1,2,3} at 64 "
-    "and 128 too; two seeds at 32 and 64) or with our recipe, a curve for each model, and for the construction; black, "
-    "the posterior of the true lag given the sequence so far. Means over fresh sequences of each model's task, bands "
+    "together (dotted), against the position, a curve for each model that has as many heads as the circuit needs, and "
+    "for the construction: models trained as in the paper (at length 32, and {1,2,3} at 64 and 128 too) or with our "
+    "recipe; black, the posterior of the true lag. Means over fresh sequences of each model's task, bands "
     "one standard error over sequences. Lag 1 copies the query's own token, which the residual stream holds anyway: "
     "there a low share need not mean a wrong choice."
 )
 
 
+CHOSEN = (Models(),)
+"""Every model of three layers."""
+
+
 @dataclass(frozen=True)
 class AgreementConfig(Seeded):
-    models: tuple[str, ...] = (
-        *("paper-1.2.3-length32", "paper-1.2.3", "paper-1.3.4-length32", "paper-3.5.7-length32", "paper-1.2-length32"),
-        *("paper-1.2.3.4.5-length32", "paper-1.3-length32", "paper-1.2.3-length32-seed1"),
-        *("paper-1.2.3-length64", "paper-1.2.3-length64-seed1"),
-        *("paper-disentangled-1.2.3-length32", "paper-disentangled-3.5.7-length32"),
-        *("standard-1.2.3", "standard-1.2.3-seed1", "standard-1.2.3-seed2", "standard-1.3.4", "standard-1.2.3.4.5"),
-        *("standard-1.3", "standard-3.5.7", "standard-1.2", "standard-1.2.3-dim128"),
-        *("disentangled-1.2.3", "disentangled-1.3.4", "disentangled-1.2.3.4.5", "disentangled-1.3"),
-        *("disentangled-3.5.7", "disentangled-1.2"),
-        *("standard-1.2.3-1.1.1", "standard-1.2.3.4.5-1.1.1", "standard-1.2.3.4.5-1.2.1"),
-        *("standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5-1.7.1"),
-        *("standard-1.2.3-1.1", "standard-1.2.3-1.3", "standard-1.2.3-3.1", "standard-1.2.3-3.3"),
-        *("standard-1.2.3-1.3.1.1", "standard-1.2.3-1.3.1.1.1"),
-    )
+    models: tuple[str, ...] = ()
+    """All shipped models of three layers, unless named."""
     sequences: int = 64
+    selection_sequences: int = 512
+    """Sequences on which it is judged whether a model that is trained as in the paper has a selective head."""
 
 
 UNSIGNED = tuple(f"correlation, {keys}" for keys in KEYS)
@@ -56,25 +50,29 @@ class Agreements:
     """
 
     config: AgreementConfig
-    compared: dict[str, Compared]
+    facts: dict[str, TrainedModel]
     models: dict[str, Agreement]
+    selection: dict[str, Selection]
+    """The last layer's share on the true lag beside the posterior's: on `selection_sequences` of models that are
+    trained as in the paper, on `sequences` of others."""
     seeds: dict[str, dict[str, Measured]]
     missing: list[str]
 
-    def with_usual_heads(self, plain: bool) -> dict[str, Agreement]:
-        """Select the models of the usual width and heads, trained as the paper trains (`plain`) or with our recipe."""
-        each = [(name, of, self.models[name]) for name, of in self.compared.items() if of.plain == plain]
-        return {name: m for name, of, m in each if of.dim is None and of.heads == usual_heads(m.lags)}
+
+def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
+    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
+    return config.models or tuple(shipped_models(*CHOSEN))
 
 
 @torch.no_grad()
 def compute(config: AgreementConfig, store: RunStore) -> Agreements:
     """Compare each model with the construction, which runs once on the sequences that models of one task share."""
-    runs, missing = store.finished(config.models)
+    runs, missing = store.finished(reads(config, store))
     if not runs:
         raise ValueError(f"none of the models to compare is there: {', '.join(config.models)}")
+    facts = described(runs.values())
     references: dict[tuple[Task, int | None], Reference] = {}
-    found = {}
+    found, selections = {}, {}
     for run in runs.values():
         heads = run.config.heads[1] if len(run.config.heads) == 3 else None
         if (run.task, heads) not in references:
@@ -83,22 +81,25 @@ def compute(config: AgreementConfig, store: RunStore) -> Agreements:
         built = references[run.task, heads]
         trace = run.model.trace(built.batch.tokens)
         found[run.name] = compare(trace.attention, trace.scores, built)
-    compared = {name: one for name, run in runs.items() for one in by_seeds([run])}
-    return Agreements(config, compared, found, _over_seeds(list(runs.values()), found), missing)
+        selections[run.name] = found[run.name].selection
+        if facts[run.name].training == "paper":
+            rng = torch.Generator().manual_seed(FRESH_SEED + config.seed)
+            more = sample(run.task, config.selection_sequences, rng=rng)
+            selections[run.name] = selection(run.model, run.task, more, built.rows)
+    return Agreements(config, facts, found, selections, _over_seeds(list(runs.values()), found), missing)
 
 
 def _over_seeds(runs: list[Run], found: dict[str, Agreement]) -> dict[str, dict[str, Measured]]:
     means = {}
-    for task in dict.fromkeys(run.task for run in runs):
-        for group in by_seeds(run for run in runs if run.task == task).values():
-            if len(group) > 1:
-                each = [summary(found[run.name]) for run in group]
-                means[group[0].name] = {key: measured(_values(key, each)) for key in each[0]}
+    for group in by_seeds(runs).values():
+        if len(group) > 1:
+            each = [summary(found[run.name]) for run in group]
+            means[group[0].name] = {key: measured(_values(key, each)) for key in each[0]}
     return means
 
 
 def _values(key: str, each: list[dict[str, Measured]]) -> Float[Tensor, " seed"]:
-    values = torch.tensor([numbers[key][0] for numbers in each])
+    values = torch.tensor([numbers[key][0] for numbers in each], dtype=torch.float64)
     return values.abs() if key in UNSIGNED else values
 
 
@@ -106,12 +107,17 @@ def table(data: Agreements) -> Rows:
     """Make one row for each model, then one for every configuration with several seeds (errors over seeds there)."""
     each = {name: summary(found) for name, found in data.models.items()}
     keys = list(dict.fromkeys(key for numbers in each.values() for key in numbers))
-    rows = [["model", *keys, "posterior", "uniform, layers 1 2 3"]]
+    selecting = ["selected", "posterior", "selected / posterior", "sequences"]
+    rows = [["model", *(key for key in keys if key != "selected"), *selecting, "uniform, layers 1 2 3"]]
+    keys = [key for key in keys if key != "selected"]
     for name, found in data.models.items():
         flat = [f"{value:.2f}".replace("0.", ".") for value, _ in found.uniform.values()]
-        rows.append([name, *_cells(keys, each[name]), with_error(*found.shares["posterior"]), " ".join(flat)])
+        one = data.selection[name]
+        shares = [*(with_error(*pair) for pair in (one.selected, one.posterior, one.relative)), str(one.sequences)]
+        rows.append([name, *_cells(keys, each[name]), *shares, " ".join(flat)])
     for name, numbers in data.seeds.items():
-        rows.append([f"{name}, over seeds", *_cells(keys, numbers), "", ""])
+        shares = [*_cells(["selected"], numbers), "", "", ""]
+        rows.append([f"{name}, over seeds", *_cells(keys, numbers), *shares, ""])
     return rows
 
 
@@ -119,4 +125,4 @@ def _cells(keys: list[str], numbers: dict[str, Measured]) -> list[str]:
     return [with_error(*numbers[key]) if key in numbers else "" for key in keys]
 
 
-EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, named_models, table)
+EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, reads, table, shipped=True)

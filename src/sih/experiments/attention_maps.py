@@ -98,6 +98,8 @@ def _reason_against(run: Run, task: Task) -> str:
     """Say why a model cannot be compared on the task, nothing if it can."""
     if not run.task.same_chains(task):
         return "trained on another task"
+    if run.model.first:
+        return "has a start token, the construction none"
     layers = len(run.config.heads)
     return f"has {layers} layers, the construction 3" if layers != 3 else ""
 

@@ -53,6 +53,7 @@ class BetaCurves:
     limit: list[float]
     bma: list[float]
     ml: list[float]
+    ml_error: list[float]
     minus_ml: list[float]
     minus_ml_error: list[float]
 
@@ -81,6 +82,7 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
         means["limit"].mean.tolist(),
         means["bma"].mean.tolist(),
         means["ml"].mean.tolist(),
+        means["ml"].error.tolist(),
         minus_ml.mean.tolist(),
         minus_ml.error.tolist(),
     )

@@ -13,18 +13,23 @@ from sih.construction import construct, verify
 from sih.experiments.compared import MatricesConfig, Strengths
 from sih.experiments.experiment import Experiment, Rows, braces
 from sih.markov import random_transition_matrix
+from sih.models.offsets import attention_at
+from sih.predictors import selective_weights
 from sih.runs.run_store import RunStore
-from sih.task import Task
+from sih.task import Task, sample
 
 CAPTION = (
     "Largest difference between what constructed weights compute (attention of every layer, stored evidence, "
     "prediction) and the closed form of their circuit, in float64, over matrices with Dirichlet(1) rows, sequences of "
     "the task and adversarial ones, at every position that is claimed. For the Bayes-optimal circuit also the largest "
-    "difference of an attention weight from the exact posterior of the lag. No models are trained."
+    "difference of an attention weight from the exact posterior of the lag, and for Prop. 1 from the weights of Eq. "
+    "(3), at every position past the largest lag: of the circuit with a sink at the first position, and of the weights "
+    "as Sec. 5.1 has them, without one. No models are trained."
 )
 
 MASKS, POSITIONS, TWO_LAGS = "Prop. 1, third layer by masks", "third layer by positions", "two lags, 1 head"
 BAYES, POSTERIOR = "Bayes-optimal", "Bayes-optimal, from the posterior"
+PRINTED_SINK, PRINTED, PRINTED_LATE = "Eq. (3), with a sink", "Eq. (3), without a sink", "Eq. (3), without, last half"
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,27 @@ def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict
                 errors.append((POSTERIOR, found.posterior_error))
             if name == POSITIONS:
                 heads = model.circuit.heads
+        if MASKS in _circuits(config, lags):
+            errors += from_equation_3(config, task)
     names = dict.fromkeys(name for name, _ in errors)
     return heads, {name: max(error for other, error in errors if other == name) for name in names}
+
+
+@torch.no_grad()
+def from_equation_3(config: CertificatesConfig, task: Task) -> list[tuple[str, float]]:
+    r"""Return how far the third layer's weights are from Eq. (3), $w_{i,k} \propto \exp(\frac{\beta}{i - \hat k}
+    \sum_{i'} \tilde p_{i',k})$, past the first max_lag positions, over the sequences of the task."""
+    tokens = sample(task, config.sequences, rng=config.seed + 1).tokens
+    wanted = selective_weights(tokens, task, beta=config.beta, evidence="mean")
+    found = []
+    for name, sink in ((PRINTED_SINK, True), (PRINTED, False)):
+        model = construct(task, lam=config.lam, beta=config.beta, sink=sink)
+        attention = model.trace(tokens)["3.1/attention"]
+        gap = (attention_at(attention, [lag - 1 for lag in task.lags]) - wanted).abs().amax(dim=(0, 2))
+        found.append((name, gap[task.max_lag :].max().item()))
+        if not sink:
+            found.append((PRINTED_LATE, gap[task.length // 2 :].max().item()))
+    return found
 
 
 def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, dict[str, Any]]:
@@ -82,7 +106,7 @@ def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, di
 def table(data: CertificateErrors) -> Rows:
     """Make one row for each circuit: its largest error for each lag set."""
     rows = [["circuit", *(braces(lags) for lags in data.config.lag_sets)]]
-    for name in (MASKS, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
+    for name in (MASKS, PRINTED_SINK, PRINTED, PRINTED_LATE, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
         rows.append([name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)])
     return rows
 

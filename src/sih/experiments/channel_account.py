@@ -3,7 +3,7 @@
 Beside them the circuits written by hand for the same lags and matrix, by their mean KL on the same sequences.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
@@ -19,16 +19,18 @@ from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,
     heads_label,
-    trained_plainly,
     yardsticks,
 )
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces, with_error
+from sih.experiments.model_choice import Models, TrainedModel, described, model_of, shipped_models, trained_plainly
 from sih.metrics import kl_to_truth, mean_kl
+from sih.models import KINDS
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
+from sih.training.config import TrainConfig
 
 CAPTION = (
     "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
@@ -48,7 +50,7 @@ SWAPS = ("layer 1", "layer 2", "layer 2 by residues", "layer 3")
 @dataclass(frozen=True)
 class AccountConfig(Seeded):
     models: tuple[str, ...] = ()
-    """All that the store has and that have three layers or more, unless named."""
+    """All shipped models of three layers or more, unless named."""
     sequences: int = 256
     reference: int = 512
     """Sequences that means are taken over, others than those above."""
@@ -58,12 +60,7 @@ class AccountConfig(Seeded):
 class ModelAccount:
     """Holds what was measured of one model, and what it is."""
 
-    kind: str
-    lags: tuple[int, ...]
-    heads: tuple[int, ...]
-    plain: bool
-    """Trained with the paper's own recipe and optimiser."""
-    steps: int
+    model: TrainedModel
     channels: Channels
     phases: Phases | None
     """Of models with heads (1, H, 1)."""
@@ -83,11 +80,15 @@ class Accounts:
     missing: list[str]
 
 
+def has_channels(config: TrainConfig) -> bool:
+    """Tell whether a model has three layers or more, and scores that can be split by the ways evidence takes."""
+    return len(config.heads) > 2 and KINDS[config.model.kind].scores_from_stream
+
+
 def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all of three layers or more that the store has."""
-    return config.models or tuple(
-        name for name in store.names(papers_task=True) if len(store.run(name).config.heads) > 2
-    )
+    """Name the models of the configuration, or all shipped ones of three layers or more that have channels."""
+    found = shipped_models(Models(layers=(3, 4, 5)))
+    return config.models or tuple(name for name, model in found.items() if has_channels(model.config))
 
 
 def compute(config: AccountConfig, store: RunStore) -> Accounts:
@@ -96,8 +97,9 @@ def compute(config: AccountConfig, store: RunStore) -> Accounts:
     if not runs:
         raise ValueError("no trained model of three layers or more is there")
     models, circuits = {}, {}
+    facts = described(runs.values())
     for run in sorted(runs.values(), key=lambda run: (not trained_plainly(run.config), run.task.lags, run.name)):
-        models[run.name] = account(run.model, run, config)
+        models[run.name] = replace(account(run.model, run, config), model=facts[run.name])
         if braces(run.task.lags) not in circuits and run.task.length == max(one.task.length for one in runs.values()):
             circuits[braces(run.task.lags)] = by_hand(run.task, config)
     return Accounts(config, models, circuits, missing)
@@ -106,18 +108,17 @@ def compute(config: AccountConfig, store: RunStore) -> Accounts:
 @torch.no_grad()
 def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
     """Measure one model, which may be that of the run at an earlier step."""
-    task, heads = run.task, run.config.heads
+    task = run.task
     batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
     channels = read_channels(model, task, batch, reference, torch.Generator().manual_seed(FRESH_SEED + config.seed))
     layer_1, swaps, possible = {}, {}, bool((task.P > 0).all())
     if possible:
         layer_1 = _layer_1(model, task, batch.tokens[:64])
-    kind, steps = run.config.model.kind, run.config.optimiser.steps
     phases = read_phases(model, task) if has_phases(model, task) else None
     if phases and possible and isinstance(model, DisentangledTransformer):
         some = Batch(batch.tokens[:SWAPPED], batch.lags[:SWAPPED])
         swaps = swap_costs(model, task, some, reference)
-    return ModelAccount(kind, task.lags, heads, trained_plainly(run.config), steps, channels, phases, layer_1, swaps)
+    return ModelAccount(model_of(run), channels, phases, layer_1, swaps)
 
 
 def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dict[str, Measured]:
@@ -159,8 +160,8 @@ def table(data: Accounts) -> Rows:
         rows.append(
             [
                 name,
-                heads_label(one.heads),
-                "plain" if one.plain else "harmonic",
+                heads_label(one.model.heads),
+                one.model.training,
                 *(with_error(*found.kl[what]) for what in ("intact", *changes)),
                 *(f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}" for what in ("attention", "values")),
                 *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
@@ -176,4 +177,6 @@ def table(data: Accounts) -> Rows:
     return rows
 
 
-EXPERIMENT = Experiment("channels", CAPTION, AccountConfig(), Accounts, compute, reads, table, beyond=True)
+EXPERIMENT = Experiment(
+    "channels", CAPTION, AccountConfig(), Accounts, compute, reads, table, beyond=True, shipped=True
+)

@@ -13,9 +13,10 @@ import torch
 from sih.analysis.channels import Channels
 from sih.analysis.correlation import explained_variance
 from sih.analysis.distances import Measured, measured
-from sih.experiments.channel_account import AccountConfig, account, draw
-from sih.experiments.compared import trained_plainly, yardsticks
+from sih.experiments.channel_account import AccountConfig, account, draw, has_channels
+from sih.experiments.compared import yardsticks
 from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
+from sih.experiments.model_choice import trained_plainly
 from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
 from sih.models.offsets import attention_at
@@ -91,7 +92,7 @@ def compute(config: CourseConfig, store: RunStore) -> ChannelCourses:
     courses = []
     for name, (run, files) in kept_weights(store).items():
         wanted = {step: path for step, path in files.items() if not config.points or (name, step) in config.points}
-        if len(run.config.heads) != 3 or not wanted:
+        if len(run.config.heads) != 3 or not has_channels(run.config) or not wanted:
             continue
         settings = AccountConfig(sequences=config.sequences, reference=config.reference, seed=config.seed)
         batch = draw(run.task, settings, "sequences")

@@ -5,20 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from sih.construction import circuit_weights, construct, heads_needed
+from sih.averaged_kl import ExactBayes
+from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
 from sih.experiments.curves import Compared, Panel, panel
 from sih.experiments.experiment import Seeded
+from sih.experiments.model_choice import trained_plainly, width
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
 from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Task, sample
-from sih.training.config import TrainConfig
 
 FRESH_SEED = 2**31
 """Added to a configuration's seed: far from the seeds of training and of its held-out sequences. (On a CPU torch takes
@@ -102,59 +103,26 @@ def trained_law(run: Run, tokens: TokenTensor) -> Law:
         return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
 
 
-def with_seeds(names: Iterable[str], store: RunStore) -> tuple[str, ...]:
-    """Put after each name those of the runs in the store that differ from it by their seed alone."""
-    but_seed = {name: {**store.run(name).config.flat(), "seed": None} for name in store.names()}
+def averaged_kl(law: Law, exact: ExactBayes) -> Float[Tensor, "batch time"]:
+    """Return the KL of a prediction to the truth, averaged over the lag given the tokens, at every position.
 
-    def others(name: str) -> list[str]:
-        return [other for other, config in but_seed.items() if config == but_seed.get(name)]
-
-    return tuple(dict.fromkeys(found for name in names for found in (name, *others(name))))
+    A prediction of fewer sequences is of the first.
+    """
+    return ExactBayes(exact.best[: len(law)], exact.least[: len(law)]).kl(law.double())
 
 
 def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
-    """Group runs of one kind of model, heads, width and way of training: the seeds of one curve, in their order."""
-    groups: dict[tuple[object, ...], list[Run]] = {}
+    """Group runs whose configurations differ by the seed alone: the seeds of one curve, in their order."""
+    groups: dict[str, list[Run]] = {}
     for run in runs:
-        config = run.config
-        groups.setdefault((config.model.kind, config.heads, width(config), trained_plainly(config)), []).append(run)
+        groups.setdefault(str({**run.config.flat(), "seed": None}), []).append(run)
 
     def compared(group: list[Run]) -> Compared:
         config = group[0].config
         names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
-        open_ended = next(filter(None, map(unsettled, group)), "")
-        return Compared(
-            config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config), open_ended
-        )
+        return Compared(config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config))
 
     return {compared(group): group for group in groups.values()}
-
-
-def trained_plainly(config: TrainConfig) -> bool:
-    """Tell whether a model is trained as the paper trains: its optimiser, no recipe, any number of steps."""
-    usual = TrainConfig(model=config.model.kind, steps=config.optimiser.steps)  # the defaults are the paper's
-    return (config.recipe, config.optimiser) == (usual.recipe, usual.optimiser)
-
-
-def unsettled(run: Run) -> str:
-    """Say at how many steps a run was stopped if its KL was still falling then, and nothing if it was not.
-
-    It falls if the last tenth of its measurements is lower than the tenth before, on average, by over 2 %. A run whose
-    learning rate was lowered to its end is finished, whatever its KL did last.
-    """
-    if run.config.optimiser.schedule != "constant":
-        return ""
-    kl = [line["kl"] for line in run.evaluations]
-    tenth = max(1, len(kl) // 10)
-    last, before = kl[-tenth:], kl[-2 * tenth : -tenth]
-    falls = bool(before) and sum(last) / len(last) < 0.98 * sum(before) / len(before)
-    return f"at {run.evaluations[-1]['step']:,} steps, where its KL still falls" if falls else ""
-
-
-def width(config: TrainConfig) -> int | None:
-    """Give the model's width, None where it is the usual one of its kind."""
-    dim: int | None = config.unusual().get("dim")
-    return dim
 
 
 def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
@@ -164,8 +132,3 @@ def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
     '[1,3,1], d=128'
     """
     return f"[{','.join(map(str, heads))}]" + (f", d={dim}" if dim else "")
-
-
-def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
-    """Give the heads of a three-layer model with as many in the second as the circuit needs, one for two lags."""
-    return 1, heads_needed(lags), 1

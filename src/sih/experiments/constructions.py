@@ -4,7 +4,15 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.experiments.compared import MatricesConfig, Strengths, circuits_for, panel_over_matrices, yardsticks
+from sih.construction import construct
+from sih.experiments.compared import (
+    MatricesConfig,
+    Strengths,
+    circuit_law,
+    circuits_for,
+    panel_over_matrices,
+    yardsticks,
+)
 from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, mean_kl_table
 from sih.experiments.experiment import Experiment, Rows
 from sih.markov import Law, TokenTensor
@@ -14,12 +22,14 @@ from sih.task import Task
 
 CAPTION = (
     "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand and run as "
-    "transformers (T = 128, lambda = 500, beta = 100), beside maximum likelihood (ML) and the Bayesian model average "
+    "transformers (T = 128, lambda = 500, beta = 100), the construction also with a sink at the first position, by its "
+    "closed form; beside maximum likelihood (ML) and the Bayesian model average "
     "(BMA). Means over matrices with Dirichlet(1) rows, bands one standard error over matrices; all on the same "
     "sequences. The last position is left out: it has no next token. No models are trained."
 )
 
 REFERENCES = ("BMA", "ML", "construction")
+SINK = "construction with a sink"
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,8 @@ def _panel(config: ConstructionsConfig, lags: tuple[int, ...]) -> Panel:
         circuits = circuits_for(task, lam=config.lam, beta=config.beta)
         laws = {label: (Compared(PREDICTOR), law) for label, law in yardsticks(tokens, task).items()}
         run = {label: (Compared(CIRCUIT, one.config.heads), _law(one, tokens)) for label, one in circuits.items()}
+        sink = construct(task, lam=config.lam, beta=config.beta, sink=True)
+        run[SINK] = Compared(CIRCUIT, sink.config.heads), circuit_law(sink, tokens, task)
         return laws | run
 
     return panel_over_matrices(config, lags, predict, REFERENCES)

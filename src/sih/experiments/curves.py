@@ -1,6 +1,7 @@
 """Means by position, with standard errors, of all that predict the same sequences."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,12 +10,18 @@ from torch import Tensor
 
 from sih.experiments.experiment import Rows, braces, with_error
 from sih.metrics import scored_positions
-from sih.stats import estimate
+from sih.stats import Estimate, estimate, paired, ratio, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
 """What is compared besides trained models."""
 DIGITS = 6
 """Of values by position in large files, far finer than their errors."""
+FLOOR = 1e-4
+"""A KL below this counts as this where two are compared: the paper's axes end here."""
+KNOWN = 0.1
+"""A window is left out if the standard error of the reference's KL is more than this part of it."""
+Pair = tuple[float, float]
+"""A number and its standard error."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +38,7 @@ class Compared:
     """The names of the trained models, one for each seed."""
     seeds: tuple[int, ...] = ()
     plain: bool = False
-    """Whether they were trained as the paper trains."""
-    unsettled: str = ""
-    """Says of models whose KL still falls at how many steps they were stopped."""
+    """Whether they were trained as in the paper."""
 
     @property
     def trained(self) -> bool:
@@ -119,9 +124,69 @@ def panel(
     return Panel(tuple(lags), {name: compared[name] for name in kl}, means, minus)
 
 
+@dataclass(frozen=True)
+class Times:
+    """How many times a reference's KL another's is, on the same sequences: the mean, and each window of positions.
+
+    A KL below `FLOOR` counts as `FLOOR`. The errors are those of both. `left_out` are the windows in which the
+    reference's KL is not known well enough.
+    """
+
+    reference: str
+    mean: Pair
+    windows: dict[str, Pair]
+    left_out: tuple[str, ...]
+
+
+def times(
+    rows: Float[Tensor, "repetition time"], reference: Float[Tensor, "more time"], max_lag: int, label: str
+) -> Times:
+    """Compare the KL of one with that of a reference, at all positions past the first max_lag but the last.
+
+    The reference has the same repetitions, and may have more after them.
+    """
+    rows, reference = rows[:, :-1], reference[:, :-1]
+    parts = {f"{a}-{b}": slice(a - 1, b) for a, b in windows(max_lag, rows.shape[1])}
+    each = {name: floored_ratio(rows[:, part].mean(1), reference[:, part].mean(1)) for name, part in parts.items()}
+    whole, _ = floored_ratio(rows[:, max_lag:].mean(dim=1), reference[:, max_lag:].mean(dim=1))
+    found = {name: pair for name, (pair, known) in each.items() if known <= KNOWN}
+    return Times(label, whole, found, tuple(name for name in each if name not in found))
+
+
+def floored_ratio(values: Float[Tensor, " repetition"], reference: Float[Tensor, " more"]) -> tuple[Pair, float]:
+    """Return the ratio of two means, neither below `FLOOR`, with its error; and the relative error of the reference.
+
+    They are compared on the repetitions that both have. Where these do not tell the reference's mean well enough, the
+    paired difference is added to its mean over all of its repetitions.
+    """
+    above, both = estimate(values), estimate(reference[: len(values)])
+    known = float(both.error / both.mean)
+    if min(above.mean, both.mean) > FLOOR and known <= KNOWN:
+        return ratio_of_means(values, reference[: len(values)]).pair(), known
+    below, apart = estimate(reference), paired(values, reference)
+    x, y = floored(Estimate(below.mean + apart.mean, above.error)), floored(below)
+    known = y.error / y.mean
+    if min(below.mean + apart.mean, below.mean) > FLOOR:
+        return ratio(apart, below).pair(), known
+    times_as_much = x.mean / y.mean
+    return (times_as_much, math.hypot(x.error, times_as_much * y.error) / y.mean), known
+
+
+def floored(one: Estimate[Tensor]) -> Estimate[float]:
+    """Return what is known of max(KL, `FLOOR`): its error is half of how far the interval reaches above it."""
+    mean, error = one.pair()
+    if mean > FLOOR:
+        return Estimate(mean, error)
+    return Estimate(FLOOR, max(0.0, mean + 2 * error - FLOOR) / 2)
+
+
 def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
     """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel."""
-    rows = [[corner, *(braces(one.lags) for one in panels)]]
+    headings = [braces(one.lags) for one in panels]
+    lengths = [len(next(iter(one.kl.values())).by_position) + 1 for one in panels]
+    if len(set(headings)) < len(headings):
+        headings = [f"{lags}, length {length}" for lags, length in zip(headings, lengths, strict=True)]
+    rows = [[corner, *headings]]
     fullest_first = sorted(panels, key=lambda one: -len(one.kl))
     for label in dict.fromkeys(label for one in fullest_first for label in one.kl):
         rows.append([label, *(str(one.kl[label]) if label in one.kl else "" for one in panels)])

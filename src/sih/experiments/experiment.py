@@ -56,6 +56,8 @@ class Experiment(Generic[C, D]):
     table: Callable[[D], Rows] = no_table
     beyond: bool = False
     """Goes beyond the paper: made by `sih reproduce --all` (`make run-all`), not by `make run`."""
+    shipped: bool = False
+    """Reads shipped models alone, so that verdicts on them do not depend on a user's own runs."""
 
     def with_seed(self, seed: int) -> "Experiment[C, D]":
         """Ask the same on other random numbers, which changes nothing where nothing is random."""

@@ -8,7 +8,8 @@ import torch
 from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
 from sih.evidence import mixture
 from sih.experiments.compared import circuit_law, trained_law
-from sih.experiments.experiment import Experiment, Rows, Seeded, braces, named_models
+from sih.experiments.experiment import Experiment, Rows, Seeded, braces
+from sih.experiments.model_choice import Models, shipped_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood
@@ -35,11 +36,12 @@ class FewHeadsConfig(Seeded):
     length: int = 128
     matrices: int = 12
     sequences: int = 128
-    models: tuple[str, ...] = (
-        "standard-1.2.3-1.1.1", "standard-1.2.3-1.2.1", "standard-1.2.3",
-        "standard-1.3.4-1.1.1", "standard-1.3.4-1.2.1", "standard-1.3.4-1.3.1", "standard-1.3.4",
-        "standard-1.2.3.4.5-1.1.1", "standard-1.2.3.4.5-1.2.1", "standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5",
-    )  # fmt: skip
+    models: tuple[str, ...] = ()
+    """All shipped models that are `CHOSEN`, for these lag sets, unless named."""
+
+
+CHOSEN = Models("standard", "SOAP", usual_width=True)
+"""Models of one way of training, at the length of the circuits beside them."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,12 @@ class FewHeads:
 
     config: FewHeadsConfig
     points: list[Point]
+
+
+def reads(config: FewHeadsConfig, store: RunStore) -> tuple[str, ...]:
+    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
+    chosen = shipped_models(*(replace(CHOSEN, lags=lags) for lags in config.lag_sets))
+    return config.models or tuple(name for name, one in chosen.items() if one.length == config.length)
 
 
 def compute(config: FewHeadsConfig, store: RunStore) -> FewHeads:
@@ -97,13 +105,11 @@ def _laws(tokens: TokenTensor, task: Task) -> Iterator[tuple[tuple[str, int], La
 
 
 def _trained(config: FewHeadsConfig, store: RunStore) -> Iterator[Point]:
-    for name in config.models:
-        if name in store.names():
-            run = store.run(name)
-            batch = sample(run.task, config.sequences, rng=config.seed)
-            ours, best = trained_law(run, batch.tokens), bma(batch.tokens, run.task)
-            ratio = _mean(ours, batch, run.task) / _mean(best, batch, run.task)
-            yield Point(run.task.lags, TRAINED, run.config.heads[1], ratio, 0.0)
+    for run in store.finished(reads(config, store))[0].values():
+        batch = sample(run.task, config.sequences, rng=config.seed)
+        ours, best = trained_law(run, batch.tokens), bma(batch.tokens, run.task)
+        ratio = _mean(ours, batch, run.task) / _mean(best, batch, run.task)
+        yield Point(run.task.lags, TRAINED, run.config.heads[1], ratio, 0.0)
 
 
 def _mean(law: Law, batch: Batch, task: Task) -> float:
@@ -127,5 +133,5 @@ def _cell(point: Point) -> str:
 
 
 EXPERIMENT = Experiment(
-    "few_heads", CAPTION, FewHeadsConfig(), FewHeads, compute, named_models, table=table, beyond=True
+    "few_heads", CAPTION, FewHeadsConfig(), FewHeads, compute, reads, table, beyond=True, shipped=True
 )

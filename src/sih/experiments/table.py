@@ -72,12 +72,14 @@ SECONDS = {
     "heads": 0.7,
     "errata": 1.7,
     "recipes": 2.5,
+    "channels": 291.2,
     "channels-along-training": 0.9,
     "few_heads": 46.7,
     "cancellation": 1.2,
     "switching": 13.3,
 }
-"""Seconds of one core that each experiment took with its figure, by `python -m benchmarks.experiment_seconds`."""
+"""Seconds of one core that each experiment took with its figure the first time on a machine, by
+`python -m benchmarks.experiment_seconds`."""
 
 
 def seconds_of(name: str) -> float:

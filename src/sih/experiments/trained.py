@@ -6,91 +6,124 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.analysis.reference_circuit import reference_model
+from sih.averaged_kl import exact_bayes
 from sih.experiments.compared import (
     FRESH_SEED,
     Strengths,
+    averaged_kl,
     by_seeds,
     circuit_law,
     circuits_for,
     heads_label,
     trained_law,
-    usual_heads,
-    with_seeds,
     yardsticks,
 )
-from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Curve, Panel, curve, mean_kl_table, panel
+from sih.experiments.curves import (
+    CIRCUIT,
+    DIGITS,
+    PREDICTOR,
+    Compared,
+    Curve,
+    Pair,
+    Panel,
+    Times,
+    curve,
+    mean_kl_table,
+    panel,
+    times,
+    windows,
+)
 from sih.experiments.experiment import Experiment, Rows, Seeded
-from sih.markov import Law
-from sih.metrics import kl_to_truth
+from sih.experiments.model_choice import PAPER_LENGTH, Models, TrainedModel, described, shipped_models, usual_heads
+from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.task import Batch, Task, sample
+from sih.stats import estimate
+from sih.task import Task, sample
 from sih.training.config import TrainConfig
 
 CAPTION = (
     "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written by "
     "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states. Models are "
-    "trained as the paper trains, at length 32 but for {1,2,3}, or with our recipe, at length 128. "
-    "Means over fresh sequences of the matrix the models were trained on, the same for all curves of a panel; bands "
-    "are one standard error over sequences, or the range over seeds where there are several. The last position is left "
-    "out: it has no next token, so that no model was trained there."
+    "trained as in the paper, at the length that is said, or with our recipe, at length 128: every shipped model of "
+    "three layers with as many second-layer heads as the circuit needs, or with one, and all that are trained as in "
+    "the paper. Means over fresh sequences of the matrix the models were trained on, the same for all curves of a "
+    "panel; bands are one standard error over sequences, or the range over seeds where there are several. The KL is "
+    "averaged over the lag given the tokens. The last position is left out: it has no next token, so that no model was "
+    "trained there."
 )
+CHOSEN = (Models(training="paper"), Models(heads="needed"), Models(heads="one"))
+"""The models that are drawn and judged."""
+Rate = Float[Tensor, "sequence time"]
 
 
 @dataclass(frozen=True)
 class TrainedConfig(Seeded, Strengths):
-    """Asks for models by name, or folders of runs. Further seeds of one in the store join it.
+    """Asks for all shipped models that are `CHOSEN`, or for models by name or folder.
 
-    The disentangled ones take many times as long, and predict the first `disentangled_sequences` only.
+    So many sequences at length 128, twice as many at shorter lengths. Disentangled models, which take many times as
+    long, predict the first `disentangled_sequences` only, or twice as many.
     """
 
-    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
-    models: tuple[str, ...] = (
-        *("paper-1.2.3", "paper-1.2.3-length32", "paper-1.2.3-1.1.1-length32", "paper-disentangled-1.2.3-length32"),
-        *("paper-1.3.4-length32", "paper-1.2.3.4.5-length32", "paper-1.2.3.4.5-1.1.1-length32", "paper-1.3-length32"),
-        *("standard-1.2.3", "standard-1.2.3-1.1.1", "disentangled-1.2.3"),
-        *("standard-1.3.4", "disentangled-1.3.4"),
-        *("standard-1.2.3.4.5", "standard-1.2.3.4.5-1.1.1", "disentangled-1.2.3.4.5"),
-        *("standard-1.3", "disentangled-1.3"),
-    )
-    sequences: int = 1024
-    disentangled_sequences: int = 512
+    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (1, 2), (3, 5, 7))
+    models: tuple[str, ...] = ()
+    sequences: int = 640
+    disentangled_sequences: int = 192
+    circuit_sequences: int = 2048
+    """Sequences at length 128 for the circuits that models are compared with: late in a sequence they rarely err."""
+
+
+@dataclass(frozen=True)
+class ModelKL:
+    """What is judged of one model: its KL, beside that of the paper's circuit with as many second-layer heads.
+
+    `between` says by window where it lies between BMA (0) and ML (1), in the windows where these differ.
+    """
+
+    model: TrainedModel
+    kl: Curve
+    circuit: Times
+    between: dict[str, Pair]
 
 
 @dataclass(frozen=True)
 class TrainedPanel(Panel):
-    """Holds the curves of one matrix. One of several seeds is their mean on every sequence; `seeds` has each model's.
-
-    `nearer_bma` is the total variation of a prediction from BMA's minus that from ML's: negative if it is nearer BMA.
-    """
+    """Holds the curves of one matrix. One of several seeds is their mean on every sequence; `models` has each alone."""
 
     length: int
-    seeds: dict[str, Curve]
-    nearer_bma: dict[str, Curve]
+    models: dict[str, ModelKL]
 
 
 @dataclass(frozen=True)
 class TrainedCurves:
-    """Holds a panel for each lag set, for each matrix if its models have several, and which models are missing."""
+    """Holds a panel for each lag set and length, for each matrix if its models have several, and what is missing."""
 
     config: TrainedConfig
     panels: list[TrainedPanel]
     missing: list[str]
 
+    @property
+    def models(self) -> list[ModelKL]:
+        """List what was measured of every model."""
+        return [one for each in self.panels for one in each.models.values()]
+
 
 def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, with their further seeds."""
-    return with_seeds(config.models, store)
+    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
+    return config.models or tuple(shipped_models(*CHOSEN))
 
 
 def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
     """Draw every panel's sequences once, run trained models on them, and circuits as `circuit_law` has it."""
     runs, missing = store.finished(reads(config, store))
+    facts = described(runs.values())
     panels = []
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.task.lags == lags]
         tasks = dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.steady()])
-        panels += [_panel(config, task, [run for run in trained if run.task == task]) for task in tasks]
+        for task in sorted(tasks, key=lambda task: -task.length):
+            panels.append(_panel(config, task, [run for run in trained if run.task == task], facts))
     return TrainedCurves(config, panels, missing)
 
 
@@ -102,39 +135,69 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
     return label if compared.plain else f"{label}, our recipe"
 
 
-def _panel(config: TrainedConfig, task: Task, runs: list[Run]) -> TrainedPanel:
-    batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]) -> TrainedPanel:
+    size = sequences_at(task.length, config.sequences)
+    drawn = max(size, config.circuit_sequences) if task.length >= PAPER_LENGTH else size
+    batch = sample(task, drawn, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    tokens, exact = batch.tokens[:size], exact_bayes(batch.tokens, task)
     circuits = circuits_for(task, lam=config.lam, beta=config.beta)
-    likely = yardsticks(batch.tokens, task)
-    laws = likely | {label: circuit_law(model, batch.tokens, task) for label, model in circuits.items()}
-    compared = dict.fromkeys(likely, Compared(PREDICTOR))
+    laws = yardsticks(tokens, task)
+    compared = dict.fromkeys(laws, Compared(PREDICTOR))
+    laws |= {label: circuit_law(model, tokens, task) for label, model in circuits.items()}
     compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
-    kl = {label: kl_to_truth(law, batch, task) for label, law in laws.items()}
-    nearer = {label: nearer_bma(law, likely["BMA"], likely["ML"]) for label, law in laws.items()}
-    seeds: dict[str, Curve] = {}
+    kl = {label: averaged_kl(law, exact) for label, law in laws.items()}
+    references: dict[str, Rate] = {}
+    judged: dict[str, ModelKL] = {}
     for found, group in by_seeds(runs).items():
         label = label_of(found, task.lags)
-        if label in compared:  # the same heads, of another width
-            label += f", d={found.dim or group[0].config.flat().get('dim')}"
-        size = config.disentangled_sequences if found.kind == "disentangled" else config.sequences
-        part = Batch(batch.tokens[:size], batch.lags[:size])
-        predicted = [trained_law(run, part.tokens).double() for run in group]
-        each = [kl_to_truth(law, part, task) for law in predicted]
-        seeds |= {run.name: curve(rows, task.max_lag, DIGITS) for run, rows in zip(group, each, strict=True)}
-        differences = [nearer_bma(law, likely["BMA"][:size], likely["ML"][:size]) for law in predicted]
+        if label in compared:  # of the same heads, but of another width, or trained in another way
+            label += f", d={found.dim}" if found.dim else f", {', '.join(found.models)}"
+        few = sequences_at(task.length, config.disentangled_sequences) if found.kind == "disentangled" else size
+        each = [averaged_kl(trained_law(run, tokens[:few]), exact) for run in group]
+        circuit, model = circuit_beside(task, found.heads, circuits)
+        if circuit not in references:
+            references[circuit] = averaged_kl(circuit_law(model, batch.tokens, task), exact)
+        for run, rows in zip(group, each, strict=True):
+            beside = times(rows, references[circuit], task.max_lag, circuit)
+            place = place_between(rows, kl["BMA"], kl["ML"], task.max_lag)
+            judged[run.name] = ModelKL(facts[run.name], curve(rows, task.max_lag, DIGITS), beside, place)
         compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
-        nearer[label] = torch.stack(differences).mean(dim=0)
-    shared = panel(task.lags, compared, kl, ("BMA", "ML", "construction", "construction, 1 head"), DIGITS)
-    nearer_curves = {label: curve(rows, task.max_lag, DIGITS) for label, rows in nearer.items()}
-    return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, task.length, seeds, nearer_curves)
+    shared = panel(task.lags, compared, kl, (), DIGITS)
+    return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, task.length, judged)
 
 
-def nearer_bma(law: Law, bma: Law, ml: Law) -> Float[Tensor, "batch time"]:
-    r"""Compare distances, $\frac12\|q - q_{BMA}\|_1 - \frac12\|q - q_{ML}\|_1$: negative where q is nearer BMA than ML.
+def sequences_at(length: int, sequences: int) -> int:
+    """Return how many sequences of a length are drawn, twice as many of those below the paper's."""
+    return sequences if length >= PAPER_LENGTH else 2 * sequences
 
-    Paper: Sec. 6, "closer to the BMA rather than the ML for small sequence lengths" (there of KL; see `Panel.minus`).
+
+def circuit_beside(
+    task: Task, heads: tuple[int, ...], circuits: dict[str, DisentangledTransformer]
+) -> tuple[str, DisentangledTransformer]:
+    """Return the label and the model of the paper's circuit with a trained model's second-layer heads."""
+    count = heads[1]
+    if count >= circuits["construction"].config.heads[1]:
+        return "construction", circuits["construction"]
+    if count == 1:
+        label = "two lags, 1 head" if len(task.lags) == 2 else "construction, 1 head"
+        return label, circuits[label]
+    return f"construction, {count} heads", reference_model(task, count)
+
+
+def place_between(rows: Rate, bma: Rate, ml: Rate, max_lag: int) -> dict[str, Pair]:
+    """Return where a model's KL lies between BMA's (0) and ML's (1), by window, with the error of all three.
+
+    Windows in which BMA and ML do not differ by more than four standard errors are left out.
     """
-    return ((law - bma).abs().sum(dim=-1) - (law - ml).abs().sum(dim=-1)) / 2
+    found = {}
+    for first, last in windows(max_lag, rows.shape[1] - 1):
+        model, best, likely = (each[: len(rows), first - 1 : last].mean(dim=1) for each in (rows, bma, ml))
+        apart = estimate(likely - best)
+        if apart.mean > 4 * apart.error:
+            place = ((model - best).mean() / apart.mean).item()
+            error = estimate(model - best - place * (likely - best)).error / apart.mean
+            found[f"{first}-{last}"] = (place, error.item())
+    return found
 
 
 def table(data: TrainedCurves) -> Rows:
@@ -142,4 +205,4 @@ def table(data: TrainedCurves) -> Rows:
     return mean_kl_table(data.panels)
 
 
-EXPERIMENT = Experiment("trained", CAPTION, TrainedConfig(), TrainedCurves, compute, reads, table)
+EXPERIMENT = Experiment("trained", CAPTION, TrainedConfig(), TrainedCurves, compute, reads, table, shipped=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sih.checks import FieldError
 from sih.explorer.state import Matrix, matrix_json
+from sih.models import KINDS
 from sih.models.base import Model
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -26,6 +27,8 @@ def described(runs: Runs) -> list[dict[str, Any]]:
     """Return the name of each model, the task to set for it and how it was trained, as JSON."""
     found = []
     for name, run in runs.items():
+        if not _shown(run):
+            continue
         config = run.config.task
         matrix = Matrix(config.matrix_law, config.matrix_seed, config.concentration)
         if config.matrix is not None:
@@ -40,9 +43,17 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
     """Return the model of that name, if it was trained for this task, or raise an error about the entry `where`."""
     if name not in runs:
         raise FieldError(where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}")
+    if not _shown(runs[name]):
+        kind = runs[name].config.model.kind
+        raise FieldError(where, f"{name} is a {kind} model, whose scores the page cannot split by token and position")
     trained = runs[name].task
     if not trained.same_chains(task) or task.length > trained.length:
         sizes = f"{trained.num_states} states, up to {trained.length} tokens and a matrix of its own"
         own = f"the lags {' '.join(map(str, trained.lags))}, {sizes}"
         raise FieldError(where, f"{name} was trained for {own}; choose it again to take its task")
     return runs[name].model
+
+
+def _shown(run: Run) -> bool:
+    """Tell whether the page knows how to draw models of the run's kind."""
+    return KINDS[run.config.model.kind].scores_from_stream

@@ -84,5 +84,6 @@ def _standard(model: Model) -> Transformer:
     if isinstance(model, DisentangledTransformer):
         model = to_standard(model)
     if not isinstance(model, Transformer):
-        raise FieldError("model", f"only standard and disentangled models can be exported; got {type(model).__name__}")
+        known = "only standard and disentangled models can be exported, whose positions TransformerLens knows"
+        raise FieldError("model", f"{known}; got {type(model).__name__}")
     return model

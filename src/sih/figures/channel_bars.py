@@ -21,7 +21,7 @@ COSTS = {
 def draw_channels(data: Accounts) -> Figure:
     """Draw shares on the left and mean KL on the right, plainly trained models first."""
     labels = {
-        name: name + ("  (plain)" if one.plain and not name.startswith("paper-") else "")
+        name: name + ("  (plain)" if one.model.training == "paper" and not name.startswith("paper-") else "")
         for name, one in data.models.items()
     }
     with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:

@@ -23,7 +23,7 @@ _LOOKS = {
 
 def draw_claim_histogram(data: ClaimMargins) -> Figure:
     """Draw a histogram of the gaps, with zero and the smallest marked."""
-    margins = torch.tensor(data.margins)
+    margins = torch.tensor(data.margins, dtype=torch.float64)
     least = margins.min().item()
     with style.paper_figure(0.62 * style.PAGE, 2.4) as figure:
         ax = figure.subplots()
@@ -79,8 +79,8 @@ def draw_beta(data: BetaCurves) -> Figure:
         for ax, kind in zip(panels, EVIDENCES, strict=True):
             for j, length in enumerate(data.config.lengths):
                 colour = colours[j % len(colours)]
-                kl = torch.tensor(data.selective[kind][j])
-                spread = torch.tensor(data.selective_error[kind][j])
+                kl = torch.tensor(data.selective[kind][j], dtype=torch.float64)
+                spread = torch.tensor(data.selective_error[kind][j], dtype=torch.float64)
                 ax.plot(data.config.betas, kl, color=colour, marker=".", ms=3, label=f"$T={length}$")
                 ax.fill_between(data.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0)
                 ax.axhline(data.bma[j], color=colour, lw=0.8, ls="-", alpha=0.6)

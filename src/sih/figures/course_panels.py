@@ -3,8 +3,9 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments.compared import heads_label, usual_heads
+from sih.experiments.compared import heads_label
 from sih.experiments.experiment import braces
+from sih.experiments.model_choice import usual_heads
 from sih.experiments.training_courses import Course, TrainingCourses
 from sih.figures import style
 from sih.metrics import scored_positions

@@ -2,12 +2,23 @@
 
 from matplotlib.figure import Figure
 
-from sih.experiments.certificates import BAYES, MASKS, POSITIONS, POSTERIOR, TWO_LAGS, CertificateErrors
+from sih.experiments.certificates import (
+    BAYES,
+    MASKS,
+    POSITIONS,
+    POSTERIOR,
+    PRINTED,
+    PRINTED_SINK,
+    TWO_LAGS,
+    CertificateErrors,
+)
 from sih.experiments.experiment import braces
 from sih.figures import style
 
 _LOOKS = {
     MASKS: (style.BLUE, "o"),
+    PRINTED_SINK: (style.SKY, "P"),
+    PRINTED: (style.RED, "x"),
     POSITIONS: (style.GREEN, "s"),
     TWO_LAGS: (style.PURPLE, "D"),
     BAYES: (style.ORANGE, "^"),
@@ -20,7 +31,7 @@ def draw_certificates(data: CertificateErrors) -> Figure:
     with style.paper_figure(0.85 * style.PAGE, 2.6) as figure:
         ax = figure.subplots()
         for shift, (name, (colour, marker)) in enumerate(_LOOKS.items()):
-            points = [(i + 0.1 * (shift - 2), error[name]) for i, error in enumerate(data.error) if name in error]
+            points = [(i + 0.1 * (shift - 3), error[name]) for i, error in enumerate(data.error) if name in error]
             if points:
                 x, y = zip(*points, strict=True)
                 # An error of exactly 0 is shown at the smallest number that float64 tells from 1.

@@ -9,10 +9,10 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments.compared import usual_heads
 from sih.experiments.constructions import ConstructionCurves
 from sih.experiments.curves import Curve, Panel
 from sih.experiments.experiment import braces
+from sih.experiments.model_choice import usual_heads
 from sih.experiments.reference_predictors import PredictorCurves
 from sih.experiments.trained import TrainedCurves, TrainedPanel
 from sih.figures import style
@@ -35,6 +35,7 @@ _CONSTRUCTIONS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 2.4),
     "ML": (style.RED, (0, (1, 1)), 1.2),
     "construction": (style.BLUE, "-", 1.2),
+    "construction with a sink": (style.GREEN, (0, (2, 1)), 1.2),
     "construction, 1 head": (style.SKY, (0, (4, 1)), 1.2),
     "two lags, 1 head": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
     "Bayes-optimal construction": (style.ORANGE, (0, (5, 2)), 1.2),
@@ -94,7 +95,7 @@ def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
 def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
     """Find the lowest and the highest seed at every position, of the curves that have several."""
     several = {label: of.models for label, of in panel.compared.items() if len(of.models) > 1}
-    each = {label: [panel.seeds[name].by_position for name in names] for label, names in several.items()}
+    each = {label: [panel.models[name].kl.by_position for name in names] for label, names in several.items()}
     return {label: ([*map(min, *values)], [*map(max, *values)]) for label, values in each.items()}
 
 
@@ -112,6 +113,7 @@ def draw_panels(
     Bands are one standard error either way, unless `bands` says otherwise; below `floor` nothing is shown.
     """
     rows = math.ceil(len(panels) / 2)
+    last = max(len(next(iter(panel.kl.values())).by_position) for panel in panels)  # the axis is shared
     below = math.ceil(len({label for panel in panels for label in panel.kl}) / 3) + len(note.splitlines())  # text lines
     with style.paper_figure(style.PAGE, 0.3 + 1.8 * rows + 0.15 * below) as figure:
         grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
@@ -122,7 +124,6 @@ def draw_panels(
             panel = panels[number]
             draw_curves(ax, panel.lags[-1], panel.kl, looks, bands[number] if bands else {})
             ax.set(ylim=(floor, 2), title=titles[number])
-            last = len(next(iter(panel.kl.values())).by_position)
             if log_positions:
                 style.doubling_positions(ax, min(one.lags[-1] for one in panels), last)
             else:
@@ -144,8 +145,8 @@ def draw_curves(
     for label, curve in kl.items():
         colour, dashes, width = looks.get(label, (style.SKY, ":", 1.2))
         positions = torch.arange(first + 1, len(curve.by_position) + 1)
-        y, spread = torch.tensor(curve.by_position), torch.tensor(curve.by_position_error)
-        low, high = (torch.as_tensor(edge) for edge in bands.get(label, (y - spread, y + spread)))
+        y, spread = (torch.tensor(each, dtype=torch.float64) for each in (curve.by_position, curve.by_position_error))
+        low, high = (torch.as_tensor(edge, dtype=torch.float64) for edge in bands.get(label, (y - spread, y + spread)))
         low, y, high = (edge[first:].clamp_min(LOWEST) for edge in (low, y, high))
         ax.plot(positions, y, color=colour, linestyle=dashes, lw=width, label=label)
         ax.fill_between(positions, low, high, color=colour, alpha=0.15, lw=0)

@@ -1,9 +1,11 @@
 """A model's weights as maps: where each head would look by tokens alone, and by positions alone."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from sih.figures import style
 from sih.figures.heat_maps import COLOURS, draw_map, draw_scale
@@ -17,7 +19,8 @@ HEADS, NUMBERED = 5, 6
 def draw_model(data: Model) -> Figure:
     """Draw the softmax of scores between two tokens, and below it between two positions, a column for each head.
 
-    It is what the weights say of the embedding: what heads of later layers read besides is not in it.
+    Of a model that reads offsets, the lower map is by offset, with a row for each token. It is what the weights say of
+    the embedding: what heads of later layers read besides is not in it.
     """
     found = {name: maps for name, maps in data.direct_attention().items() if maps}
     if not found:
@@ -36,20 +39,35 @@ def draw_model(data: Model) -> Figure:
                 pair[1].set_visible(False)
                 continue
             maps = found[names[place]]
-            _draw_tokens(pair[0], maps["token"].tolist())
-            image = draw_map(pair[1], maps["position"][:LEGIBLE, :LEGIBLE].tolist())
-            for ax, what in zip(pair, ("token", "position"), strict=True):
-                ax.set_ylabel(f"query's {what}" if column == 0 else "", fontsize=6, labelpad=1)
-                ax.set_xlabel(f"key's {what}", fontsize=6, labelpad=1)
+            image = _draw_tokens(pair[0], maps["token"].tolist())
+            image, labels = _draw_places(pair[1], maps, image)
+            for ax, (query, key) in zip(pair, (("query's token", "key's token"), labels), strict=True):
+                ax.set_ylabel(query if column == 0 else "", fontsize=6, labelpad=1)
+                ax.set_xlabel(key, fontsize=6, labelpad=1)
             pair[0].set_title(f"head {names[place]}", fontsize=7, pad=3)
         draw_scale(figure, image, axes[1::2].flatten().tolist())
         figure.suptitle("where each head would look by tokens alone, and by positions alone", fontsize=7)
     return figure
 
 
-def _draw_tokens(ax: Axes, rows: list[list[float]]) -> None:
+def _draw_places(ax: Axes, maps: Mapping[str, Tensor], image: Any) -> tuple[Any, tuple[str, str]]:
+    """Draw attention by position or by offset, whichever the head reads, and return the image with its two labels."""
+    if "position" in maps:
+        return draw_map(ax, maps["position"][:LEGIBLE, :LEGIBLE].tolist()), ("query's position", "key's position")
+    if "offset" not in maps:
+        ax.set_visible(False)
+        return image, ("", "")
+    attention = maps["offset"][:, :LEGIBLE]
+    relative = attention / attention.amax(dim=1, keepdim=True)
+    drawn = ax.imshow(relative.tolist(), cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+    ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
+    ax.spines[:].set(visible=True, linewidth=0.4)
+    return drawn, ("query's token", "offset")
+
+
+def _draw_tokens(ax: Axes, rows: list[list[float]]) -> Any:
     """Draw attention between states as it is, with numbers where there is room: a head that looks at none is pale."""
-    ax.imshow(rows, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
+    image = ax.imshow(rows, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
     if len(rows) <= NUMBERED:
         ax.set(xticks=range(len(rows)), yticks=range(len(rows)))
         for y, row in enumerate(rows):
@@ -58,3 +76,4 @@ def _draw_tokens(ax: Axes, rows: list[list[float]]) -> None:
                 ax.text(x, y, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=5, color=colour)
     ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
     ax.spines[:].set(visible=True, linewidth=0.4)
+    return image

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from sih.analysis.distances import Agreement
 from sih.experiments.agreement import Agreements
 from sih.experiments.experiment import braces
+from sih.experiments.model_choice import Models
 from sih.figures import style
 
 _COLOURS = {
@@ -28,9 +29,10 @@ _LOOKS: dict[str, style.Look] = {
 def draw_agreement(data: Agreements) -> Figure:
     """Draw a panel for each lag set: every model with the circuit's heads, its kind and way of training by colour."""
     panels: dict[tuple[int, ...], list[tuple[str, Agreement]]] = {}
-    for plain, way in ((True, "plainly trained"), (False, "our recipe")):
-        for name, entry in data.with_usual_heads(plain).items():
-            panels.setdefault(entry.lags, []).append((f"{data.compared[name].kind}, {way}", entry))
+    shown = {name: one for name, one in data.facts.items() if one in Models(heads="needed", usual_width=True)}
+    for name, one in sorted(shown.items(), key=lambda item: item[1].training != "paper"):
+        way = "plainly trained" if one.training == "paper" else "our recipe"
+        panels.setdefault(one.lags, []).append((f"{one.kind}, {way}", data.models[name]))
     columns = max(1, min(3, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
     with style.paper_figure(style.PAGE, 0.6 + 1.75 * rows) as figure:
@@ -57,7 +59,8 @@ def draw_agreement(data: Agreements) -> Figure:
 
 
 def _curve(ax: Axes, entry: Agreement, what: str, label: str) -> None:
-    mean, error = torch.tensor(entry.by_position[what]), torch.tensor(entry.by_position_error[what])
+    along = entry.by_position[what], entry.by_position_error[what]
+    mean, error = (torch.tensor(values, dtype=torch.float64) for values in along)
     positions = torch.arange(len(mean)) + entry.lags[-1]
     colour, dashes, width = _LOOKS.get(label, (style.SKY, "-", 0.9))
     ax.plot(positions, mean, color=colour, linestyle=dashes, lw=width, label=label)

@@ -32,7 +32,7 @@ def draw_trace(data: Trace, sequence: int = 0, length: int = LEGIBLE) -> Figure:
         for ax in axes.flat[len(names) :]:
             ax.set_visible(False)
         for ax in axes[:, 0]:
-            ax.set_ylabel("query", fontsize=6, labelpad=1)
+            ax.set_ylabel("query, after a start token" if data.first else "query", fontsize=6, labelpad=1)
         for column in range(columns):
             last = max(row for row in range(rows) if row * columns + column < len(names))
             axes[last, column].set_xlabel("key", fontsize=6, labelpad=1)

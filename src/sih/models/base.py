@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import torch
@@ -40,7 +40,8 @@ class ModelConfig:
     """Describes everything that shapes a model, apart from its weights. A kind adds fields of its own."""
 
     num_states: int
-    length: int
+    length: int | None
+    """The longest sequence, None for a kind that takes any. Such a kind's constructor and files do not have it."""
     heads: tuple[int, ...] = ()
     """Number of heads of each layer; () for a model without attention."""
     temperature: float = 1.0
@@ -50,12 +51,24 @@ class ModelConfig:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        check_sizes(num_states=self.num_states, length=self.length)
+        bounds = {name: value for name, value in self.entries().items() if name in ("num_states", "length")}
+        check_sizes(**bounds)
         object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
         check_positive("temperature", self.temperature, "what scores are divided by, positive and finite")
         object.__setattr__(self, "temperature", float(self.temperature))
         check_choice("readout", self.readout, ("logit", "probability"))
         check_choice("dtype", self.dtype, tuple(DTYPES))
+
+    def entries(self) -> dict[str, Any]:
+        """Return what the configuration was made from: every field that its constructor takes, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+
+
+@dataclass(frozen=True)
+class BoundedConfig(ModelConfig):
+    """Describes a model with a weight for every position, of sequences up to a length."""
+
+    length: int
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,13 @@ class ModelShape(ABC):
 def check_model(model: object) -> None:
     """Raise a FieldError unless it is a model."""
     check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
+
+
+def check_scores(model: Model, what: str) -> None:
+    """Raise a FieldError unless the model's scores are forms of its stream, which is `what` takes them for."""
+    if not model.scores_from_stream:
+        why = f"the scores of a {model.Shape.kind} model depend on the offset too"
+        raise FieldError("model", f"{what} reads scores that come from the stream alone; {why}")
 
 
 class _HooksPlaced(ABCMeta):
@@ -115,6 +135,10 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
     large_products: ClassVar[bool] = False
     """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
+    scores_from_stream: ClassVar[bool] = True
+    """Whether a score is a bilinear form of the stream at query and key, and of nothing else."""
+    first: int = 0
+    """The row of token 0 in the named values: 1 where the model puts a start token before the sequence."""
 
     config: ModelConfig
     points: HookPoints
@@ -144,7 +168,7 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         >>> sih.Transformer.from_config(model.config).readout.abs().max().item()
         0.0
         """
-        return cls(**{**asdict(config), "dtype": DTYPES[config.dtype], "init": "zeros"})
+        return cls(**{**config.entries(), "dtype": DTYPES[config.dtype], "init": "zeros"})
 
     @classmethod
     def count_weights(cls, config: Any) -> int:
@@ -243,7 +267,7 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not detach):
-            return Trace(tokens, self.named_values(tokens, path), self.config.heads)
+            return Trace(tokens, self.named_values(tokens, path), self.config.heads, self.first)
 
     def run(self, tokens: Tokens, replace: Mapping[str, Replacement] | None = None) -> Trace:
         """Run the model with some values replaced, by others or by a function of them, and what follows redone.
@@ -266,7 +290,7 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
             raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.points.homes)}")
         recorder = PassRecorder(replace, self.points.hooked())
         self.equations(tokens, recorder)
-        return Trace(tokens, recorder.values, self.config.heads)
+        return Trace(tokens, recorder.values, self.config.heads, self.first)
 
     def hook_points(self) -> dict[str, nn.Module]:
         """Give the submodule that each named value passes through, by its name (see `sih.models.sites`).
@@ -298,7 +322,8 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
         """Give a head's scores between two tokens and between two positions, if the stream held nothing else.
 
-        Elhage et al.'s full QK circuit, by "token" and "position". A kind that does not say has none.
+        Elhage et al.'s full QK circuit, by "token" and "position" (or by "offset", a row for each token). A kind that
+        does not say has none.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -311,6 +336,8 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     @torch.no_grad()
     def direct_attention(self) -> dict[str, dict[str, Float[Tensor, "query key"]]]:
         """Give where each head would look by tokens alone, and by positions alone: the softmax of `direct_scores`.
+
+        Positions are offsets in a model that reads these.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))

@@ -14,7 +14,12 @@ Names, the same for all kinds of model (layers and heads counted from 1):
     l.h/output              what the head writes to the stream
     l/mlp_input, l/mlp      the stream as the MLP reads it, and what it writes (standard model, if it has MLPs)
     l.h/.../token, .../position    the blocks of a head's output (disentangled; `sih.models.disentangled.blocks`)
+    l.h/by_offset           what is added to the scores by offset, 0 .. reach (relative model, where keys know it)
+    l.h/offset              attention by offset, 0 .. reach (relative model, where values know it)
     output                  the last linear map's
+
+A model with a start token has a row and a key for it, the first, in all values but the output. Token 0 is then in row
+`Trace.first`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -75,6 +80,8 @@ class Trace(Drawn):
     tokens: Int[Tensor, "batch time"]
     values: Mapping[str, Tensor]
     heads: tuple[int, ...]
+    first: int = 0
+    """The row of token 0: 1 after a start token."""
 
     def __getitem__(self, name: str) -> Tensor:
         try:
@@ -135,6 +142,11 @@ class Trace(Drawn):
     def scores(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
         """Return the scores of each layer's heads, before temperature and softmax."""
         return self._stacked("scores")
+
+    @property
+    def between_tokens(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
+        """Return the attention of each layer's heads without a start token: rows sum to 1 less what they pay it."""
+        return tuple(layer[..., self.first :, self.first :] for layer in self.attention)
 
     def _stacked(self, what: str) -> tuple[Tensor, ...]:
         return tuple(

@@ -124,7 +124,7 @@ def load(folder: str | Path) -> Model:
 
 def config_of(model: Model) -> dict[str, Any]:
     """Describe the model in plain numbers, words and lists, from which `model_from` makes it again."""
-    entries = {**dataclasses.asdict(model.config), "heads": list(model.config.heads)}
+    entries = {name: list(v) if isinstance(v, tuple) else v for name, v in model.config.entries().items()}
     return {"model": model.Shape.kind, **entries, "dtype": _dtype(model)}
 
 
@@ -143,12 +143,11 @@ def model_from(
     kind = entries.pop("model", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"{source}: model must be one of {', '.join(KINDS)}; got {kind!r}")
-    expected = {field.name for field in dataclasses.fields(KINDS[kind].Config)}
+    expected = {field.name for field in dataclasses.fields(KINDS[kind].Config) if field.init}
     if expected != entries.keys():
         name = min(expected ^ entries.keys())
         raise ValueError(f"{source}: a {kind} model's entry {name!r} is {'missing' if name in expected else 'unknown'}")
-    if isinstance(entries["heads"], list):  # JSON has no tuples
-        entries["heads"] = tuple(entries["heads"])
+    entries = {name: tuple(v) if isinstance(v, list) else v for name, v in entries.items()}  # JSON has no tuples
     try:
         shape = KINDS[kind].Config(**entries)
         asked, found = KINDS[kind].count_weights(shape), sum(math.prod(one) for one in (shapes or {}).values())

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 
 from sih.artifacts.keep import Kept
+from sih.experiments.model_choice import PAPER_LENGTH
 from sih.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Measured, Verdict
+from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Verdict
 
 HTML, JSON = "report.html", "report.json"
-MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗…–", strict=True))
-UNKNOWN = Measured(float("nan"))
+MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈…✗○–", strict=True))
 FULL_WIDTH = 1350
 """Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
@@ -68,8 +68,12 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
         "<p>Each statement of the paper (ICLR 2025), in our words and by section, with the number that was measured, "
         "its interval, the rule by which it was judged and the command that makes it again.</p>",
         "<p>Intervals are two standard errors either way: over matrices for circuits, over sequences for trained "
-        "models; where several models are asked, the range over them; for Claim 1 a proved bound on the error. A "
-        "number without one is exact, or of one draw.</p>",
+        "models; of a median, the range over models; of a share of runs, Wilson's interval; for Claim 1 a proved bound "
+        "on the error. A number without one is exact, or of one draw.</p>",
+        "<p>Every shipped model that a statement is about is judged alone; &quot;3 of 8&quot; says how many hold. A "
+        f"model is at the paper's setting if it is trained as in the paper on sequences of length {PAPER_LENGTH}. "
+        "Only such models decide what the paper says of training. Where there is none, the number of the others is "
+        "shown, and the verdict is not measured at the paper's length.</p>",
         f"<p>Made by {versions}. Verdicts on the paper's statements: {verdicts}.</p></header>",
         f'<nav aria-label="Contents">{links}</nav>',
         *(f'<section id="{id}"><h2>{title}</h2>{text}</section>' for id, (title, text) in sections.items()),
@@ -136,22 +140,23 @@ def _summary(findings: list[Finding]) -> str:
         asked = one.statement
         unit = f"<br><small>{escape(asked.unit)}</small>" if one.measured else ""
         link = f'<a href="#{asked.id}">{escape(asked.text)}</a>'
-        rows.append([escape(asked.section), link, _measured(one) + unit, _badge(one.verdict)])
-    return html_table(["Where", "Statement", "Measured", "Verdict"], rows, "summary")
+        count = f"<br><small>{escape(one.count)}</small>" if one.count and one.statement.models else ""
+        setting = escape(one.paper_setting or "nothing is trained")
+        rows.append([escape(asked.section), link, _measured(one) + unit, setting, _badge(one.verdict) + count])
+    return html_table(["Where", "Statement", "Measured", "At the paper's setting", "Verdict"], rows, "summary")
 
 
 def _finding(one: Finding) -> str:
-    asked, found, parts = one.statement, one.measured or UNKNOWN, ""
-    if found.parts:
-        rows = [[escape(part.label), number(part.value) + span(part.interval)] for part in found.parts]
-        parts = html_table(["of", "measured"], rows, "parts")
+    asked = one.statement
     figure = escape(asked.experiment.name)
-    label = f" ({escape(found.label)})" if found.label else ""
+    said = f" ({escape(one.measured.label)})" if one.measured and one.measured.label else ""
     lines = {
-        "Measured": f"{_measured(one)}: {escape(asked.quantity)}{label}",
+        "Measured": f"{_measured(one)}: {escape(asked.quantity)}{said}",
         "Rule": escape(str(asked.rule)),
+        "Hold": escape(one.count),
         "Remark": escape(one.remark),
-        "Models": escape(", ".join(found.models)),
+        "About": escape(str(asked.models or "")),
+        "At the paper's setting": escape(one.paper_setting),
         "Command": f"<code>{escape(asked.command)}</code>",
         "Figure": f'<a href="#figure-{figure}">{figure}</a>',
     }
@@ -159,8 +164,22 @@ def _finding(one: Finding) -> str:
     return (
         f'<article class="statement" id="{asked.id}">'
         f"<h3>{escape(asked.section)}: {escape(asked.id)} {_badge(one.verdict)}</h3>"
-        f"<p>{escape(asked.text)}</p><dl>{listed}</dl>{parts}</article>"
+        f"<p>{escape(asked.text)}</p><dl>{listed}</dl>{_parts(one)}</article>"
     )
+
+
+def _parts(one: Finding) -> str:
+    """Make the table of all numbers that were judged, with what each was chosen from."""
+    if len(one.each) < 2 and not any(each.parts for each in one.each):
+        return ""
+    rows = []
+    for part, verdict in zip(one.each, one.verdicts, strict=True):
+        windows = "; ".join(f"{each.label}: {number(each.value)}" for each in part.parts)
+        said = f"{verdict} ({part.unsettled})" if part.unsettled else verdict
+        rows.append([*map(escape, (part.label, number(part.value) + span(part.interval), windows, said))])
+    if not any(part.parts for part in one.each):
+        return html_table(["of", "measured", "alone"], [[row[0], row[1], row[3]] for row in rows], "parts")
+    return html_table(["of", "measured", "all of it", "alone"], rows, "parts")
 
 
 def _measured(one: Finding) -> str:
@@ -168,7 +187,16 @@ def _measured(one: Finding) -> str:
 
 
 def _badge(verdict: Verdict) -> str:
-    return f'<span class="verdict {verdict.replace(" ", "-")}">{MARKS[verdict]} {verdict}</span>'
+    return f'<span class="verdict {css_class(verdict)}">{MARKS[verdict]} {verdict}</span>'
+
+
+def css_class(verdict: Verdict) -> str:
+    """Return the name of a verdict in the style sheet.
+
+    >>> css_class("not measured at the paper's length")
+    'not-measured-at-the-papers-length'
+    """
+    return verdict.replace(" ", "-").replace("'", "")
 
 
 def _figure(figure: Figure) -> str:

@@ -9,10 +9,10 @@ from sih.report import channel_statements as channel
 from sih.report import circuit_statements as circuit
 from sih.report import claim_statements as claim
 from sih.report import training_statements as training
-from sih.report.rules import Finding, Statement
+from sih.report.rules import Finding, Statement, not_measured
 
 PAPER: tuple[Statement[Any], ...] = (
-    *(circuit.PROPOSITION, attention.LAYER_3_SELECTS),  # Secs. 5.1 and 5.2
+    *(circuit.PROPOSITION, attention.SELECTIVE_HEAD, attention.LAYER_3_SELECTS),  # Secs. 5.1 and 5.2
     *(claim.CLAIM, claim.LARGE_BETA, claim.ASYMPTOTICS),  # Sec. 5.3
     *(claim.ONE_HEAD_RATE, circuit.ONE_HEAD_KL, circuit.ANY_LAGS, circuit.HEAD_RANGE),  # Sec. 5.4
     *(circuit.TWO_LAGS, circuit.TWO_LAGS_OPTIMAL),
@@ -25,11 +25,13 @@ PAPER: tuple[Statement[Any], ...] = (
 )
 OURS: tuple[Statement[Any], ...] = (
     *(circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS),
-    *(training.STANDARD_RECIPE, training.DISENTANGLED_RECIPE, training.MORE_HEADS_RECIPE),
+    *(training.STANDARD_RECIPE, training.DISENTANGLED_ADAM, training.DISENTANGLED_RECIPE),
+    *(training.TWO_LAYERS_RECIPE, training.TWO_LAYERS_ADAM, training.MORE_LAYERS_RECIPE, training.MORE_LAYERS_ADAM),
+    *(training.MORE_HEADS_RECIPE, training.ENOUGH_HEADS_RECIPE),
     *attention.RECIPE,
 )
 MORE: tuple[Statement[Any], ...] = (
-    *(channel.PLAIN_CARRIES, channel.RECIPE_CARRIES),
+    *(channel.PLAIN_CARRIES, *channel.RECIPE_CARRIES),
     *(circuit.MIXED_EXACT, circuit.MIXED_ONE_HEAD),
 )
 """Of experiments that go beyond the paper."""
@@ -45,7 +47,7 @@ def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]
         found = kept.get(one.experiment.name)
         if found is None or found.data is None:
             reason = found.missing if found else f"figure {one.experiment.name} was not made"
-            return Finding(one, "not measured", None, reason)
+            return not_measured(one, reason)
         return one.judge(found.data)
 
     return [judge(one) for one in statements]

@@ -13,8 +13,10 @@ from sih.training.config_file import digest
 from sih.training.presets import preset
 from sih.training.recipes import all_recipes
 
-PAPER = {"paper": "standard", "paper-disentangled": "disentangled"}
+PAPER = {"paper": "standard", "paper-disentangled": "disentangled", "relative": "relative"}
 """What names of runs that are trained as in the paper begin with, and the kind of model that they stand for."""
+HEADS = {"relative": (1, 1, 1)}
+"""The heads of a kind's circuit, where they do not depend on the lags."""
 LAWS = {"matrix": "dirichlet", **{law: law for law in RANDOM if law != "dirichlet"}}
 """What stands in a name before the seed of a matrix, and the law of matrices that it stands for."""
 
@@ -22,10 +24,12 @@ LAWS = {"matrix": "dirichlet", **{law: law for law in RANDOM if law != "dirichle
 def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
-    Names are KIND-LAGS[-HEADS][-dimN][-lengthN][-LAWN][-INIT][-soft][-seedN], trained by preset `auto`. `paper` and
-    `paper-disentangled` in place of a kind stand for the paper's own setting. Heads are those of each layer, the
-    circuit's unless given. LAWN is the matrix: `uniform11` of law uniform and seed 11, `matrix3` of the usual law and
-    seed 3. INIT is a recipe, `soft` the distribution of the next token as target.
+    Names are KIND-LAGS[-HEADS][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN], trained by
+    preset `auto`. `paper` and `paper-disentangled` in place of a kind stand for the paper's own
+    setting, in which `relative` is trained too. Heads are those of each layer, the circuit's unless
+    given. `reachN` is of a relative model. LAWN is the matrix: `uniform11` of law uniform and seed
+    11, `matrix3` of the usual law and seed 3. INIT is a recipe, `soft` the distribution of the next
+    token as target.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.task.lags, config.heads
@@ -34,6 +38,8 @@ def named(name: str) -> TrainConfig:
     64
     >>> named("paper-1.2.3-1.1.1-uniform11-normal-seed1")
     TrainConfig(init='normal', matrix_seed=11, matrix_law='uniform', heads=(1, 1, 1), seed=1)
+    >>> named("relative-1.2.3-reach16-length64-uniform0")
+    TrainConfig(model='relative', length=64, matrix_law='uniform', reach=16)
     """
     shipped = SHIPPED / name
     if name and (shipped / CONFIG).is_file():
@@ -42,7 +48,7 @@ def named(name: str) -> TrainConfig:
     if found is None or found["kind"] not in (*PAPER, *KINDS):
         raise ValueError(f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}")
     kind, lags = found["kind"], _numbers(found["lags"])
-    heads = _numbers(found["heads"]) if found["heads"] else (1, heads_needed(lags), 1)
+    heads = _numbers(found["heads"]) if found["heads"] else HEADS.get(kind) or (1, heads_needed(lags), 1)
     changes = {"lags": lags, "heads": heads, **_fields(found)}
     if kind in PAPER:
         return preset("paper", **changes, model=PAPER[kind])
@@ -55,7 +61,7 @@ def _pattern() -> re.Pattern[str]:
     recipes = "|".join(re.escape(recipe.name) for recipe in all_recipes())
     return re.compile(
         r"(?P<kind>[a-z]+(?:-[a-z]+)?)-(?P<lags>\d+(?:\.\d+)*)(?:-(?P<heads>\d+(?:\.\d+)*))?"
-        r"(?:-dim(?P<dim>\d+))?(?:-length(?P<length>\d+))?"
+        r"(?:-dim(?P<dim>\d+))?(?:-reach(?P<reach>\d+))?(?:-length(?P<length>\d+))?"
         rf"(?:-(?P<law>{laws})(?P<matrix_seed>\d+))?(?:-(?P<init>{recipes}))?(?P<soft>-soft)?"
         r"(?:-seed(?P<seed>\d+))?"
     )
@@ -64,7 +70,7 @@ def _pattern() -> re.Pattern[str]:
 def _fields(found: re.Match[str]) -> dict[str, Any]:
     """Return the fields of a configuration that the optional parts of a name say."""
     said: dict[str, Any] = {
-        name: int(found[name]) for name in ("dim", "length", "matrix_seed", "seed") if found[name] is not None
+        name: int(found[name]) for name in ("dim", "reach", "length", "matrix_seed", "seed") if found[name] is not None
     }
     if found["law"]:
         said["matrix_law"] = LAWS[found["law"]]

@@ -5,15 +5,14 @@ from typing import Any
 from sih.training.config import TrainConfig
 
 METHODS = {"adam": "Adam", "soap": "SOAP"}
-STARTS = {
-    ("uniform", "standard"): "",
-    ("uniform", "disentangled"): "",
-    ("harmonic", "standard"): "harmonic start",
-    ("harmonic", "disentangled"): "tables shared by positions",
-}
-"""What a recipe's start is called, for each kind of model, empty for random weights."""
-FREE = {"lags", "heads", "model", "matrix_seed", "seed", "steps", "stored", "evaluate_every", "held_out"}
-"""Fields that may differ from the defaults in the paper's own setting."""
+STARTS = {"uniform": "", "harmonic": "harmonic start"}
+"""What a recipe's start is called, empty for the usual random weights."""
+STARTS_OF_KIND = {("harmonic", "disentangled"): "tables shared by positions"}
+"""What it is called for one kind of model, where that differs."""
+PAPER_KINDS = ("standard", "disentangled")
+"""The kinds of model that the paper trains."""
+FREE = {"lags", "heads", "model", "matrix_law", "matrix_seed", "seed", "steps", "stored", "evaluate_every", "held_out"}
+"""Fields that may differ from the defaults in the paper's own setting: the paper gives several, or none."""
 
 
 def how_trained(config: TrainConfig) -> str:
@@ -29,7 +28,12 @@ def how_trained(config: TrainConfig) -> str:
     'SOAP, harmonic start, layers restricted to their roles for 600 of 2,000 steps'
     """
     words = ", ".join([_method(config), *(_additions(config) or ["nothing added"])])
-    return f"{words} (the paper's setting)" if config.unusual().keys() <= FREE else words
+    return f"{words} (the paper's setting)" if is_papers_setting(config) else words
+
+
+def is_papers_setting(config: TrainConfig) -> bool:
+    """Tell whether all that the paper says of training is as it says: kind, length, batches, optimiser, rate."""
+    return config.model.kind in PAPER_KINDS and config.unusual().keys() <= FREE
 
 
 def trained_briefly(config: TrainConfig) -> str:
@@ -46,7 +50,8 @@ def trained_briefly(config: TrainConfig) -> str:
     restricted = "roles" if flat.get("parts_steps") else "frozen" if flat.get("frozen_steps") else ""
     schedule = "short first" if flat["length_schedule"] else "rate falls" if flat["schedule"] == "cosine" else ""
     own = "fresh P" if flat["fresh"] else "switching" if flat["switch_rate"] else ""
-    chief = tied or restricted or (start and flat["init"]) or own or schedule
+    soft = "soft" if flat["target"] == "distribution" else ""
+    chief = tied or restricted or (start and flat["init"]) or own or schedule or soft
     return f"{_method(config)}, {chief}" if chief else f"{_method(config)} alone"
 
 
@@ -54,6 +59,8 @@ def _additions(config: TrainConfig) -> list[str]:
     """List all that differs from a fixed matrix, random weights, a constant rate and full sequences from the start."""
     flat = config.flat()
     found = [_start(flat)]
+    if flat["target"] == "distribution":
+        found.append("the true distributions as targets")
     if flat["fresh"]:
         found.append("a new matrix for each sequence")
     if flat["switch_rate"]:
@@ -74,7 +81,8 @@ def _method(config: TrainConfig) -> str:
 
 
 def _start(flat: dict[str, Any]) -> str:
-    return STARTS.get((flat["init"], flat["model"]), f"{flat['init']} start")
+    init = flat["init"]
+    return STARTS_OF_KIND.get((init, flat["model"]), STARTS.get(init, f"{init} start"))
 
 
 def _for(config: TrainConfig, field: str) -> str:

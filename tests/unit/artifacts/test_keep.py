@@ -69,7 +69,7 @@ def test_a_table_stands_beside_the_data(tmp_path: Path) -> None:
 
 
 def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(tmp_path: Path) -> None:
-    trained, mine = experiment_named("trained"), RunStore(tmp_path)
+    trained, mine = experiment_named("attention_maps_3.5.7_lag3"), RunStore(tmp_path)
     name = next(name for name in trained.reads(trained.config, STORE) if STORE.find(name))
     plain = data_key(trained, STORE)
     assert models_read(trained, STORE)[name] == "shipped"

@@ -111,9 +111,12 @@ def test_a_flag_of_another_kind_may_come_first(
     [
         (["--steps", "0"], "steps must be a whole number, at least 1; got 0"),
         (["--steps", "x"], "x"),
-        (["--model", "mamba"], "model must be one of standard, disentangled; got 'mamba'"),
+        (["--model", "mamba"], "model must be one of standard, disentangled, relative; got 'mamba'"),
         (["--init", "magic"], "init must be one of embed, gpt2, harmonic, uniform, normal; got 'magic'"),
-        (["--preset", "papr"], "preset must be one of paper, paper-disentangled, harmonic, auto; got 'papr'"),
+        (
+            ["--preset", "papr"],
+            "preset must be one of paper, paper-disentangled, paper-relative, harmonic, auto; got 'papr'",
+        ),
         (["--lags", "3", "1"], "lags must be distinct, positive and increasing"),
         (["--heads", "0"], "heads is the number of heads of each layer"),
         (["--held-out", "-1"], "held_out must be a whole number"),

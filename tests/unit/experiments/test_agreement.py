@@ -3,9 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 from support.pictures import check_drawn_from_file
 
+import sih
 from sih.experiments import agreement
+from sih.experiments.compared import FRESH_SEED
 from sih.figures.share_curves import draw_agreement
 from sih.runs.run_store import RunStore
 
@@ -16,7 +19,7 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     data = agreement.compute(config, RunStore())
     assert tuple(data.models) == names
     assert data.missing == ["nothing"]
-    assert (data.compared["disentangled-1.2"].kind, data.compared["two-layers"].heads) == ("disentangled", (1, 1))
+    assert (data.facts["disentangled-1.2"].kind, data.facts["two-layers"].heads) == ("disentangled", (1, 1))
     first, second = (data.models[name] for name in names[:2])
     assert first != second
     seeds = data.seeds["standard-1.2"]
@@ -29,8 +32,8 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     check_drawn_from_file(draw_agreement, data)
     rows = agreement.table(data)
     assert [len(row) for row in rows] == [len(rows[0])] * 7
-    assert list(data.with_usual_heads(plain=False)) == ["one-head"]
-    assert data.with_usual_heads(plain=True) == {}
+    assert data.selection["one-head"] == data.models["one-head"].selection
+    assert data.selection["one-head"].sequences == 8
     (ax,) = draw_agreement(data).axes
     assert ax.get_title() == "lags {1,2}"
     assert [str(line.get_label()) for line in ax.lines][:2] == [
@@ -41,7 +44,7 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     both = replace(
         data,
         models={new: data.models[old] for new, old in twice.items()},
-        compared={new: data.compared[old] for new, old in twice.items()},
+        facts={new: replace(data.facts[old], name=new) for new, old in twice.items()},
     )
     labels = [line.get_label() for line in draw_agreement(both).axes[0].lines]
     assert [labels.count(f"standard, our recipe: {which}") for which in ("true lag", "all lags")] == [2, 2]
@@ -53,8 +56,35 @@ def test_agreement_is_the_same_every_time(runs: dict[str, str]) -> None:
     config = agreement.AgreementConfig((runs["standard-1.2"],), sequences=4)
     assert agreement.compute(config, RunStore()) == agreement.compute(config, RunStore())
     assert agreement.EXPERIMENT.reads(config, RunStore()) == config.models
-    names = agreement.EXPERIMENT.config.models
-    assert len(set(names)) == len(names)
+
+
+def test_a_plainly_trained_model_is_judged_on_more_sequences() -> None:
+    """The share on the true lag, the posterior and their ratio, by plain loops."""
+    config = agreement.AgreementConfig(("paper-1.3-length32",), sequences=4, selection_sequences=12)
+    data = agreement.compute(config, RunStore())
+    found, run = data.selection["paper-1.3-length32"], RunStore().run("paper-1.3-length32")
+    first = data.models["paper-1.3-length32"].first
+    batch = sih.sample(run.task, 12, rng=torch.Generator().manual_seed(FRESH_SEED))
+    attention = run.model.trace(batch.tokens).attention[-1][:, 0].tolist()
+    posterior = sih.lag_posterior(batch.tokens, run.task).tolist()
+    selected, known = 0.0, 0.0
+    for n, lag in enumerate(batch.lags.tolist()):
+        for i in range(first, 31):
+            selected += attention[n][i][i + 1 - lag] / 12 / (31 - first)
+            known += posterior[n][i][run.task.lags.index(lag)] / 12 / (31 - first)
+    assert found.sequences == 12
+    assert found.selected[0] == pytest.approx(selected, rel=1e-5)
+    assert found.posterior[0] == pytest.approx(known, rel=1e-5)
+    assert found.relative[0] == pytest.approx(selected / known, rel=1e-5)
+    row = agreement.table(data)[1]
+    assert row[-2] == "12"
+
+
+def test_means_over_seeds_have_all_their_digits(runs: dict[str, str]) -> None:
+    config = agreement.AgreementConfig((runs["standard-1.2"], runs["standard-1.2-seed1"]), sequences=4)
+    data = agreement.compute(config, RunStore())
+    each = [entry.parents[0] for entry in data.models.values()]
+    assert data.seeds["standard-1.2"]["parents"][0] == pytest.approx(sum(each) / 2, rel=1e-14)
 
 
 @pytest.mark.slow

@@ -18,11 +18,9 @@ from sih.experiments.compared import (
     circuits_for,
     panel_over_matrices,
     trained_law,
-    trained_plainly,
-    unsettled,
-    with_seeds,
 )
 from sih.experiments.curves import Compared
+from sih.experiments.model_choice import trained_plainly, unsettled
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter
@@ -90,12 +88,6 @@ def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:
     assert missing == ["none such", str(tmp_path / "unfinished")]
 
 
-def test_further_seeds_join() -> None:
-    names = with_seeds(["none such", "standard-1.2.3-seed1", "standard-1.3.4"], RunStore())
-    seeds = ("standard-1.2.3-seed1", "standard-1.2.3", "standard-1.2.3-seed2")  # not the wider one, nor the paper's
-    assert names == ("none such", *seeds, "standard-1.3.4")
-
-
 def test_a_trained_law_is_the_models(tmp_path: Path, rng: torch.Generator) -> None:
     run = open_run(run_in(tmp_path / "run"))
     tokens = sih.sample(run.task, 130, rng=rng).tokens  # more than are predicted at once
@@ -104,11 +96,12 @@ def test_a_trained_law_is_the_models(tmp_path: Path, rng: torch.Generator) -> No
 
 
 def test_runs_that_differ_by_seed_are_one(tmp_path: Path) -> None:
-    configs = {"a": SMALL, "wide": SMALL.replace(dim=16), "b": SMALL.replace(seed=3)}
+    configs = {"a": SMALL, "wide": SMALL.replace(dim=16), "b": SMALL.replace(seed=3), "long": SMALL.replace(steps=2)}
     runs = [open_run(run_in(tmp_path / name, config)) for name, config in configs.items()]
     assert {one.models: (one.kind, one.heads, one.dim, one.seeds) for one in by_seeds(runs)} == {
         ("a", "b"): ("standard", (1, 1, 1), 8, (0, 3)),
         ("wide",): ("standard", (1, 1, 1), 16, (0,)),
+        ("long",): ("standard", (1, 1, 1), 8, (0,)),
     }
 
 

@@ -35,9 +35,15 @@ def test_one_head_is_worse_than_enough(curves: constructions.ConstructionCurves)
     assert [panel.compared["construction"].heads for panel in curves.panels] == [(1, n, 1) for n in (2, 4, 2, 2)]
 
 
+def test_with_a_sink_it_is_better(curves: constructions.ConstructionCurves) -> None:
+    """Prop. 1 to the letter: no head has nothing to average, and beta counts once."""
+    for panel in curves.panels:
+        assert panel.kl[constructions.SINK].mean < panel.kl["construction"].mean
+
+
 def test_figure_and_table_need_only_the_data(curves: constructions.ConstructionCurves) -> None:
     figure = draw_constructions(through_file(curves))
     assert figure.axes[1].get_title() == "lags {1,3,4}, least heads: 4"
     rows = {row[0]: row for row in constructions.table(curves)}
-    assert len(rows) == 7
+    assert len(rows) == 8
     assert rows["two lags, 1 head"][2] == ""  # not for three lags

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pictures import through_file
 
-from sih.experiments.curves import Compared, curve, panel, windows
+from sih.experiments.curves import FLOOR, Compared, Panel, curve, floored_ratio, mean_kl_table, panel, times, windows
 
 
 def loops(values: list[float]) -> tuple[float, float]:
@@ -81,3 +81,61 @@ def test_digits_are_those_asked_for() -> None:
 def test_a_window_ends_at_a_power_of_two_beyond_max_lag() -> None:
     assert windows(8, 40) == [(9, 16), (17, 32), (33, 40)]  # no empty one up to 8
     assert windows(7, 32) == [(8, 8), (9, 16), (17, 32)]
+
+
+def test_times_against_loops(rng: torch.Generator) -> None:
+    """The ratio of two means and its error, window by window, without the last position."""
+    model, reference = (torch.rand(60, 20, generator=rng, dtype=torch.float64) + 0.2 for _ in range(2))
+    found = times(model, reference, 3, "circuit")
+    assert (found.reference, list(found.windows), found.left_out) == ("circuit", ["4-8", "9-16", "17-19"], ())
+    places = {"4-8": (3, 8), "9-16": (8, 16), "17-19": (16, 19)}
+    for (ratio, error), (first, last) in [(found.windows[name], places[name]) for name in places] + [
+        (found.mean, (3, 19))
+    ]:
+        x, y = (
+            [sum(row[first:last]) / (last - first) for row in table] for table in (model.tolist(), reference.tolist())
+        )
+        expected = sum(x) / sum(y)
+        residuals = [(a - expected * b) / (sum(y) / len(y)) for a, b in zip(x, y, strict=True)]
+        assert ratio == pytest.approx(expected, rel=1e-9)
+        assert error == pytest.approx(loops(residuals)[1], rel=1e-9)
+
+
+def test_the_references_error_is_in_the_interval(rng: torch.Generator) -> None:
+    """A model whose KL never varies is known no better than the reference."""
+    reference = torch.rand(50, generator=rng, dtype=torch.float64) + 0.5
+    (ratio, error), known = floored_ratio(torch.ones(50, dtype=torch.float64), reference)
+    mean, spread = loops(reference.tolist())
+    assert [ratio, known] == pytest.approx([1 / mean, spread / mean])
+    assert error == pytest.approx(ratio * spread / mean)
+
+
+@pytest.mark.parametrize(
+    ("model", "reference", "expected"),
+    [(1e-7, 1e-9, 1.0), (1e-2, 1e-7, 100.0), (1e-7, 1e-2, 0.01), (3e-4, 2e-4, 1.5)],
+)
+def test_a_kl_below_the_floor_counts_as_the_floor(model: float, reference: float, expected: float) -> None:
+    rows = (torch.full((20,), value, dtype=torch.float64) for value in (model, reference))
+    (ratio, error), known = floored_ratio(*rows)
+    assert ratio == pytest.approx(expected)
+    assert error == pytest.approx(0)
+    assert known == pytest.approx(0)
+
+
+def test_a_window_whose_reference_is_not_known_is_left_out(rng: torch.Generator) -> None:
+    reference = torch.full((40, 20), 0.01, dtype=torch.float64)
+    reference[0, 8:16] = 1.0  # one sequence in forty has nearly all of it
+    found = times(reference, reference, 3, "itself")
+    assert (list(found.windows), found.left_out) == (["4-8", "17-19"], ("9-16",))
+    assert found.windows["4-8"] == (1.0, 0.0)
+    below = torch.full((40, 20), FLOOR / 50, dtype=torch.float64)
+    below[0] = 10 * FLOOR  # not known to a tenth of itself, but known to be below the floor
+    assert times(below, below, 3, "itself").left_out == ()
+
+
+def test_headings_of_a_table_are_distinct(rng: torch.Generator) -> None:
+    def of(lags: tuple[int, ...], length: int) -> Panel:
+        return panel(lags, {"ML": Compared("predictor")}, {"ML": torch.rand(3, length, generator=rng)})
+
+    assert mean_kl_table([of((1, 2), 20), of((1, 3), 20)])[0] == ["", "{1,2}", "{1,3}"]
+    assert mean_kl_table([of((1, 2), 20), of((1, 2), 9)])[0] == ["", "{1,2}, length 20", "{1,2}, length 9"]

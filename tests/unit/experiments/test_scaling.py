@@ -8,6 +8,7 @@ from support.pictures import through_file
 from support.small_runs import make_all
 
 import sih
+from sih.averaged_kl import averaged_kl
 from sih.experiments import scaling
 from sih.experiments.compared import FRESH_SEED
 from sih.figures.scaling_panels import draw_scaling
@@ -54,7 +55,10 @@ def test_curves_and_their_models(data: scaling.ScalingCurves) -> None:
     assert data.layers.compared["[1,3,1], d=128"].dim == 128
     assert data.heads.compared["[1,2,1]"].models == ("heads",)
     assert data.heads.compared["construction, 2"].heads == (1, 2, 1)
-    assert data.layers.minus["[1,3,1]"]["[1,1,1,1]"].count == 30  # paired with every model
+    assert {name: sorted(others) for name, others in data.heads.over.items()} == {  # every two models, and ML
+        "heads": ["ML", "three"],
+        "three": ["ML", "heads"],
+    }
     assert data.missing == ["none such"]
     assert data.heads.kl["construction, 7"] == data.heads.kl["construction, 3"]
     assert data.heads.kl["construction, 1"] != data.heads.kl["construction, 3"]
@@ -64,13 +68,14 @@ def test_numbers(data: scaling.ScalingCurves, folder: Path) -> None:
     runs = [open_run(folder / name) for name in ("three", "again")]
     batch = sih.sample(runs[0].task, 30, rng=torch.Generator().manual_seed(FRESH_SEED))
     with torch.no_grad():
-        laws = [run.model.predict(batch.tokens) for run in runs]
-    means = [sih.kl_to_truth(law, batch, runs[0].task)[:, 3:-1].mean().item() for law in laws]
+        laws = [run.model.predict(batch.tokens).double() for run in runs]
+    means = [averaged_kl(law, batch.tokens, runs[0].task)[:, 3:-1].mean().item() for law in laws]
     assert data.layers.kl["[1,3,1]"].mean == pytest.approx(sum(means) / 2)
     assert data.heads.kl["[1,3,1]"].mean == pytest.approx(means[0])
     model = sih.construct(runs[0].task, heads=2, third="position", lam=500.0)
-    kl = sih.kl_to_truth(model.predict(batch.tokens), batch, runs[0].task)[:, 3:-1]
+    kl = averaged_kl(model.predict(batch.tokens), batch.tokens, runs[0].task)[:, 3:-1]
     assert data.heads.kl["construction, 2"].mean == pytest.approx(kl.mean().item())
+    assert data.layers.over["again"]["three"][0] == pytest.approx(means[1] / means[0])
 
 
 def test_models_of_a_row_share_a_task(folder: Path) -> None:
@@ -102,3 +107,18 @@ def test_without_any_model_the_references_are_left() -> None:
     assert list(data.layers.kl) == list(data.heads.kl) == list(data.plain_heads.kl) == ["BMA", "ML"]
     assert data.missing == ["none", "no", "nor this"]
     assert draw_scaling(data).axes[1].get_title() == "by heads of each layer"
+
+
+def test_kl_over_ml_of_a_shipped_model_is_its_evaluation() -> None:
+    config = scaling.ScalingConfig(("standard-1.2.3-1.1",), ("none",), ("none",), constructed_heads=(), sequences=3)
+    data = scaling.compute(config, RunStore())
+    kept = sih.evaluate("standard-1.2.3-1.1")
+    assert data.layers.over["standard-1.2.3-1.1"]["ML"] == kept.kl_over_ml.pair()
+
+
+def test_the_rows_are_of_one_way_of_training_each() -> None:
+    layers, heads, plain = scaling.rows_of(scaling.ScalingConfig())
+    assert "standard-1.2.3-dim128" in layers
+    assert "standard-1.2.3-1.1.1" not in layers  # depth is not mixed with fewer heads
+    assert all(name.startswith("paper-1.2.3.4.5") for name in plain)
+    assert all(name.startswith("standard-1.2.3.4.5") for name in heads)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -73,55 +76,66 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     )
     assert data.panels[1].compared["two lags, 1 head"].heads == (1, 1, 1)
     assert "two lags, 1 head" not in data.panels[0].kl
-    assert data.panels[0].kl["trained disentangled, our recipe"].count == 9
+    assert data.panels[0].kl["trained disentangled, our recipe"].count == 18  # twice as many below length 128
 
 
 def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> None:
-    """Fresh sequences of the runs' own task; seeds averaged; the last position left out."""
+    """Fresh sequences of the runs' own task; the KL averaged over the lag; the last position left out."""
     task = open_run(folder / "a").task
-    batch = sih.sample(task, 40, rng=torch.Generator().manual_seed(FRESH_SEED))
-    truth = sih.known_lag(batch.tokens, batch.lags, task)
-    ml = sih.kl_to_truth(sih.maximum_likelihood(batch.tokens, task), batch, task)
-    total, minus_ml, nearer = 0.0, 0.0, 0.0
-    bayes, likeliest = (sih.bma(batch.tokens, task), sih.maximum_likelihood(batch.tokens, task))
-    for name in ("a", "b"):
-        with torch.no_grad():
-            law = open_run(folder / name).model.predict(batch.tokens).double()
-        for n in range(40):
-            for i in range(3, 19):
-                kl = sum((p * (p / q).log()).item() for p, q in zip(truth[n, i], law[n, i], strict=True))
-                total += kl / 2 / 40 / 16
-                minus_ml += (kl - ml[n, i].item()) / 2 / 40 / 16
-                apart = [(law[n, i] - other[n, i]).abs().sum().item() / 2 for other in (bayes, likeliest)]
-                nearer += (apart[0] - apart[1]) / 2 / 40 / 16
+    tokens = sih.sample(task, 80, rng=torch.Generator().manual_seed(FRESH_SEED)).tokens  # twice as many below 128
+    posterior = sih.lag_posterior(tokens, task).tolist()
+    P, s = task.P.tolist(), tokens.tolist()
+
+    def mean_kl(law: torch.Tensor) -> float:
+        total = 0.0
+        for n, i in itertools.product(range(80), range(3, 19)):
+            q = law[n, i].tolist()
+            for weight, lag in zip(posterior[n][i], task.lags, strict=True):
+                p = P[s[n][i - lag + 1]]
+                total += weight * sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)) / 80 / 16
+        return total
+
     panel = data.panels[0]
+    with torch.no_grad():
+        each = [mean_kl(open_run(folder / name).model.predict(tokens).double()) for name in ("a", "b")]
+    circuit = mean_kl(sih.construct(task, beta=100.0, lam=500.0).predict(tokens))
     assert len(panel.kl["ML"].by_position) == 19
-    assert panel.kl["trained standard, our recipe"].mean == pytest.approx(total, rel=1e-6)
-    assert panel.minus["ML"]["trained standard, our recipe"].mean == pytest.approx(minus_ml, rel=1e-6)
-    assert panel.nearer_bma["trained standard, our recipe"].mean == pytest.approx(nearer, rel=1e-5)
-    seeds = panel.seeds
-    assert panel.kl["trained standard, our recipe"].mean == pytest.approx((seeds["a"].mean + seeds["b"].mean) / 2)
-    assert seeds["a"].mean != seeds["b"].mean
+    assert panel.kl["trained standard, our recipe"].mean == pytest.approx(sum(each) / 2, rel=1e-6)
+    for name, kl in zip(("a", "b"), each, strict=True):
+        found = panel.models[name]
+        assert found.kl.mean == pytest.approx(kl, rel=1e-6)
+        assert found.circuit.reference == "construction"
+        assert found.circuit.mean[0] == pytest.approx(kl / circuit, rel=1e-5)
+        assert {*found.circuit.windows, *found.circuit.left_out} == {"4-8", "9-16", "17-19"}
+    assert each[0] != each[1]
+
+
+def test_each_model_is_beside_the_circuit_with_its_own_heads(data: trained.TrainedCurves) -> None:
+    assert {one.model.name: one.circuit.reference for one in data.models} == {
+        "a": "construction",
+        "b": "construction",
+        "lone": "construction, 1 head",
+        "two": "construction, 2 heads",
+        "apart": "construction",
+        "pair": "two lags, 1 head",
+    }
 
 
 def test_our_circuit_is_bma(data: trained.TrainedCurves) -> None:
     for panel in data.panels:
-        assert panel.minus["BMA"]["Bayes-optimal construction"].mean == pytest.approx(0, abs=1e-5)
-        assert panel.minus["midway"]["BMA"].mean < 0 < panel.minus["midway"]["ML"].mean
+        assert panel.kl["Bayes-optimal construction"].mean == pytest.approx(panel.kl["BMA"].mean, abs=1e-5)
+        assert panel.kl["BMA"].mean < panel.kl["ML"].mean
 
 
-def test_nearer_bma_by_hand() -> None:
-    law, bma, ml = (torch.tensor([[[p, 1 - p]]], dtype=torch.float64) for p in (0.5, 0.6, 0.9))
-    assert trained.nearer_bma(law, bma, ml).item() == pytest.approx(0.1 - 0.4)
-    assert trained.nearer_bma(ml, bma, ml).item() == pytest.approx(0.3)
-
-
-def test_nearer_bma_in_the_data(data: trained.TrainedCurves) -> None:
-    for panel in data.panels:
-        found = panel.nearer_bma
-        assert found["BMA"].mean == pytest.approx(-found["ML"].mean)
-        assert found["BMA"].mean < 0
-        assert found["Bayes-optimal construction"].mean == pytest.approx(found["BMA"].mean, abs=1e-4)
+def test_a_place_between_bma_and_ml() -> None:
+    """By hand: what is at BMA has 0, at ML 1, and where the two do not differ there is no place."""
+    base = torch.rand(30, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    ml = base + 0.5
+    for weight in (0.0, 0.3, 1.0, 2.0):
+        found = trained.place_between((1 - weight) * base + weight * ml, base, ml, 2)
+        assert list(found) == ["3-8", "9-11"]
+        assert all(place == pytest.approx(weight) and error < 1e-9 for place, error in found.values())
+    assert trained.place_between(base, base, base, 2) == {}
 
 
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
@@ -171,12 +185,24 @@ def test_the_band_of_several_seeds_is_their_range(data: trained.TrainedCurves) -
     figure = draw_trained(data)
     place = list(data.panels[0].kl).index("trained standard, our recipe")
     band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
-    each = torch.tensor([data.panels[0].seeds[name].by_position[2:] for name in ("a", "b")])
+    each = torch.tensor([data.panels[0].models[name].kl.by_position[2:] for name in ("a", "b")])
     assert band[:, 1].max() == pytest.approx(each.max().item(), rel=1e-5)
     assert band[:, 1].min() == pytest.approx(each.min().item(), rel=1e-5)
 
 
-def test_the_default_asks_for_the_papers_models() -> None:
+def test_no_position_is_cut_by_the_panel_drawn_last(data: trained.TrainedCurves) -> None:
+    """Panels share an axis: it ends where the longest curve does."""
+    figure = draw_trained(data)
+    assert [panel.length for panel in data.panels] == [20, 20, 128]
+    for axes in (draw_trained(dataclasses.replace(data, panels=data.panels[:n])).axes for n in (1, 2, 3)):
+        ends = [max(float(np.max(np.asarray(line.get_xdata()))) for line in ax.lines) for ax in axes if ax.lines]
+        assert min(ax.get_xlim()[1] for ax in axes) >= max(ends)
+    assert figure.axes[0].get_xlim() == figure.axes[2].get_xlim()
+
+
+def test_the_default_asks_for_every_shipped_model_that_is_chosen() -> None:
     names = trained.reads(trained.EXPERIMENT.config, RunStore())
-    assert {"standard-1.2.3", "standard-1.2.3-seed1", "disentangled-1.3"} <= set(names)
-    assert trained.EXPERIMENT.config.lag_sets == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
+    assert {"standard-1.2.3", "standard-1.2.3-seed1", "disentangled-1.3", "paper-1.2.3-length64"} <= set(names)
+    lags = {RunStore().run(name).task.lags for name in names}
+    assert lags == set(trained.EXPERIMENT.config.lag_sets)
+    assert trained.EXPERIMENT.config.lag_sets[:4] == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))

@@ -132,7 +132,7 @@ def test_a_pickle_is_refused(folder: Path) -> None:
     [
         ("{", "is not a JSON file"),
         ("[1]", r"^[^ ]*config\.json must hold a JSON object; got list"),
-        ("{}", "model must be one of standard, disentangled; got None"),
+        ("{}", "model must be one of standard, disentangled, relative; got None"),
         ('{"model": "mamba"}', "got 'mamba'"),
         ('{"model": "disentangled", "num_states": 3}', "disentangled model's entry 'dtype' is missing"),
     ],

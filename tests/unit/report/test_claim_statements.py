@@ -43,11 +43,13 @@ def test_cumulative_averages_are_followed_to_the_end() -> None:
 
 def test_large_beta_is_the_worst_short_length() -> None:
     config = beta.BetaConfig(lengths=(8, 32, 64))
-    data = beta.BetaCurves(config, {}, {}, [], [], [0.1, 0.01, 0.001], [0.001, 0.002, 0.01], [0.0001, 0.0, 0.0])
+    data = beta.BetaCurves(
+        config, {}, {}, [], [], [0.1, 0.01, 0.001], [0.0, 0.0, 0.0], [0.001, 0.002, 0.01], [0.0001, 0.0, 0.0]
+    )
     found = claim.LARGE_BETA.judge(data)
     assert number_of(found).value == pytest.approx(1.2)
     assert found.verdict == "holds with a remark"
-    assert [part.label for part in number_of(found).parts] == ["T = 8", "T = 32"]
+    assert [part.label for part in found.each] == ["T = 8", "T = 32"]
 
 
 def test_exponents() -> None:

@@ -7,159 +7,195 @@ import dataclasses
 import pytest
 from support.findings import number_of
 
-from sih.experiments import scaling, trained, training_courses
-from sih.experiments.compared import heads_label
-from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Curve, Panel
+from sih.experiments import scaling, trained
+from sih.experiments.curves import Curve, Pair, Times
+from sih.experiments.model_choice import Models, TrainedModel, Training, shipped_models
+from sih.experiments.scaling import ScalingRow
+from sih.experiments.trained import ModelKL, TrainedPanel
 from sih.report import training_statements as training
+from sih.report.statements import OURS, PAPER
+from sih.runs.run_store import RunStore
 
-BESIDE = {"BMA": Compared(PREDICTOR), "ML": Compared(PREDICTOR)}
-BESIDE |= dict.fromkeys(("construction", "construction, 1 head"), Compared(CIRCUIT))
-
-
-def _curve(mean: float, error: float = 1e-6) -> Curve:
-    return Curve(9, [], [], {"4-8": (mean, error)}, mean, error)
+PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)
+EMPTY = Curve(9, [], [], {}, 0.0, 0.0)
 
 
-def _panel(lags: tuple[int, ...], models: dict[str, Compared], kl: dict[str, float]) -> Panel:
-    """Everything is paired with everything."""
-    kl = {"BMA": 0.01, "ML": 0.02, **kl}
-    levels = kl | {"midway": 0.015}
-    minus = {other: {name: _curve(kl[name] - level) for name in kl} for other, level in levels.items()}
-    of = BESIDE | models
-    return Panel(lags, {name: of[name] for name in kl}, {name: _curve(value) for name, value in kl.items()}, minus)
+def _kl(model: TrainedModel, mean: float, **windows: float) -> ModelKL:
+    parts = {name.replace("w", "").replace("_", "-"): (value, 1e-6) for name, value in windows.items()}
+    return ModelKL(model, EMPTY, Times("construction", (mean, 1e-6), parts, ()), {})
 
 
-def _trained(
-    kl: dict[str, float], lags: tuple[int, ...] = (1, 2, 3), plain: bool = True, unsettled: str = "", length: int = 32
-) -> trained.TrainedCurves:
-    heads = (1, 1 if len(lags) == 2 else 3, 1)
-    models: dict[str, Compared] = {}
-    for kind in ("standard", "disentangled"):
-        one = Compared(kind, heads, models=(f"a {kind} model",), plain=plain, unsettled=unsettled)
-        models |= {f"trained {kind}": one, f"trained {kind}, 1 head": dataclasses.replace(one, heads=(1, 1, 1))}
-    panel = _panel(lags, models, kl)
-    whole = trained.TrainedPanel(panel.lags, panel.compared, panel.kl, panel.minus, length, {}, {})
-    return trained.TrainedCurves(trained.TrainedConfig(), [whole], [])
+def _data(*each: ModelKL) -> trained.TrainedCurves:
+    panel = TrainedPanel((1, 2, 3), {}, {}, {}, 128, {one.model.name: one for one in each})
+    return trained.TrainedCurves(trained.TrainedConfig(), [panel], [])
 
 
-@pytest.mark.parametrize(("kl", "verdict"), [(0.02, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")])
-def test_trained_against_the_construction(kl: float, verdict: str) -> None:
-    mean_kl = {"construction": 0.02, "trained standard": kl, "trained disentangled": kl}
-    plainly = training.STANDARD_TRAINED, training.DISENTANGLED_TRAINED
-    recipe = training.STANDARD_RECIPE, training.DISENTANGLED_RECIPE
-    for judges, others, plain in ((plainly, recipe, True), (recipe, plainly, False)):
-        data = _trained(mean_kl, plain=plain)
-        for judge in judges:
-            found = judge.judge(data)
-            assert number_of(found).value == pytest.approx(kl / 0.02)
-            assert found.verdict == verdict
-            assert len(number_of(found).models) == 1
-        assert [judge.judge(data).verdict for judge in others] == ["not measured"] * 2
-    assert training.STANDARD_TRAINED.judge(_trained({"construction": 0.02})).verdict == "not measured"
-
-
-def test_a_model_that_still_gets_better_refutes_nothing() -> None:
-    data = _trained({"construction": 0.02, "trained standard": 0.03}, unsettled="at 20 steps, where its KL still falls")
-    found = training.STANDARD_TRAINED.judge(data)
-    assert (found.verdict, "Unsettled at 20 steps" in found.remark) == ("unsettled", True)
-    good = _trained({"construction": 0.02, "trained standard": 0.02}, unsettled="at 20 steps")
-    assert training.STANDARD_TRAINED.judge(good).verdict == "holds"
-
-
-@pytest.mark.parametrize(("kl", "verdict"), [(0.03, "holds"), (0.05, "does not hold")])
-def test_one_head_trained(kl: float, verdict: str) -> None:
-    data = _trained({"construction": 0.02, "construction, 1 head": 0.04, "trained standard, 1 head": kl})
-    found = training.ONE_HEAD_TRAINED.judge(data)
-    assert number_of(found).value == pytest.approx(kl / 0.04)
-    assert found.verdict == verdict
-
-
-@pytest.mark.parametrize(("kl", "place"), [(0.01, 0.0), (0.013, 0.3), (0.018, 0.8), (0.02, 1.0)])
-def test_between_bma_and_ml(kl: float, place: float) -> None:
-    data = _trained({"construction": 0.02, "trained standard": kl}, lags=(1, 3))
-    found = training.TWO_LAGS_SHORT.judge(data)
-    assert number_of(found).value == pytest.approx(place)
-    assert found.verdict == ("holds" if place < 0.5 else "does not hold")
-    assert training.TWO_LAGS_TRAINED.judge(data).verdict == "holds"
-    assert (
-        training.TWO_LAGS_SHORT.judge(_trained({"construction": 0.02, "trained standard": kl})).verdict
-        == "not measured"
-    )
-
-
-def _scaling(
-    layers: dict[str, float], by_heads: dict[str, float], plain_heads: dict[str, float] | None = None
-) -> scaling.ScalingCurves:
-    """Models by label, beside one that is wider and better than all, which is left out of account."""
-    shapes = [(1, 1), (3, 3), (1, 1, 1), (1, 3, 1), (1, 5, 1), (1, 7, 1), (1, 3, 1, 1)]
-    models = {heads_label(heads): Compared("standard", heads, models=(f"model {heads}",)) for heads in shapes}
-    models |= {"wide": Compared("standard", (1, 1), 128), "construction, 1": Compared(CIRCUIT, (1, 1, 1))}
-    deep = _panel((1, 2, 3), models, {**layers, "wide": 0.001})
-    wide, plain = (_panel((1, 2, 3, 4, 5), models, kl) for kl in (by_heads, plain_heads or {}))
-    return scaling.ScalingCurves(scaling.ScalingConfig(), deep, wide, plain, [])
+def _named(**values: float) -> list[ModelKL]:
+    return [_kl(dataclasses.replace(PLAIN, name=name), value) for name, value in values.items()]
 
 
 @pytest.mark.parametrize(
-    ("kl", "verdict"), [(0.021, "holds"), (0.0239, "holds with a remark"), (0.03, "does not hold")]
+    ("kl", "verdict", "count"),
+    [
+        ({"a": 1.0}, "holds", ""),
+        ({"a": 1.0, "b": 1.2}, "holds with a remark", "1 of 2"),
+        ({"a": 1.0, "b": 0.9, "c": 1.5}, "does not hold", "2 of 3"),
+        ({"a": 0.5, "b": 1.5}, "does not hold", "1 of 2"),  # their mean is 1 and would hold
+    ],
 )
-def test_width(kl: float, verdict: str) -> None:
-    data = _trained({"trained standard": kl, "trained disentangled": 1.0, "trained standard, 1 head": 1.0}, length=65)
-    found = training.WIDTH_64.judge(data)
-    assert number_of(found).value == pytest.approx(kl / 0.02)
-    assert found.verdict == verdict
-    assert number_of(found).models == ("a standard model",)
-    for other in (
-        _trained({"trained standard": kl}, length=64),
-        _trained({"trained standard": kl}, plain=False, length=65),
-    ):
-        assert training.WIDTH_64.judge(other).verdict == "not measured"
+def test_each_seed_is_judged_alone(kl: dict[str, float], verdict: str, count: str) -> None:
+    found = training.STANDARD_TRAINED.judge(_data(*_named(**kl)))
+    assert (found.verdict, found.count) == (verdict, count)
+    assert number_of(found).value == pytest.approx(max(kl.values()))
+    assert found.models == tuple(kl)
+
+
+def test_a_window_decides_where_the_mean_hides() -> None:
+    found = training.STANDARD_TRAINED.judge(_data(_kl(PLAIN, 1.0, w4_8=0.6, w65_127=23.0)))
+    assert (found.verdict, number_of(found).value) == ("does not hold", 23.0)
+    assert [(part.label, part.value) for part in number_of(found).parts] == [
+        ("mean", 1.0),
+        ("4-8", 0.6),
+        ("65-127", 23.0),
+    ]
+    assert "65-127 tokens seen" in number_of(found).label
+
+
+def test_statements_are_about_models_of_one_way_and_kind() -> None:
+    kinds: dict[str, tuple[str, Training]] = {
+        "standard-trained": ("standard", "paper"),
+        "standard-recipe": ("standard", "SOAP"),
+        "disentangled-trained": ("disentangled", "paper"),
+        "disentangled-recipe": ("disentangled", "SOAP"),
+        "disentangled-recipe-adam": ("disentangled", "Adam"),
+    }
+    of = {one.id: one for one in PAPER + OURS}
+    models = [dataclasses.replace(PLAIN, name=id, kind=k, training=t) for id, (k, t) in kinds.items()]
+    data = _data(*(_kl(one, 1.0) for one in models))
+    for id in kinds:
+        found = of[id].judge(data)
+        assert (found.verdict, found.models) == ("holds", (id,))
+        assert found.paper_setting == ("yes" if id.endswith("trained") else "no")
+
+
+def test_every_statement_about_our_recipes_stands_among_ours_and_has_one_recipe() -> None:
+    about = [one for one in PAPER + OURS if one.models is not None]
+    assert len(about) > 20
+    for one in about:
+        assert one.models is not None
+        assert (one in PAPER) == (one.models.training == "paper"), one.id
+        assert one.models.training is not None
+
+
+def test_no_shipped_model_is_left_out_of_a_statement_it_belongs_to() -> None:
+    read = set(trained.reads(trained.EXPERIMENT.config, RunStore()))
+    scaled = set(scaling.reads(scaling.EXPERIMENT.config, RunStore()))
+    assert {"paper-1.2.3-length64", "paper-1.2.3-length64-seed1", "standard-1.3.4-1.1.1"} <= read
+    lags = set(trained.EXPERIMENT.config.lag_sets)
+    for one in PAPER + OURS:
+        if one.models is not None and one.experiment in (trained.EXPERIMENT, scaling.EXPERIMENT):
+            fit = shipped_models(one.models)
+            assert {model.lags for model in fit.values()} <= lags or one.experiment is scaling.EXPERIMENT
+            if one.experiment is trained.EXPERIMENT:
+                assert set(fit) <= read, one.id
+    deep = {name for name, model in shipped_models(Models(layers=(2, 4, 5))).items()}
+    five = {name for name, model in shipped_models(Models("standard", lags=(1, 2, 3, 4, 5))).items()}
+    assert deep | five <= scaled
+
+
+def test_a_model_that_still_gets_better_refutes_nothing() -> None:
+    falls = dataclasses.replace(PLAIN, unsettled="at 20 steps, where its KL still falls")
+    found = training.STANDARD_TRAINED.judge(_data(_kl(falls, 1.5)))
+    assert (found.verdict, "Unsettled at 20 steps" in found.remark) == ("unsettled", True)
+    assert training.STANDARD_TRAINED.judge(_data(_kl(falls, 1.0))).verdict == "holds"
+    finished = dataclasses.replace(PLAIN, name="b")
+    assert training.STANDARD_TRAINED.judge(_data(_kl(falls, 1.5), _kl(finished, 1.4))).verdict == "does not hold"
+
+
+@pytest.mark.parametrize(("kl", "verdict"), [(0.9, "holds"), (1.05, "holds with a remark"), (1.2, "does not hold")])
+def test_one_head_trained(kl: float, verdict: str) -> None:
+    one = dataclasses.replace(PLAIN, name="one", heads=(1, 1, 1))
+    found = training.ONE_HEAD_TRAINED.judge(_data(_kl(one, kl), _kl(PLAIN, 9.0)))
+    assert (found.verdict, found.models) == (verdict, ("one",))
+    two_lags = dataclasses.replace(one, lags=(1, 3))  # there one head is what is needed
+    assert training.ONE_HEAD_TRAINED.judge(_data(_kl(two_lags, kl))).verdict == "not measured"
+
+
+@pytest.mark.parametrize(("place", "verdict"), [(0.3, "holds"), (0.8, "does not hold")])
+def test_between_bma_and_ml(place: float, verdict: str) -> None:
+    model = dataclasses.replace(PLAIN, lags=(1, 3), heads=(1, 1, 1))
+    between: dict[str, Pair] = {"4-8": (place, 0.01), "9-16": (2.0, 0.1), "17-31": (9.0, 0.1)}
+    data = _data(dataclasses.replace(_kl(model, 1.0), between=between))
+    found = training.TWO_LAGS_SHORT.judge(data)
+    assert (found.verdict, number_of(found).value) == (verdict, place)
+    assert [part.label for part in number_of(found).parts] == ["4-8", "9-16", "17-31"]
+    assert training.TWO_LAGS_TRAINED.judge(data).verdict == "holds"
+    assert training.TWO_LAGS_SHORT.judge(_data(_kl(PLAIN, 1.0))).verdict == "not measured"
+
+
+def test_width() -> None:
+    assert training.WIDTH_64.judge(_data(_kl(PLAIN, 1.05))).verdict == "holds"
+    wide, short = dataclasses.replace(PLAIN, dim=128), dataclasses.replace(PLAIN, length=64)
+    ours = dataclasses.replace(PLAIN, training="SOAP")
+    for other in (wide, short, ours, dataclasses.replace(PLAIN, kind="disentangled")):
+        assert training.WIDTH_64.judge(_data(_kl(other, 1.0))).verdict == "not measured"
+
+
+def test_the_papers_training_is_a_share_of_runs() -> None:
+    found = training.PAPER_TRAINING.judge(_data(*_named(a=1.0, b=1.2, c=1.3)))
+    assert number_of(found).value == pytest.approx(2 / 3)
+    assert (found.verdict, found.count) == ("unsettled", "2 of 3")
+    assert training.PAPER_TRAINING.judge(_data(*_named(**dict.fromkeys("abcdefgh", 1.0)))).verdict == "holds"
+    assert training.PAPER_TRAINING.judge(_data(*_named(**dict.fromkeys("abcdefgh", 2.0)))).verdict == "does not hold"
+    ours = dataclasses.replace(PLAIN, training="SOAP")
+    assert training.PAPER_TRAINING.judge(_data(_kl(ours, 1.0))).verdict == "not measured"
+
+
+def _row(kl: dict[tuple[int, ...], float], training: Training, lags: tuple[int, ...] = (1, 2, 3)) -> ScalingRow:
+    models = {str(heads): TrainedModel(str(heads), "standard", lags, 128, heads, training, 0, None) for heads in kl}
+    every = {str(heads): value for heads, value in kl.items()}
+    over = {
+        name: {other: (value / beside, 1e-6) for other, beside in {**every, "ML": 0.02}.items() if other != name}
+        for name, value in every.items()
+    }
+    return ScalingRow(lags, {}, {}, {}, models, over)
+
+
+def _scaling(
+    layers: ScalingRow, heads: ScalingRow | None = None, plain: ScalingRow | None = None
+) -> scaling.ScalingCurves:
+    none = _row({}, "SOAP")
+    return scaling.ScalingCurves(scaling.ScalingConfig(), layers, heads or none, plain or none, [])
 
 
 def test_depth() -> None:
-    good = _scaling({"[1,1]": 0.2, "[3,3]": 0.1, "[1,3,1]": 0.02, "[1,3,1,1]": 0.021}, {})
-    assert number_of(training.TWO_LAYERS.judge(good)).value == pytest.approx(5)
-    assert number_of(training.MORE_LAYERS.judge(good)).value == pytest.approx(1.05)
-    for judge in (training.TWO_LAYERS, training.MORE_LAYERS):
+    good = _scaling(_row({(1, 1): 0.2, (3, 3): 0.1, (1, 3, 1): 0.02, (1, 3, 1, 1): 0.021}, "SOAP"))
+    assert number_of(training.TWO_LAYERS_RECIPE.judge(good)).value == pytest.approx(5)
+    assert number_of(training.MORE_LAYERS_RECIPE.judge(good)).value == pytest.approx(1.05)
+    for judge in (training.TWO_LAYERS_RECIPE, training.MORE_LAYERS_RECIPE):
         assert judge.judge(good).verdict == "holds"
-    bad = _scaling({"[1,1]": 0.2, "[3,3]": 0.021, "[1,3,1]": 0.04, "[1,3,1,1]": 0.02}, {})
-    for judge in (training.TWO_LAYERS, training.MORE_LAYERS):
+    bad = _scaling(_row({(1, 1): 0.2, (3, 3): 0.021, (1, 3, 1): 0.04, (1, 3, 1, 1): 0.02}, "SOAP"))
+    for judge in (training.TWO_LAYERS_RECIPE, training.MORE_LAYERS_RECIPE):
         assert judge.judge(bad).verdict == "does not hold"
+    for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.TWO_LAYERS_ADAM):  # of other ways of training
+        assert judge.judge(good).verdict == "not measured"
 
 
 def test_heads_of_the_second_layer() -> None:
-    falling = {"[1,1,1]": 0.08, "[1,3,1]": 0.04, "[1,5,1]": 0.02, "[1,7,1]": 0.02, "construction, 1": 0.09}
-    rising = falling | {"[1,3,1]": 0.1, "[1,7,1]": 0.01}
-    plainly, recipe = _scaling({}, rising, falling), _scaling({}, falling, rising)
-    for statement, good, bad in (
-        (training.MORE_HEADS, plainly, recipe),
-        (training.MORE_HEADS_RECIPE, recipe, plainly),
-    ):
-        found = statement.judge(good)
-        assert number_of(found).value == pytest.approx(0.5)
-        assert [part.label for part in number_of(found).parts] == ["[1,3,1] to [1,1,1]", "[1,5,1] to [1,3,1]"]
-        assert (found.verdict, statement.judge(bad).verdict) == ("holds", "does not hold")
-    assert training.MORE_HEADS.judge(_scaling({}, falling)).verdict == "not measured"
-    assert training.ENOUGH_HEADS.judge(_scaling({}, falling)).verdict == "holds"
-    bad = _scaling({}, rising)
-    assert training.ENOUGH_HEADS.judge(bad).verdict == "does not hold"
-    few = _scaling({}, {"[1,3,1]": 0.1, "[1,7,1]": 0.01})
-    assert training.ENOUGH_HEADS.judge(few).verdict == "not measured"
-
-
-def test_the_papers_own_training_is_read_from_runs_in_its_setting() -> None:
-    steps, flat = [0, 10, 20], [0.5, 0.03, 0.03]
-    plain = Compared("standard", models=("paper",), plain=True)
-    course = training_courses.Course("paper", (1, 2, 3), plain, steps, flat, 0.02, 0.01)
-    found = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([course], []))
-    assert number_of(found).value == pytest.approx(1.5)
-    assert found.verdict == "does not hold"
-    fell = dataclasses.replace(course, compared=dataclasses.replace(plain, unsettled="at 20 steps"))
-    open_end = training.PAPER_TRAINING.judge(training_courses.TrainingCourses([fell], []))
-    assert (open_end.verdict, "Unsettled at 20 steps" in open_end.remark) == ("unsettled", True)
-    good = dataclasses.replace(course, kl=[0.5, 0.031, 0.02])
-    assert training.PAPER_TRAINING.judge(training_courses.TrainingCourses([good], [])).verdict == "holds"
-    none = training.PAPER_TRAINING.judge(
-        training_courses.TrainingCourses([dataclasses.replace(course, compared=Compared("standard"))], [])
+    lags = (1, 2, 3, 4, 5)
+    falling: dict[tuple[int, ...], float] = {(1, 1, 1): 0.08, (1, 3, 1): 0.04, (1, 5, 1): 0.02, (1, 7, 1): 0.02}
+    rising = falling | {(1, 3, 1): 0.1, (1, 7, 1): 0.01}
+    empty = _row({}, "SOAP")
+    good = _scaling(empty, _row(falling, "SOAP", lags), _row(rising, "paper", lags))
+    bad = _scaling(empty, _row(rising, "SOAP", lags), _row(falling, "paper", lags))
+    found = training.MORE_HEADS_RECIPE.judge(good)
+    assert number_of(found).value == pytest.approx(0.5)
+    assert [one.label.split(", ")[-1] for one in found.each] == ["[1,3,1] to [1,1,1]", "[1,5,1] to [1,3,1]"]
+    assert (found.verdict, training.MORE_HEADS_RECIPE.judge(bad).verdict) == ("holds", "does not hold")
+    assert (training.MORE_HEADS.judge(bad).verdict, training.MORE_HEADS.judge(good).verdict) == (
+        "holds",
+        "does not hold",
     )
-    assert none.verdict == "not measured"
-    assert "sih train" in none.remark
+    assert training.ENOUGH_HEADS_RECIPE.judge(good).verdict == "holds"
+    assert training.ENOUGH_HEADS_RECIPE.judge(bad).verdict == "does not hold"
+    assert training.ENOUGH_HEADS.judge(_scaling(empty)).verdict == "not measured"

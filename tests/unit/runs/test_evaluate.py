@@ -126,9 +126,10 @@ def test_one_lag_leaves_nothing_to_know(tmp_path: Path) -> None:
 
 
 def test_too_short_a_sequence_is_refused() -> None:
-    task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=3)
+    task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=3)
+    model = sih.Transformer(num_states=2, length=3, heads=(1,), dim=4, qk_dim=2)
     with pytest.raises(FieldError, match="length 3 has no position past the first 2"):
-        measure(sih.DisentangledTransformer(num_states=2, length=3, heads=(1,)), task)
+        measure(model, task)
 
 
 @pytest.mark.parametrize("name", RunStore().names())

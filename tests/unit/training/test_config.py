@@ -78,7 +78,7 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": "convolution"}, "model must be one of standard, disentangled; got 'convolution'"),
+        ({"model": "convolution"}, "model must be one of standard, disentangled, relative; got 'convolution'"),
         ({"lags": (2, 1)}, "increasing"),
         ({"heads": ()}, "heads"),
         ({"length": 3}, "length must be at least 4 for lags (1, 2): one next token past the first 2 positions"),

@@ -56,6 +56,8 @@ def test_the_shipped_models_are_of_so_many_ways() -> None:
         ({}, True),
         ({"lags": (1, 3), "heads": (1, 1, 1), "matrix_seed": 4, "seed": 9, "steps": 7}, True),
         ({"model": "disentangled", "stored": "float16"}, True),
+        ({"matrix_law": "uniform", "matrix_seed": 11}, True),
+        ({"model": "relative"}, False),
         *(({name: value}, False) for name, value in {"length": 64, "dim": 128, "batch": 64, "states": 4}.items()),
         *(({name: value}, False) for name, value in {"learning_rate": 2e-3, "optimiser": "soap"}.items()),
         *(({name: value}, False) for name, value in {"fresh": True, "switch_rate": 0.1, "schedule": "cosine"}.items()),
@@ -75,6 +77,13 @@ def test_whatever_is_added_is_said() -> None:
         ({"length_schedule": ((9, 32),)}, "Adam, short sequences first", "Adam, short first"),
         ({"switch_rate": 0.1}, "Adam, lags that switch", "Adam, switching"),
         ({"optimiser": "soap"}, "SOAP, nothing added", "SOAP alone"),
+        ({"target": "distribution"}, "Adam, the true distributions as targets", "Adam, soft"),
+        (
+            {"init": "gpt2", "target": "distribution"},
+            "Adam, gpt2 start, the true distributions as targets",
+            "Adam, gpt2",
+        ),
+        ({"model": "relative"}, "Adam, nothing added", "Adam alone"),
     ):
         config = TrainConfig(length=64, **changes)
         assert (how_trained(config), trained_briefly(config)) == (words, brief)

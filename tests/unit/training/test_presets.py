@@ -35,7 +35,9 @@ def test_a_preset_takes_what_it_is_given(name: str) -> None:
 
 
 def test_an_unknown_preset_is_answered_with_the_names() -> None:
-    with pytest.raises(ValueError, match="preset must be one of paper, paper-disentangled, harmonic, auto; got 'papr'"):
+    with pytest.raises(
+        ValueError, match="preset must be one of paper, paper-disentangled, paper-relative, harmonic, auto; got 'papr'"
+    ):
         preset("papr")
 
 

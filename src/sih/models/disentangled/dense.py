@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sih.checks import Seed, check_choice, check_heads, check_sizes, dtype_name, generator
-from sih.models.base import Model, ModelConfig, ModelShape
+from sih.models.base import BoundedConfig, Model, ModelShape
 from sih.models.disentangled import structured, written
 from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
@@ -84,9 +84,11 @@ class DisentangledTransformer(Model):
     dict_keys(['3.1/token'])
     """
 
+    Config = BoundedConfig
     Shape = DisentangledShape
     paths = ("structured", "written", "dense")
     large_products = True
+    config: BoundedConfig
 
     def __init__(
         self,
@@ -100,7 +102,7 @@ class DisentangledTransformer(Model):
         init: str = "uniform",
         rng: Seed | None = None,
     ) -> None:
-        super().__init__(ModelConfig(num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)))
+        super().__init__(BoundedConfig(num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)))
         check_choice("init", init, ("uniform", "zeros"))
         dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
         self.A = nn.ParameterList(
@@ -116,7 +118,7 @@ class DisentangledTransformer(Model):
                     weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
 
     @classmethod
-    def count_weights(cls, config: ModelConfig) -> int:
+    def count_weights(cls, config: BoundedConfig) -> int:
         dims = [config.num_states + config.length]
         for count in config.heads:
             dims.append(dims[-1] * (1 + count))

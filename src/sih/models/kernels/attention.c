@@ -5,6 +5,10 @@
  * qkv is (batch, time, columns), its columns [q_1 .. q_H | k_1 .. k_H | v_1 .. v_H]; output and the gradient by it,
  * above, are (batch, time, values); grad, the gradient by qkv, is like qkv.
  *
+ * With r (or NULL, and reach -1) the scores are q_hi . k_hj + r_hi[min(i - j, reach)], and u, the attention by these
+ * buckets, is given out beside the output. r, u and their gradients are (batch, time, heads * (reach + 1)), each head's
+ * buckets by falling offset, reach .. 0, so that those of a row's nearest keys lie in the order of the keys. reach < time.
+ *
  * One head of one sequence at a time: its scores stay in the cache from the product that makes them to the last one that
  * uses them, and rows, ROWS at a time, never meet keys that come after the last of them, but for what fills a vector.
  * Nothing of it is kept for the gradient, which makes p again: that takes less time than writing it to memory and reading
@@ -176,28 +180,57 @@ static void softmax(float *row, long count, long width) {
     for (long j = 0; j < width; j += LANES) store(row + j, load(row + j) * scale);
 }
 
-/* The attention p of the rows s .. s + rows - 1, from their queries and the transposed keys' panels. */
-static void attend(long s, long rows, long qk, const float *q, long ldq, const float *kt, float *p, long ldp) {
+/* row[j] += r[bucket] - r[far] for the keys j <= i that are nearer than `reach`. The keys of the far bucket take nothing: a
+ * constant of the row does not count, in a softmax or in its gradient. */
+static void add_buckets(float *row, long i, const float *r, long reach) {
+    long n = smaller(reach, i + 1);
+    const float *from = r + reach + 1 - n;
+    float *to = row + i + 1 - n, far = r[0];
+    for (long m = 0; m < n; m++) to[m] += from[m] - far;
+}
+
+/* u[bucket] = the sum of row[j] over its keys j <= i, 0 where there are none. */
+static void sum_buckets(const float *row, long i, float *u, long reach) {
+    long n = smaller(reach, i + 1);
+    float far = 0;
+    for (long j = 0; j <= i - n; j++) far += row[j];
+    for (long m = 0; m <= reach - n; m++) u[m] = 0;
+    u[0] = far;
+    memcpy(u + reach + 1 - n, row + i + 1 - n, sizeof(float) * n);
+}
+
+/* The attention p of the rows s .. s + rows - 1, from their queries, the transposed keys' panels, and r if there is one. */
+static void attend(
+    long s, long rows, long qk, const float *q, long ldq, const float *kt, const float *r, long ldr, long reach, float *p,
+    long ldp) {
     long seen = rounded_up(s + rows, LANES);
     product(rows, seen, qk, q, ldq, 1, kt, qk, p, ldp, 0);
+    for (long i = 0; r && i < rows; i++) add_buckets(p + i * ldp, s + i, r + i * ldr, reach);
     for (long i = 0; i < rows; i++) softmax(p + i * ldp, s + i + 1, seen);
 }
 
 static float *memory(long floats) { return aligned_alloc(LINE, rounded_up(sizeof(float) * floats, LINE)); }
 
 /* 0, or 1 if there is no memory. */
-int attention_forward(const float *qkv, float *output, long batch, long time, long heads, long qk, long values) {
+int attention_forward(
+    const float *qkv, const float *r, float *output, float *u, long batch, long time, long heads, long qk, long values,
+    long reach) {
     long columns = heads * (2 * qk + values), T = rounded_up(time, PANEL), W = rounded_up(values, PANEL);
+    long buckets = reach + 1, ldr = heads * buckets;
     float *room = memory((qk + ROWS) * T + time * W);
     if (!room) return 1;
     float *kt = room, *v = kt + qk * T, *p = v + time * W;
     for (long b = 0; b < batch; b++, qkv += time * columns, output += time * values) {
         for (long h = 0; h < heads; h++) {
+            const float *bias = r ? r + b * time * ldr + h * buckets : NULL;
             transposed_panels(time, qk, qkv + (heads + h) * qk, columns, kt);
             panels(time, values, qkv + 2 * heads * qk + h * values, columns, v);
             for (long s = 0; s < time; s += ROWS) {
                 long rows = smaller(ROWS, time - s);
-                attend(s, rows, qk, qkv + s * columns + h * qk, columns, kt, p, T);
+                const float *at = r ? bias + s * ldr : NULL;
+                attend(s, rows, qk, qkv + s * columns + h * qk, columns, kt, at, ldr, reach, p, T);
+                for (long i = 0; r && i < rows; i++)
+                    sum_buckets(p + i * T, s + i, u + (b * time + s + i) * ldr + h * buckets, reach);
                 product(rows, values, s + rows, p, T, 1, v, time, output + s * values, values, h > 0);
             }
         }
@@ -206,15 +239,17 @@ int attention_forward(const float *qkv, float *output, long batch, long time, lo
     return 0;
 }
 
-/* The gradient by qkv, given the one by the output. 0, or 1 if there is no memory. */
+/* The gradients by qkv and r, given those by the output and u. 0, or 1 if there is no memory. */
 int attention_backward(
-    const float *qkv, const float *above, float *grad, long batch, long time, long heads, long qk, long values) {
+    const float *qkv, const float *r, const float *above, const float *above_u, float *grad, float *grad_r, long batch,
+    long time, long heads, long qk, long values, long reach) {
     long columns = heads * (2 * qk + values), T = rounded_up(time, PANEL), ld = T + LINE / sizeof(float);
     long W = rounded_up(values, PANEL), D = rounded_up(qk, PANEL); /* ld: no power of 2, see above about lines */
     float *room = memory((qk + values) * T + 2 * time * ld + time * (W + 2 * D));
     if (!room) return 1;
     float *p = room, *ds = p + time * ld, *kt = ds + time * ld, *vt = kt + qk * T;
     float *g = vt + values * T, *q = g + time * W, *k = q + time * D;
+    long buckets = reach + 1, ldr = heads * buckets;
     for (long b = 0; b < batch; b++, qkv += time * columns, grad += time * columns, above += time * values) {
         panels(time, values, above, values, g);
         for (long h = 0; h < heads; h++) {
@@ -225,14 +260,17 @@ int attention_backward(
             transposed_panels(time, values, qkv + to_v, columns, vt);
             for (long s = 0; s < time; s += ROWS) { /* rows s .. s + ROWS - 1 */
                 long rows = smaller(ROWS, time - s), seen = rounded_up(s + rows, LANES);
-                attend(s, rows, qk, qkv + s * columns + to_q, columns, kt, p + s * ld, ld);
+                long at = (b * time + s) * ldr + h * buckets; /* in r, above_u and grad_r */
+                attend(s, rows, qk, qkv + s * columns + to_q, columns, kt, r ? r + at : NULL, ldr, reach, p + s * ld, ld);
                 product(rows, seen, values, above + s * values, values, 1, vt, values, ds + s * ld, ld, 0);
                 for (long i = s; i < s + rows; i++) { /* ds = p (dp - sum p dp) */
                     float *row = ds + i * ld;
+                    if (r) add_buckets(row, i, above_u + at + (i - s) * ldr, reach);
                     vec total = {0};
                     for (long j = 0; j < seen; j += LANES) total += load(p + i * ld + j) * load(row + j);
                     float mean = sum(total);
                     for (long j = 0; j < seen; j += LANES) store(row + j, load(p + i * ld + j) * (load(row + j) - mean));
+                    if (r) sum_buckets(row, i, grad_r + at + (i - s) * ldr, reach);
                 }
                 product(rows, qk, s + rows, ds + s * ld, ld, 1, k, time, grad + s * columns + to_q, columns, 0);
             }
@@ -244,6 +282,72 @@ int attention_backward(
             }
         }
     }
+    free(room);
+    return 0;
+}
+
+/* Products with a table W (heads, buckets, n). A row of buckets is by falling offset: row i of a sequence has keys in the
+ * buckets from first_bucket(i) on, and what the others hold is never read, or 0. So half of a product is left out where
+ * buckets == time. x is (batch, time, ldx); a head's n columns in it are `step` after those of the one before: n, or 0
+ * where all heads have the same. */
+static long first_bucket(long i, long buckets) { return buckets - 1 - smaller(i, buckets - 1); }
+
+/* r_ih = W_h x_ih, (batch, time, heads * buckets). 0, or 1 if there is no memory. */
+int bucket_scores(
+    const float *x, const float *W, float *r, long batch, long time, long heads, long buckets, long n, long ldx, long step) {
+    long size = n * rounded_up(buckets, PANEL), ldr = heads * buckets;
+    float *room = memory(heads * size);
+    if (!room) return 1;
+    for (long h = 0; h < heads; h++) transposed_panels(buckets, n, W + h * buckets * n, n, room + h * size);
+    for (long b = 0; b < batch; b++, x += time * ldx, r += time * ldr)
+        for (long s = 0; s < time; s += ROWS)
+            for (long h = 0; h < heads; h++) {
+                long rows = smaller(ROWS, time - s), from = first_bucket(s + rows - 1, buckets) / PANEL * PANEL;
+                float *to = r + s * ldr + h * buckets;
+                const float *table = room + h * size + from * n;
+                for (long i = 0; i < rows; i++) memset(to + i * ldr, 0, sizeof(float) * from);
+                product(rows, buckets - from, n, x + s * ldx + h * step, ldx, 1, table, n, to + from, ldr, 0);
+            }
+    free(room);
+    return 0;
+}
+
+/* x_ih = u_ih W_h, summed over the heads that share their columns of x. 0, or 1 if there is no memory. */
+int bucket_values(
+    const float *u, const float *W, float *x, long batch, long time, long heads, long buckets, long n, long ldx, long step) {
+    long size = buckets * rounded_up(n, PANEL), ldr = heads * buckets;
+    float *room = memory(heads * size);
+    if (!room) return 1;
+    for (long h = 0; h < heads; h++) panels(buckets, n, W + h * buckets * n, n, room + h * size);
+    for (long b = 0; b < batch; b++, x += time * ldx, u += time * ldr)
+        for (long s = 0; s < time; s += ROWS)
+            for (long h = 0; h < heads; h++) {
+                long rows = smaller(ROWS, time - s), from = first_bucket(s + rows - 1, buckets);
+                const float *of = u + s * ldr + h * buckets + from, *table = room + h * size + from * PANEL;
+                float *to = x + s * ldx + h * step;
+                product(rows, n, buckets - from, of, ldr, 1, table, buckets, to, ldx, h > 0 && step == 0);
+            }
+    free(room);
+    return 0;
+}
+
+/* grad_h = sum of u_ih x_ih^T over all rows, (heads, buckets, n). 0, or 1 if there is no memory. */
+int bucket_gradient(
+    const float *u, const float *x, float *grad, long batch, long time, long heads, long buckets, long n, long ldx,
+    long step) {
+    long ldr = heads * buckets;
+    float *room = memory(time * rounded_up(n, PANEL));
+    if (!room) return 1;
+    for (long b = 0; b < batch; b++, x += time * ldx, u += time * ldr)
+        for (long h = 0; h < heads; h++) {
+            if (h == 0 || step) panels(time, n, x + h * step, ldx, room);
+            for (long m = 0; m < buckets; m += ROWS) {
+                long count = smaller(ROWS, buckets - m), first = buckets - m - count; /* the first row with a key in them */
+                const float *of = u + first * ldr + h * buckets + m;
+                float *to = grad + (h * buckets + m) * n;
+                product(count, n, time - first, of, 1, ldr, room + first * PANEL, time, to, n, b > 0);
+            }
+        }
     free(room);
     return 0;
 }

@@ -65,7 +65,7 @@ def _attend(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int
 ) -> tuple[Float[Tensor, "batch time values"], list[Tensor]]:
     """Compute the output with torch's operations, and the attention by block of rows and head."""
-    q, k, v = _parts(qkv, heads, qk_dim)
+    q, k, v = head_parts(qkv, heads, qk_dim)
     outputs, attention = [], []
     for start, end in row_blocks(qkv.shape[1], blocks):
         mask = later_keys(start, end, qkv)
@@ -78,7 +78,7 @@ def _attend(
     return torch.cat(outputs, dim=1), attention
 
 
-def _parts(qkv: Tensor, heads: int, qk_dim: int) -> tuple[tuple[Tensor, ...], ...]:
+def head_parts(qkv: Tensor, heads: int, qk_dim: int) -> tuple[tuple[Tensor, ...], ...]:
     """Give the queries, keys and values of each head as views."""
     values = qkv.shape[-1] // heads - 2 * qk_dim
     parts = torch.split(qkv, [qk_dim] * (2 * heads) + [values] * heads, dim=-1)
@@ -100,7 +100,7 @@ class _CausalAttention(torch.autograd.Function):
         if torch.is_grad_enabled():
             return *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (grad,)), None, None, None
         grad_qkv = torch.empty_like(qkv)
-        (q, k, v), (grad_q, grad_k, grad_v) = _parts(qkv, heads, qk_dim), _parts(grad_qkv, heads, qk_dim)
+        (q, k, v), (grad_q, grad_k, grad_v) = head_parts(qkv, heads, qk_dim), head_parts(grad_qkv, heads, qk_dim)
         rows = row_blocks(qkv.shape[1], blocks)
         for n in reversed(range(len(rows))):  # the last block sees all keys: it writes, the others add
             start, end = rows[n]
@@ -127,7 +127,8 @@ class _Compiled(torch.autograd.Function):
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
         ctx.save_for_backward(qkv)
         ctx.sizes = heads, qk_dim, blocks
-        return _shared(lambda share: library.forward(share, heads, qk_dim), qkv.contiguous())
+        output: Tensor = shared(lambda x: library.forward(x, None, heads, qk_dim), qkv.contiguous())[0]
+        return output
 
     @staticmethod
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
@@ -136,13 +137,15 @@ class _Compiled(torch.autograd.Function):
         if torch.is_grad_enabled():
             return *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (above,)), None, None, None
         both = qkv.contiguous(), above.contiguous()
-        return _shared(lambda x, g: library.backward(x, g, heads, qk_dim), *both), None, None, None
+        grads = shared(lambda x, g: library.backward(x, None, g, None, heads, qk_dim), *both)
+        return grads[0], None, None, None
 
 
-def _shared(work: Callable[..., Tensor], *arrays: Tensor) -> Tensor:
-    """Do the work on shares of the batch, side by side."""
+def shared(work: Callable[..., tuple[Tensor | None, ...]], *arrays: Tensor) -> tuple[Any, ...]:
+    """Do the work on shares of the batch, side by side, and return its results, each for the whole batch."""
     threads = max(1, min(torch.get_num_threads(), len(arrays[0])))
     if threads == 1:
         return work(*arrays)
     shares = list(zip(*(array.tensor_split(threads) for array in arrays), strict=True))
-    return torch.cat(list(side_by_side(lambda share: work(*share), shares, threads)))
+    found = zip(*side_by_side(lambda share: work(*share), shares, threads), strict=True)
+    return tuple(None if parts[0] is None else torch.cat(parts) for parts in found)

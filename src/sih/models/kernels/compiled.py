@@ -25,39 +25,105 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.checks import FieldError
+
 LOG = logging.getLogger("sih")
 SOURCE = Path(__file__).with_name("attention.c")
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC")
 """What the compiler is told, followed by the CFLAGS of the environment."""
 
 
-def forward(qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int) -> Float[Tensor, "batch time values"]:
-    """Compute the heads' summed output."""
+def forward(
+    qkv: Float[Tensor, "batch time columns"], r: Float[Tensor, "batch time buckets"] | None, heads: int, qk_dim: int
+) -> tuple[Float[Tensor, "batch time values"], Float[Tensor, "batch time buckets"] | None]:
+    """Compute the heads' summed output and, given `r`, each head's attention by bucket."""
     batch, time, columns = qkv.shape
-    values = columns // heads - 2 * qk_dim
-    output = qkv.new_empty(batch, time, values)
-    _call("attention_forward", (qkv, output), (batch, time, heads, qk_dim, values))
-    return output
+    output = qkv.new_empty(batch, time, columns // heads - 2 * qk_dim)
+    u = None if r is None else torch.empty_like(r)
+    _call("attention_forward", (qkv, r, output, u), (batch, time, heads, qk_dim, output.shape[-1], _reach(r, heads)))
+    return output, u
 
 
 def backward(
-    qkv: Float[Tensor, "batch time columns"], above: Float[Tensor, "batch time values"], heads: int, qk_dim: int
+    qkv: Float[Tensor, "batch time columns"],
+    r: Float[Tensor, "batch time buckets"] | None,
+    above: Float[Tensor, "batch time values"],
+    above_u: Float[Tensor, "batch time buckets"] | None,
+    heads: int,
+    qk_dim: int,
+) -> tuple[Float[Tensor, "batch time columns"], Float[Tensor, "batch time buckets"] | None]:
+    """Compute the gradients by `qkv` and `r`, given those by the output and the attention by bucket."""
+    grad, grad_r = torch.empty_like(qkv), None if r is None else torch.empty_like(r)
+    sizes = (*qkv.shape[:2], heads, qk_dim, above.shape[-1], _reach(r, heads))
+    _call("attention_backward", (qkv, r, above, above_u, grad, grad_r), sizes)
+    return grad, grad_r
+
+
+def bucket_scores(
+    x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"]
+) -> Float[Tensor, "batch time buckets"]:
+    """Compute the product of each row with each bucket's entry in the table, where the row has keys in the bucket.
+
+    `x` has columns for each head, or one head's, which all share.
+    """
+    heads, buckets, _ = table.shape
+    r = x.new_empty(*x.shape[:2], heads * buckets)
+    _call("bucket_scores", (x, table, r), _bucket_sizes(x, table))
+    return r
+
+
+def bucket_values(
+    u: Float[Tensor, "batch time buckets"], table: Float[Tensor, "head bucket n"], shared: bool
 ) -> Float[Tensor, "batch time columns"]:
-    """Compute the gradient by `qkv`, given the one by the output."""
-    grad = torch.empty_like(qkv)
-    sizes = (*qkv.shape[:2], heads, qk_dim, above.shape[-1])
-    _call("attention_backward", (qkv, above.contiguous(), grad), sizes)
+    """Compute the sum of each bucket's entry in the table, weighed by `u`: of all heads (`shared`), or of each."""
+    heads, _, n = table.shape
+    x = u.new_empty(*u.shape[:2], n if shared else heads * n)
+    _call("bucket_values", (u, table, x), _bucket_sizes(x, table))
+    return x
+
+
+def bucket_gradient(
+    u: Float[Tensor, "batch time buckets"],
+    x: Float[Tensor, "batch time columns"],
+    table: Float[Tensor, "head bucket n"],
+) -> Float[Tensor, "head bucket n"]:
+    """Compute the gradient by the table of the sum of u times `bucket_scores(x, table)`."""
+    grad = torch.empty_like(table)
+    _call("bucket_gradient", (u, x, grad), _bucket_sizes(x, table))
     return grad
 
 
-def _call(name: str, arrays: tuple[Tensor, ...], sizes: tuple[int, ...]) -> None:
+def _bucket_sizes(x: Tensor, table: Tensor) -> tuple[int, ...]:
+    batch, time, columns = x.shape
+    heads, buckets, n = table.shape
+    return batch, time, heads, buckets, n, columns, 0 if columns == n else n
+
+
+def _reach(r: Tensor | None, heads: int) -> int:
+    return -1 if r is None else r.shape[-1] // heads - 1
+
+
+def _call(name: str, arrays: tuple[Tensor | None, ...], sizes: tuple[int, ...]) -> None:
     found = library()
     assert found is not None
-    assert all(array.is_contiguous() and array.dtype == torch.float32 for array in arrays)
+    given = [array for array in arrays if array is not None]
+    assert all(array.is_contiguous() and array.dtype == torch.float32 for array in given)
+    pointers = (None if array is None else ctypes.c_void_p(array.data_ptr()) for array in arrays)
     call: Callable[..., int] = found[name]
-    failed = call(*(ctypes.c_void_p(array.data_ptr()) for array in arrays), *map(ctypes.c_long, sizes))
-    if failed:
+    if call(*pointers, *map(ctypes.c_long, sizes)):
         raise MemoryError(f"no memory for {name} of sizes {sizes}")
+
+
+def fits(weights: Tensor) -> bool:
+    """Tell whether the compiled source computes with such weights: in float32, on a CPU, where a compiler was found."""
+    return weights.dtype == torch.float32 and weights.device.type == "cpu" and library() is not None
+
+
+def check_fits(weights: Tensor) -> None:
+    """Raise a FieldError about the path unless the compiled source computes with such weights."""
+    if not fits(weights):
+        why = missing() or f"these weights are {weights.dtype} on {weights.device.type}"
+        raise FieldError("path", f"path 'compiled' is for float32 on a CPU with a C compiler: {why}; use 'fused'")
 
 
 def library() -> ctypes.CDLL | None:

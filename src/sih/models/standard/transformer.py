@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import FieldError, Seed, check_choice, check_heads, check_sizes, dtype_name, generator
-from sih.models.base import Model, ModelConfig, ModelShape
+from sih.checks import Seed, check_choice, check_heads, check_sizes, dtype_name, generator
+from sih.models.base import BoundedConfig, Model, ModelShape
 from sih.models.kernels import compiled
 from sih.models.kernels.causal import mask_later
 from sih.models.kernels.choice import fastest
@@ -28,7 +28,7 @@ from sih.models.standard.layer import ACTIVATIONS, Layer
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
+class TransformerConfig(BoundedConfig):
     """Describes everything that shapes a standard transformer, apart from its weights."""
 
     dim: int
@@ -170,18 +170,13 @@ class Transformer(Model):
 
     def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
         in_c = path == "compiled"
-        if in_c and not self._can_compile():
-            why = compiled.missing() or f"these weights are {self.readout.dtype} on {self.readout.device.type}"
-            raise FieldError("path", f"path 'compiled' is for float32 on a CPU with a C compiler: {why}; use 'fused'")
+        if in_c:
+            compiled.check_fits(self.readout)
         layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
         return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation, in_c)
 
     def usual_path(self) -> str:
-        return "compiled" if self._can_compile() and fastest().compiled else "fused"
-
-    def _can_compile(self) -> bool:
-        weights = self.readout
-        return weights.dtype == torch.float32 and weights.device.type == "cpu" and compiled.library() is not None
+        return "compiled" if compiled.fits(self.readout) and fastest().compiled else "fused"
 
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
         layer, index = (int(part) - 1 for part in head.split("."))

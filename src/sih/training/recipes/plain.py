@@ -28,4 +28,4 @@ class Normal(Plain):
     """Draws weights from normal distributions."""
 
     name = "normal"
-    kinds = ("standard",)
+    kinds = ("standard", "relative")

@@ -99,4 +99,4 @@ def test_every_target_gives_the_definition(tmp_path: Path, target: str) -> None:
         pytest.skip(f"code for {target} was built, and this processor cannot run it")
     done = subprocess.run([*runner, str(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == 6
+    assert len(done.stdout.splitlines()) == 12
