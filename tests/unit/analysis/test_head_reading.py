@@ -138,6 +138,7 @@ NOTHING = HeadReading(
     dependence=0.5,
     from_uniform=0.9,
     first_key=0.0,
+    start=0.0,
     offsets=(0.0,) * 12,
     last=True,
 )
@@ -192,6 +193,7 @@ ROLES: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
         NO_ROLE,
     ),
     ({"first_key": 0.8}, "rests on position 0", {"first_key": 0.79}, NO_ROLE),
+    ({"start": 0.8}, "rests on the start token", {"start": 0.79}, NO_ROLE),
     ({"offsets": EIGHTHS}, "attends to the last 4 tokens", {"offsets": (*EIGHTHS[:3], 0.1, 0.5)}, NO_ROLE),
     (
         {"period": 4, "fit": 0.5, "residues": (0, 1, 2)},

@@ -67,7 +67,8 @@ def _fitted_slope(model: sih.DisentangledTransformer, task: Task, tokens: torch.
         A[n, 0] = math.log(P[tokens[b, i - k]][tokens[b, i]])
         A[n, 1 + queries[b, i]] = 1.0
     y = torch.tensor([scores[b, i, i - k].item() for b, i, k in places], dtype=torch.float64)
-    return torch.linalg.lstsq(A, y[:, None]).solution[0].item()
+    slope: float = torch.linalg.lstsq(A, y[:, None]).solution[0].item()
+    return slope
 
 
 def _unwritten(A: torch.Tensor, model: sih.DisentangledTransformer, layer: int, written: set[tuple[str, str]]) -> bool:

@@ -46,12 +46,12 @@ def _check_against_loops(point: course.CoursePoint, store: RunStore, settings: c
     assert point.selected == pytest.approx((statistics.fmean(mine), statistics.stdev(mine) / 10**0.5), rel=1e-5)
     parts = torch.zeros(10, dtype=torch.float64)
     for head in ("2.1", "2.2"):
-        x = trace[f"{head}/scores"].double()
+        scores = trace[f"{head}/scores"].double()
         pairs = [(i, j) for i in range(2, 19) for j in range(2, i + 1)]
-        x = {(i, j): x[:, i, j] - x[:, i, 2 : i + 1].mean(dim=-1) for i, j in pairs}
+        x = {(i, j): scores[:, i, j] - scores[:, i, 2 : i + 1].mean(dim=-1) for i, j in pairs}
         by_offset = {o: torch.stack([v for (i, j), v in x.items() if i - j == o]).mean() for o in range(17)}
-        left = sum((v - by_offset[i - j]).square() for (i, j), v in x.items())
-        parts += (1 - left / sum(v.square() for v in x.values())) / 2
+        left = torch.stack([(v - by_offset[i - j]).square() for (i, j), v in x.items()]).sum(dim=0)
+        parts += (1 - left / torch.stack(list(x.values())).square().sum(dim=0)) / 2
     assert point.diagonal == pytest.approx((parts.mean().item(), parts.std().item() / 10**0.5), rel=1e-4)
 
 
