@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from torture.damage import damaged
-from torture.mutation import Mutant, change, places, sampled
+from torture.mutation import CORE, ROOMS, UNIT, Mutant, change, folders, modules, places, sampled
 from torture.trial import Outcome, forked, tally
 
 import sih.predictors
@@ -88,6 +88,27 @@ def test_mutants_differ_from_the_source_in_one_place() -> None:
     assert "return +a + b * 2 if a < b and (not b) else 1" in "".join(found)
     assert ast.unparse(ast.parse(source)) not in found
     assert sampled(20, seed=0) != sampled(20, seed=1)
+
+
+def test_rooms_choose_the_modules_that_are_changed() -> None:
+    assert {Path(name).parts[0] for name in modules()} == set(ROOMS) > set(CORE)
+    chosen = modules(["report", "training/soap.py"], but=["report/page.py"])
+    assert "training/soap.py" in chosen
+    assert "report/rules.py" in chosen
+    assert "report/page.py" not in chosen
+    assert {Path(name).parts[0] for name in chosen} == {"report", "training"}
+    assert {module for module, _ in sampled(60, 0, chosen)} <= set(chosen)
+    assert sampled(60, 0, chosen) == sampled(60, 0, chosen)
+    assert [UNIT / name for name in ("analysis", "experiments", "report", "runs", "training")] == folders(
+        ["report", "training/soap.py"]
+    )
+    with pytest.raises(SystemExit, match="no package or module rapport"):
+        modules(["rapport"])
+
+
+def test_a_mutant_knows_the_file_of_its_modules_tests() -> None:
+    assert Mutant.of("report/rules.py", 0).tests == "tests/unit/report/test_rules.py"
+    assert Mutant.of("experiments/errata.py", 0).tests == "tests/unit/experiments/test_errata_figure.py"
 
 
 def test_what_cannot_matter_is_not_changed() -> None:

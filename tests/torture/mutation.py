@@ -5,9 +5,15 @@ at a time and runs the tests that execute its line, those of the changed module 
 first failure. What survives is tried again with annotated shapes checked, which takes most of a test's time.
 
 The tests are collected once, and every mutant is a fork in which the code of one function is exchanged. Which test
-executes which line is recorded before: what fails then, or takes over 3 s, is left out. A change outside functions
-needs the package loaded anew, and is tried on the tests of its module alone. Processes that a test starts run the
-source as it is. FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it.
+executes which line is recorded before: what fails then, or takes over 3 s, is left out. A change outside functions,
+or in one that runs only while the package is loaded, is tried in a process of its own, on the tests of its module
+alone. Processes that a test starts run the source as it is.
+
+FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it. `--unchanged` is the control:
+the same with nothing changed, where all must survive.
+
+`--rooms analysis training/soap.py` chooses packages and modules, `--but report/page.py` leaves some of them out; the
+default is `ROOMS`. Places are drawn from these alone: the same rooms, number and seed name the same mutants.
 
 Left out are places where a change cannot matter: annotations, errors' messages, `__repr__`, and `SPARED` arguments.
 """
@@ -26,11 +32,12 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -38,9 +45,18 @@ from typing import Any
 
 TOP = Path(__file__).parents[2]
 SOURCE, UNIT = TOP / "src" / "sih", TOP / "tests" / "unit"
-ROOMS = ("predictors.py", "evidence.py", "task", "construction", "theory", "runs")
-NEIGHBOURS = ("analysis", "training")
-"""Rooms whose tests are run too, as are those that are in no room, on what its own tests let live."""
+CORE = ("predictors.py", "evidence.py", "averaged_kl.py", "stats.py", "task", "construction", "theory", "runs")
+ROOMS = (*CORE, "analysis", "training", "experiments", "report")
+NEIGHBOURS = {
+    "analysis": ("experiments",), "training": ("analysis", "runs"), "experiments": ("figures", "report"),
+    "report": ("experiments",),
+}  # fmt: skip
+"""Rooms whose tests are run too, as are those that are in no room, on what a room's own tests let live.
+
+The rooms that are not listed have `analysis` and `training`.
+"""
+OTHER_NAMES = {"experiments/errata.py": "test_errata_figure.py"}
+"""Tests of a module whose file is not named after it."""
 SLOW = 3.0
 """Seconds of the processor, while lines are recorded, after which a test is cut short and left out."""
 ELSEWHERE, CHECKED = 20.0, 4.0
@@ -106,7 +122,7 @@ class Mutant:
     function: str
 
     @staticmethod
-    def of(module: str, place: int) -> Mutant:
+    def of(module: str, place: int, *, unchanged: bool = False) -> Mutant:
         tree = ast.parse((SOURCE / module).read_text())
         node = places(tree)[place]
         way = _way(tree, node)
@@ -117,13 +133,15 @@ class Mutant:
         for one, inner in zip(way, [*way[1:], None], strict=True):
             names += [one.name] if isinstance(one, FUNCTIONS | ast.ClassDef) else []
             if isinstance(one, FUNCTIONS) and inner in one.body:
-                return Mutant(module, place, tree, change(node), lines, ".".join(names))
-        return Mutant(module, place, tree, change(node), lines, "")
+                break
+        else:
+            names = []
+        return Mutant(module, place, tree, "nothing" if unchanged else change(node), lines, ".".join(names))
 
     @property
     def tests(self) -> str:
         """Name the file of the module's own tests."""
-        return str((UNIT / self.module).with_name(f"test_{Path(self.module).name}").relative_to(TOP))
+        return str(_tests(self.module).relative_to(TOP))
 
     def code(self) -> CodeType:
         return compile(self.tree, str(SOURCE / self.module), "exec")
@@ -139,6 +157,10 @@ def _way(root: ast.AST, node: ast.AST) -> list[ast.AST]:
     return []
 
 
+def _tests(module: str) -> Path:
+    return (UNIT / module).with_name(OTHER_NAMES.get(module, f"test_{Path(module).name}"))
+
+
 def key(module: str, place: int) -> str:
     return f"{module}@{_digest(SOURCE / module)}:{place}"
 
@@ -147,21 +169,33 @@ def _digest(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
-def modules() -> list[str]:
+def modules(rooms: Sequence[str] = ROOMS, but: Sequence[str] = ()) -> list[str]:
     """List the modules that are changed: those of the rooms that have tests of their own."""
-    found = [
-        one
-        for room in ROOMS
-        for one in ([SOURCE / room] if room[-3:] == ".py" else sorted((SOURCE / room).rglob("*.py")))
-    ]
-    names = [str(path.relative_to(SOURCE)) for path in found]
-    return [name for name in names if (UNIT / name).with_name(f"test_{Path(name).name}").exists()]
+    found = [path for room in rooms for path in _files(room)]
+    left_out = {path for room in but for path in _files(room)}
+    names = [str(path.relative_to(SOURCE)) for path in found if path not in left_out]
+    return [name for name in names if _tests(name).exists()]
 
 
-def sampled(number: int, seed: int) -> list[tuple[str, int]]:
-    """Draw places to change, of all modules."""
-    every = [(name, n) for name in modules() for n in range(len(places(ast.parse((SOURCE / name).read_text()))))]
-    return random.Random(seed).sample(every, number)
+def _files(room: str) -> list[Path]:
+    path = SOURCE / room
+    if not path.exists():
+        raise SystemExit(f"no package or module {room} in {SOURCE}; the default is {' '.join(ROOMS)}")
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def folders(rooms: Sequence[str]) -> list[Path]:
+    """List the folders of the tests that are run on mutants of rooms, those in no room left out."""
+    names = {Path(room).parts[0] for room in rooms}
+    wanted = {near for name in names for near in (name, *NEIGHBOURS.get(name, ("analysis", "training")))}
+    return sorted(UNIT / name for name in wanted if (UNIT / name).is_dir())
+
+
+def sampled(number: int, seed: int, names: Sequence[str] | None = None) -> list[tuple[str, int]]:
+    """Draw places to change, of modules, of all if none are named."""
+    chosen = modules() if names is None else names
+    every = [(name, n) for name in chosen for n in range(len(places(ast.parse((SOURCE / name).read_text()))))]
+    return random.Random(seed).sample(every, min(number, len(every)))
 
 
 def forked(work: Callable[[], Any], folder: Path, limit: float) -> Any:
@@ -191,8 +225,18 @@ def forked(work: Callable[[], Any], folder: Path, limit: float) -> Any:
 class Campaign:
     """Tries mutants within a session of pytest, as its plugin."""
 
-    def __init__(self, mutants: dict[int, tuple[str, int]], out: Path, folder: Path, *, checked: bool) -> None:
-        self.mutants, self.out, self.folder, self.checked = mutants, out, folder, checked
+    def __init__(
+        self,
+        mutants: dict[int, tuple[str, int]],
+        names: list[str],
+        out: Path,
+        folder: Path,
+        *,
+        checked: bool,
+        unchanged: bool = False,
+    ) -> None:
+        self.mutants, self.names, self.out, self.folder = mutants, names, out, folder
+        self.checked, self.unchanged = checked, unchanged
         self.failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -202,7 +246,7 @@ class Campaign:
         import sih
 
         assert Path(sih.__file__).parent == SOURCE, sih.__file__
-        for name in modules():
+        for name in self.names:
             importlib.import_module(f"sih.{name[:-3].replace('/', '.')}")
         self.items = {item.nodeid: item for item in session.items}
         self.live = [one for one in gc.get_objects() if type(one) is FunctionType]
@@ -211,11 +255,11 @@ class Campaign:
         gc.freeze()  # so that forks share what they do not write
         recorded = self.recorded()
         for number, (module, place) in self.mutants.items():
-            mutant = Mutant.of(module, place)
+            mutant = Mutant.of(module, place, unchanged=self.unchanged)
             verdict, by = self.verdict(mutant, recorded)
             line = {"number": number, "key": key(module, place), "verdict": verdict, "by": by, "checked": self.checked}
             line |= {"line": mutant.lines.start, "what": mutant.what}
-            with self.out.joinpath("mutants.jsonl").open("a") as file:
+            with _kept(self.out, self.unchanged).open("a") as file:
                 file.write(json.dumps(line) + "\n")
             where = f"{module}:{mutant.lines.start}"
             print(f"{number:>4} {verdict:<16} {where}  {mutant.what[:100]}  {by}", flush=True)
@@ -223,7 +267,7 @@ class Campaign:
 
     def recorded(self) -> Recorded:
         """Find the quick tests that pass: the time each takes, and the lines it executes."""
-        path, source = self.out / "recorded.json", _digest(*(SOURCE / name for name in modules()))
+        path, source = self.out / "recorded.json", _digest(*(SOURCE / name for name in self.names))
         kept = json.loads(path.read_text()) if path.exists() else {}
         for file in sorted({name.split("::")[0] for name in self.items}):
             digest = source + _digest(TOP / file)
@@ -235,7 +279,7 @@ class Campaign:
         return {name: value for _, tests in kept.values() for name, value in tests.items() if name in self.items}
 
     def record(self, file: str) -> Recorded:
-        found, names = {}, {str(SOURCE / name): name for name in modules()}
+        found, names = {}, {str(SOURCE / name): name for name in self.names}
         lines: dict[str, set[int]] = {}
 
         def local(frame: Any, event: str, _: object) -> Any:
@@ -271,15 +315,13 @@ class Campaign:
     def verdict(self, mutant: Mutant, recorded: Recorded) -> tuple[str, str]:
         """Try a mutant: what became of it, and the test that noticed it."""
         quickest = sorted(recorded, key=lambda name: recorded[name][0])
-        if not mutant.function:
+        reach = [name for name in quickest if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))]
+        if not mutant.function or not reach:  # or it runs while the package is loaded, and never again
             own = [name for name in quickest if name.startswith(mutant.tests)]
-            found = forked(lambda: self.run_anew(mutant, own), self.folder, 100)
-        else:
-            reach = [
-                name for name in quickest if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))
-            ]
-            if not reach:
+            found = forked(lambda: self.run_anew(mutant, own), self.folder, 100) if own else ""
+            if mutant.function and not found:
                 return "not reached", ""
+        else:
             own = [name for name in reach if name.startswith(mutant.tests)]
             others = [name for name in reach if name not in own]
             if self.checked:
@@ -307,17 +349,33 @@ class Campaign:
         return self.run(names, limit)
 
     def run_anew(self, mutant: Mutant, names: list[str]) -> str:
-        """Load everything anew, with the changed module, and run tests."""
-        import pytest
-
-        before, name = importlib.machinery.SourceFileLoader.get_code, f"sih.{mutant.module[:-3].replace('/', '.')}"
-        changed = lambda loader, asked: mutant.code() if asked == name else before(loader, asked)  # noqa: E731
-        importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign]
-        for loaded in [one for one, module in sys.modules.items() if str(TOP) in str(getattr(module, "__file__", ""))]:
-            if not loaded.startswith(("torture", "__main__")):
-                del sys.modules[loaded]
-        code = pytest.main(["-x", "-p", "no:cacheprovider", *names])
+        """Run tests in a process of their own, which loads the changed module in place of the source."""
+        given = [mutant.module, mutant.place, int(self.unchanged), int(self.checked)]
+        script = f"import sys, torture.mutation as m; sys.exit(m.run_tests_of(*{given}, sys.argv[1:]))"
+        paths = os.pathsep.join((str(SOURCE.parent), str(TOP / "tests"), str(TOP)))
+        code = subprocess.run(
+            [sys.executable, "-c", script, *names], check=False, env=os.environ | {"PYTHONPATH": paths}
+        ).returncode
         return "" if code == 0 else f"{mutant.tests} ({code})"
+
+
+def run_tests_of(module: str, place: int, unchanged: bool, checked: bool, names: list[str]) -> int:
+    """Run tests with a mutant in place of its module, which is not loaded yet: the exit code of pytest."""
+    import pytest
+
+    before, changed = importlib.machinery.SourceFileLoader.get_code, f"sih.{module[:-3].replace('/', '.')}"
+    code = Mutant.of(module, place, unchanged=unchanged).code()
+    get_code = lambda loader, asked: code if asked == changed else before(loader, asked)  # noqa: E731
+    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    _check_shapes(checked)
+    return int(pytest.main(["-x", "-p", "no:cacheprovider", *names]))
+
+
+def _check_shapes(checked: bool) -> None:
+    import jaxtyping
+
+    if not checked:
+        jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
 
 
 def _within(seconds: float, names: list[str], recorded: Recorded) -> list[str]:
@@ -330,16 +388,13 @@ def _too_slow(*_: object) -> None:
     raise TimeoutError
 
 
-def session(campaign: Campaign) -> None:
+def session(campaign: Campaign, rooms: Sequence[str]) -> None:
     """Collect the tests, with annotated shapes checked or not, and try the mutants."""
-    import jaxtyping
     import pytest
 
-    if not campaign.checked:
-        jaxtyping.install_import_hook = lambda *_: contextlib.nullcontext()
+    _check_shapes(campaign.checked)
     how = ["-s", "-p", "no:cacheprovider", "--basetemp", str(campaign.folder / "tests")]
-    folders = [UNIT / room for room in (*ROOMS, *NEIGHBOURS) if room[-3:] != ".py"]
-    code = pytest.main([*how, *map(str, [*folders, *sorted(UNIT.glob("test_*.py"))])], [campaign])
+    code = pytest.main([*how, *map(str, [*folders(rooms), *sorted(UNIT.glob("test_*.py"))])], [campaign])
     if code:
         print(f"pytest ended with {code!r}", flush=True)
 
@@ -348,8 +403,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m torture.mutation", description=__doc__)
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), help="packages and modules that are changed")
+    parser.add_argument("--but", nargs="+", default=[], help="packages and modules of them that are left as they are")
     parser.add_argument("--out", type=Path, required=True, help="folder of what was found, outside the repository")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of mutants, to try them again")
+    parser.add_argument("--unchanged", action="store_true", help="a control: the same, with nothing changed")
     given = parser.parse_args()
     import beartype  # noqa: F401
     import hypothesis  # noqa: F401 (loaded once, for both sessions)
@@ -363,9 +421,10 @@ def main() -> int:
     os.chdir(TOP)
     os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     given.out.mkdir(parents=True, exist_ok=True)
-    chosen = dict(enumerate(sampled(given.mutants, given.seed)))
+    names = modules(given.rooms, given.but)
+    chosen = dict(enumerate(sampled(given.mutants, given.seed, names)))
     for checked in (False, True):
-        found = {number: known(given.out).get(key(*place)) for number, place in chosen.items()}
+        found = {number: known(given.out, given.unchanged).get(key(*place)) for number, place in chosen.items()}
         left = {number for number, one in found.items() if not one}
         if checked:
             left = {
@@ -378,17 +437,24 @@ def main() -> int:
                 child = os.fork()
                 if child == 0:
                     mutants = {number: chosen[number] for number in sorted(left)}
-                    session(Campaign(mutants, given.out, Path(folder), checked=checked))
+                    where = (mutants, names, given.out, Path(folder))
+                    session(Campaign(*where, checked=checked, unchanged=given.unchanged), given.rooms)
                     os._exit(0)
                 os.waitpid(child, 0)
-    counts = Counter(one["verdict"] for place in chosen.values() if (one := known(given.out).get(key(*place))))
+    counts = Counter(
+        one["verdict"] for place in chosen.values() if (one := known(given.out, given.unchanged).get(key(*place)))
+    )
     print(f"{sum(counts.values())} mutants:", ", ".join(f"{name} {count}" for name, count in counts.most_common()))
     return 0
 
 
-def known(out: Path) -> dict[str, Any]:
+def _kept(out: Path, unchanged: bool) -> Path:
+    return out / ("unchanged.jsonl" if unchanged else "mutants.jsonl")
+
+
+def known(out: Path, unchanged: bool = False) -> dict[str, Any]:
     """Read what was found: the last word on each mutant."""
-    path = out / "mutants.jsonl"
+    path = _kept(out, unchanged)
     return {line["key"]: line for line in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
 
 

@@ -49,3 +49,22 @@ def test_a_model_of_two_layers_has_no_channel(task: Task) -> None:
     batch, model = sih.sample(task, 4, rng=1), sih.Transformer(5, 32, heads=(1, 2))
     with pytest.raises(ValueError, match=r"between the first and the last; got heads \(1, 2\)"):
         read_channels(model, task, batch, batch, torch.Generator())
+
+
+def test_the_variation_of_a_head_is_that_of_its_attention_from_its_mean(task: Task) -> None:
+    """In loops, over the queries past max_lag that have a next token: how far data move where a head looks."""
+    batch, reference = sih.sample(task, 6, rng=1), sih.sample(task, 8, rng=2)
+    model = sih.Transformer(5, 32, heads=(1, 2, 1), rng=torch.Generator().manual_seed(0)).double()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3.0)
+    found = read_channels(model, task, batch, reference, torch.Generator().manual_seed(3))
+    for head in ("2.1", "2.2"):
+        attention, others = (model.trace(one.tokens)[f"{head}/attention"].tolist() for one in (batch, reference))
+        far = [
+            sum(abs(row[i][j] - sum(other[i][j] for other in others) / 8) for j in range(32)) / 2
+            for row in attention
+            for i in range(3, 31)
+        ]
+        assert found.by_head[head]["variation"] == pytest.approx(sum(far) / len(far))
+        assert found.by_head[head]["variation"] > 0.01

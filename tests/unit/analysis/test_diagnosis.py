@@ -80,6 +80,7 @@ def test_circuits_are_named(options: dict[str, Any], task: sih.Task, rng: torch.
     assert first.role == "compares the lags' tokens with its own"
     assert [head.role for head in second] == [f"attends at offsets {r} mod 3" for r in range(3)]
     assert third.role == "selects the token to copy"
+    assert [head.last for head in found.heads] == [False] * 4 + [True]
     assert first.correlation > (0.9 if target == "bayes" else 1 - 1e-9)
     assert sum(first.parents.values()) == pytest.approx(1)
     assert sum(third.copies.values()) == pytest.approx(1)
@@ -142,10 +143,16 @@ def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator
     batch = sih.sample(task, 4, rng=rng)
     model = sih.construct(task)
     trace = model.trace(batch.tokens)
+    negative = trace.attention[0].clone()
+    negative[:, :, 5, :2] = torch.tensor([-0.5, 1.5])  # sums to 1 all the same
+    negative[:, :, 5, 2:] = 0
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (batch, {}, "nothing to diagnose"),
         (batch, {"model": model, "law": trace.output}, "not both"),
         (batch, {"attention": trace.scores}, "after the softmax"),
+        (batch, {"attention": [negative]}, "after the softmax"),
+        (batch, {"attention": [trace.attention[0][:2]]}, r"must be of shape \(batch, head, query, key\)"),
+        (batch, {"attention": [trace.attention[0][..., :9]]}, r"must be of shape \(batch, head, query, key\)"),
         (batch, {"attention": [trace.attention[0][:, 0]]}, "shape"),
         (batch, {"attention": [trace.attention[0].flip(-1)]}, "causal"),
         (batch, {"attention": [trace.attention[0] * torch.nan]}, "after the softmax"),
@@ -173,6 +180,14 @@ def test_short_sequences_are_compared_with_no_circuit(rng: torch.Generator) -> N
     assert "nan" not in repr(found)
     assert {each.circuit for each in found.circuits} == {"bayes", "looking", "paper, sink", "paper, summed"}
     found.plot()
+
+
+def test_attention_in_whole_numbers_is_welcome(task: sih.Task, rng: torch.Generator) -> None:
+    """A hard head may be given as ones and zeros."""
+    before = (torch.arange(32)[:, None] - torch.arange(32) == 1).long()
+    before[0, 0] = 1
+    found = diagnose(task, sih.sample(task, 4, rng=rng), attention=[before.expand(4, 1, 32, 32)])
+    assert found.heads[0].role == "attends 1 back"
 
 
 def test_half_precision_is_welcome(task: sih.Task, rng: torch.Generator) -> None:

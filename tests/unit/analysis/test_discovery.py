@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sih
-from sih.analysis.discovery import METHODS, Pairs, eap, edge_scores, exact, judge, patch_edges, roc
+from sih.analysis.discovery import METHODS, Pairs, eap, eap_ig, edge_scores, exact, judge, patch_edges, roc
 from sih.construction.decoys import rotated, with_decoys
 from sih.construction.edges import Edge, by_writer, candidate_edges
 from sih.models import Model
@@ -73,6 +73,29 @@ def test_eap_is_the_slope_of_patching(case: tuple[sih.DisentangledTransformer, P
                 for sign in (1, -1)
             )
             assert scores[edge] == pytest.approx(-float(up - down) / (2 * step), rel=1e-4, abs=1e-8)
+
+
+def test_integrated_gradients_are_slopes_on_the_way_to_the_corrupt_inputs(
+    case: tuple[sih.DisentangledTransformer, Pairs],
+) -> None:
+    """The mean of five slopes by differences, at a tenth, three tenths, ... of the way between the one-hot tokens."""
+    model, pairs = case
+    clean, corrupt = (model.run(batch.tokens) for batch in (pairs.clean, pairs.corrupt))
+    scores, step = eap_ig(model, pairs), 1e-5
+    for source, reader in (("1.1/position", "2.1/value"), ("token", "3.1/value"), ("2.1/position", "3.1/key")):
+        columns = model.stream(int(reader[0]) - 1)[source]
+        slopes = []
+        for way in (0.1, 0.3, 0.5, 0.7, 0.9):
+            token = (1 - way) * clean["token"] + way * corrupt["token"]
+            read = model.run(pairs.clean.tokens, replace={"token": token})[f"{int(reader[0]) - 1}/stream"]
+            found = []
+            for sign in (1, -1):
+                moved = read.clone()
+                moved[..., columns] += sign * step * (corrupt[source] - clean[source])
+                run = model.run(pairs.clean.tokens, replace={"token": token, reader: moved})
+                found.append(float(pairs.metric(model.law(run.output))))
+            slopes.append((found[0] - found[1]) / (2 * step))
+        assert scores[Edge(source, reader)] == pytest.approx(-sum(slopes) / 5, rel=1e-4, abs=1e-8)
 
 
 def test_where_nothing_is_curved_all_methods_agree(case: tuple[sih.DisentangledTransformer, Pairs]) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import dataclasses
 import math
+from typing import Any
 
 import pytest
 import torch
 
 import sih
 from sih.analysis.head_matching import uniform_attention
-from sih.analysis.head_reading import read_head
+from sih.analysis.head_reading import HeadReading, read_head
 
 
 def true_posterior(batch: sih.Batch, task: sih.Task, b: int, i: int) -> float:
@@ -120,3 +122,100 @@ def test_what_attends_to_all_candidates_is_of_the_last_layer_or_of_the_last_toke
     assert read_head("3.1", alike, batch, task).role == "attends to the candidates, selecting none"
     assert read_head("2.1", alike, batch, task, last=False).role == "attends to the last 4 tokens"
     assert read_head("2.1", mixed({}).expand(8, 32, 32), batch, task, last=False).role == "attends to all keys alike"
+
+
+NOTHING = HeadReading(
+    name="2.1",
+    parents={1: 0.0, 3: 0.0},
+    copies={1: 0.0, 3: 0.0},
+    selected=0.0,
+    exact=1.0,
+    accuracy=0.0,
+    correlation=0.0,
+    period=None,
+    residues=(),
+    fit=0.0,
+    dependence=0.5,
+    from_uniform=0.9,
+    first_key=0.0,
+    start=0.0,
+    offsets=(0.0,) * 12,
+    last=True,
+)
+"""A head of which nothing can be said but that tokens matter, with lags 1 and 3."""
+NO_ROLE, FAR, EIGHTHS = "attends by tokens and positions", (0.0,) * 4, (0.125, 0.125, 0.125, 0.125, 0.5)
+
+
+ROLES: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
+    ({"from_uniform": 0.05}, "attends to all keys alike", {"from_uniform": 0.051}, "spreads over the past"),
+    ({"offsets": (*FAR, 0.1, 0.6)}, "attends 5 back", {"offsets": (*FAR, 0.1, 0.59)}, NO_ROLE),
+    ({"selected": 0.4, "exact": 0.5}, "selects the token to copy", {"selected": 0.39, "exact": 0.5}, NO_ROLE),
+    (
+        {"selected": 0.8, "dependence": 0.1},
+        "selects the token to copy",
+        {"selected": 0.8, "dependence": 0.09},
+        "attends by position",
+    ),
+    (
+        {"correlation": 0.8, "parents": {1: 0.25, 3: 0.25}},
+        "compares the lags' tokens with its own",
+        {"correlation": 0.8, "parents": {1: 0.25, 3: 0.24}},
+        "leans to the lags' likely tokens",
+    ),
+    (
+        {"correlation": -0.8, "parents": {1: 0.5, 3: 0.0}},
+        "compares the lags' tokens with its own, inversely",
+        {"correlation": -0.79, "parents": {1: 0.5, 3: 0.0}},
+        "leans to the lags' unlikely tokens",
+    ),
+    (
+        {"copies": {1: 0.25, 3: 0.25}},
+        "attends to the candidates, selecting none",
+        {"copies": {1: 0.25, 3: 0.24}},
+        NO_ROLE,
+    ),
+    (
+        {"copies": {1: 0.5, 3: 0.0}},
+        "attends to the candidates, selecting none",
+        {"copies": {1: 0.5, 3: 0.0}, "last": False},
+        NO_ROLE,
+    ),
+    (
+        {"correlation": 0.3, "parents": {1: 0.2, 3: 0.0}},
+        "leans to the lags' likely tokens",
+        {"correlation": 0.3, "parents": {1: 0.19, 3: 0.0}},
+        NO_ROLE,
+    ),
+    (
+        {"correlation": -0.3, "parents": {1: 0.2, 3: 0.0}},
+        "leans to the lags' unlikely tokens",
+        {"correlation": -0.29, "parents": {1: 0.2, 3: 0.0}},
+        NO_ROLE,
+    ),
+    ({"first_key": 0.8}, "rests on position 0", {"first_key": 0.79}, NO_ROLE),
+    ({"start": 0.8}, "rests on the start token", {"start": 0.79}, NO_ROLE),
+    ({"offsets": EIGHTHS}, "attends to the last 4 tokens", {"offsets": (*EIGHTHS[:3], 0.1, 0.5)}, NO_ROLE),
+    (
+        {"period": 4, "fit": 0.5, "residues": (0, 1, 2)},
+        "attends at offsets 0 1 2 mod 4",
+        {"period": 4, "fit": 0.49, "residues": (0, 1, 2)},
+        NO_ROLE,
+    ),
+    (
+        {"period": 9, "fit": 0.5, "residues": (0, 1, 2, 5)},
+        "attends with period 9",
+        {"period": 9, "fit": 0.49, "residues": (0, 1, 2, 5)},
+        NO_ROLE,
+    ),
+    ({"from_uniform": 0.25}, "spreads over the past", {"from_uniform": 0.26}, NO_ROLE),
+    ({"dependence": 0.1}, NO_ROLE, {"dependence": 0.09}, "attends by position"),
+]
+"""What a head has just at a threshold of docs/field_tools.md, and its role there; the same below it."""
+
+
+@pytest.mark.parametrize(("at", "role", "below", "role_below"), ROLES)
+def test_a_role_holds_from_its_threshold_on(
+    at: dict[str, Any], role: str, below: dict[str, Any], role_below: str
+) -> None:
+    assert dataclasses.replace(NOTHING, **at).role == role
+    assert dataclasses.replace(NOTHING, **below).role == role_below

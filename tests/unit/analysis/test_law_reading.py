@@ -65,12 +65,16 @@ def test_logits_are_recognised_and_what_is_neither_is_refused(task: sih.Task, ba
         torch.testing.assert_close(found, law, atol=1e-2 if logits.dtype == torch.float16 else 1e-9, rtol=0)
     masked = law.log().clone()
     masked[0, 5, 0] = -torch.inf
+    masked[1, :, 2] = -torch.inf  # a state ruled out throughout
     assert not torch.isnan(as_law(masked, batch, task)[0]).any()
+    nothing_left = law.log().clone()
+    nothing_left[0, 5] = -torch.inf
     for wrong, what in (
         (law.log() + 20, "sums to 1"),
         (2 * law, "sums to 1"),
         (law * torch.nan, "not finite"),
         (torch.full_like(law, -torch.inf), "not finite"),
+        (nothing_left, "not finite"),
         (law[:, :-1], "shape"),
     ):
         with pytest.raises(ValueError, match=what):

@@ -1,6 +1,7 @@
 """Shares of the evidence: against sums over the definition, on circuits whose channel is known, and with one cut."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -54,6 +55,25 @@ def test_shares_of_blocks_against_the_definition(short: Task, rng: torch.Generat
     assert sum(found.channels.values()) == pytest.approx(1)
     assert found.mismatch < 1e-9
     assert found.table()[1][1] == f"{max(found.shares.values(), key=abs):.3f}"
+
+
+def test_errors_are_how_far_groups_of_sequences_are_apart(short: Task, rng: torch.Generator) -> None:
+    """The ratio's error by the delta method, over groups of 3 of 20 sequences, the last one of 2."""
+    model = trained_like("disentangled", (1, 2, 1), rng)
+    assert isinstance(model, sih.DisentangledTransformer)
+    batch = sih.sample(short, 20, rng=rng)
+    h, stream = model.run(batch.tokens)["2/stream"].detach(), model.stream(2)
+    whole = evidence(h @ model.A[2][0].detach() @ h.mT, short)
+    found = sih.evidence_flow(model, short, batch)
+    for a, b in [("position", "2.1/position"), ("2.2/1.1/position", "token")]:
+        part = evidence(h[..., stream[a]] @ model.block("3.1", a, b) @ h[..., stream[b]].mT, short)
+        sums = [
+            ((part[n : n + 3] * whole[n : n + 3]).sum().item(), whole[n : n + 3].square().sum().item())
+            for n in range(0, 20, 3)
+        ]
+        share, total = sum(p for p, _ in sums) / sum(w for _, w in sums), sum(w for _, w in sums)
+        error = math.sqrt(sum((p - share * w) ** 2 for p, w in sums) * 7 / 6) / total
+        assert found.errors[a, b] == pytest.approx(error)
 
 
 def test_paths_against_the_definition(short: Task, rng: torch.Generator) -> None:

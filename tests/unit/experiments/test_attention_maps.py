@@ -66,8 +66,11 @@ def test_one_head_for_two_lags_is_compared_with_the_circuit_for_it(runs: dict[st
 
 def test_the_papers_figures_by_name() -> None:
     found = {experiment.name: experiment for experiment in attention_maps.EXPERIMENTS}
-    assert next(iter(found)) == "attention_maps_3.5.7_lag3"
-    assert len(found) == 11
+    figures = ("3.5.7_lag3", *(f"1.2.3.4.5_heads{n}" for n in (1, 2, 3)), "1.2_lag2")
+    figures += tuple(f"{lags}_lag{k}" for lags in ("1.2.3", "1.3.4") for k in lags.split("."))
+    assert list(found) == [f"attention_maps_{figure}" for figure in figures]
+    for figure in figures[4:]:
+        assert f"lag{found[f'attention_maps_{figure}'].config.true_lag}" == figure.partition("_")[2]
     expected = ("paper-1.3.4-length32", "standard-1.3.4", "disentangled-1.3.4")
     assert found["attention_maps_1.3.4_lag4"].config.models == expected
     assert found["attention_maps_1.2.3_lag1"].config.models[1] == "paper-disentangled-1.2.3-length32"

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import itertools
+import statistics
 from pathlib import Path
 
 import pytest
 import torch
+from support import oracles_claim as oracles
 
 import sih
 from sih.experiments import claim_expectations
@@ -17,11 +20,25 @@ from sih.theory.monte_carlo import random_matrices
 LAGS = (1, 2, 5)
 
 
+def by_loops(matrices: int) -> list[list[list[float]]]:
+    """The expectations of each matrix, for each true lag, over every window of tokens."""
+    found = []
+    for P in random_matrices(3, matrices, seed=0):
+        pi = sih.stationary_distribution(P).tolist()
+        found.append([oracles.expectations(P.tolist(), pi, list(LAGS), k) for k in LAGS])
+    return found
+
+
 def test_expectations() -> None:
     data = claim_expectations.compute(ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore())
-    values = claim_table(random_matrices(3, 4, seed=0), LAGS).expectations
-    torch.testing.assert_close(torch.tensor(data.mean).double(), values.mean(dim=0), rtol=0, atol=1e-6)
-    torch.testing.assert_close(torch.tensor(data.spread).double(), values.std(dim=0), rtol=0, atol=1e-6)
+    each = by_loops(4)
+    for a, b in itertools.product(range(3), repeat=2):
+        values = [matrix[a][b] for matrix in each]
+        assert data.mean[a][b] == pytest.approx(statistics.fmean(values))
+        assert data.spread[a][b] == pytest.approx(statistics.stdev(values))
+    gaps = [[row[a] - max(row[:a] + row[a + 1 :]) for a, row in enumerate(matrix)] for matrix in each]
+    assert data.margins == [pytest.approx(row) for row in gaps]
+    assert (data.matrices, data.num_states) == (4, 3)
     figure = draw_claim_expectations(data)
     assert [ax.get_title() for ax in figure.axes] == ["true lag 1", "true lag 2", "true lag 5"]
     heights = [patch.get_height() for patch in figure.axes[1].patches]  # type: ignore[attr-defined]
@@ -37,8 +54,8 @@ def test_histogram() -> None:
     data = claim_expectations.compute_gaps(
         claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore()
     )
-    table = claim_table(random_matrices(3, 4, seed=0), LAGS)
-    torch.testing.assert_close(torch.tensor(data.margins).double(), table.margins, rtol=0, atol=1e-6)
+    gaps = [[row[a] - max(row[:a] + row[a + 1 :]) for a, row in enumerate(matrix)] for matrix in by_loops(4)]
+    assert data.margins == [pytest.approx(row) for row in gaps]
     ax = draw_claim_histogram(data).axes[0]
     assert sum(patch.get_height() for patch in ax.patches) == 12  # type: ignore[attr-defined]
     assert claim_expectations.HISTOGRAM.config.lags == (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)

@@ -78,6 +78,11 @@ def test_digits_are_those_asked_for() -> None:
     assert curve(rows, 1, digits=2).mean == 1 / 3
 
 
+def test_a_window_ends_at_a_power_of_two_beyond_max_lag() -> None:
+    assert windows(8, 40) == [(9, 16), (17, 32), (33, 40)]  # no empty one up to 8
+    assert windows(7, 32) == [(8, 8), (9, 16), (17, 32)]
+
+
 def test_times_against_loops(rng: torch.Generator) -> None:
     """The ratio of two means and its error, window by window, without the last position."""
     model, reference = (torch.rand(60, 20, generator=rng, dtype=torch.float64) + 0.2 for _ in range(2))

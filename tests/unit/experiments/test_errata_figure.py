@@ -6,6 +6,7 @@ import pytest
 import torch
 from support.pictures import through_file
 
+import sih
 from sih.experiments import errata
 from sih.figures.matrix_pairs import draw_errata
 from sih.runs.run_store import RunStore
@@ -36,6 +37,35 @@ def test_matrices_by_hand(data: errata.Errata) -> None:
     ]
     assert by_number[1].corrected[0][:4] == [0, 1, 2, 3]  # j - i = h: head h, h = 1, 2, 3
     assert [row[0] for row in by_number[8].corrected[:5]] == [-1, 1, -1, 1, -1]  # lags 1 and 3 from token 1
+
+
+def test_the_second_erratum_as_printed_and_as_corrected(data: errata.Errata) -> None:
+    """((i - j - 1) mod 2d) < d and ((i - j + 1 - 2 kbar) mod 2d) < d for {2,5}: kbar = 2, d = 3, positions from 1."""
+    (second,) = (erratum for erratum in data.errata if erratum.number == 2)
+    for shown, shift in ((second.printed, -1), (second.corrected, 1 - 4)):
+        for i, row in enumerate(shown, 1):
+            assert row == [0 if j >= i else 1 if (i - j + shift) % 6 < 3 else -1 for j in range(1, 21)]
+
+
+def test_the_failure_is_the_largest_total_variation_from_the_closed_form() -> None:
+    chain = errata.task((1, 2), 9)
+    model = sih.construct(chain, lam=errata.LAM, beta=errata.BETA)
+    model.block("1.1", "position", "position").zero_()
+    tokens = sih.sample(chain, 5, rng=2).tokens
+    weights, laws, P = (
+        sih.circuit_weights(tokens, chain, model.circuit).tolist(),
+        model.predict(tokens),
+        chain.P.tolist(),
+    )
+    expected = []
+    for i in range(model.circuit.first_exact_position, 9):
+        far = []
+        for row, mine, law in zip(tokens.tolist(), weights, laws.tolist(), strict=True):
+            wanted = [sum(w * P[row[i - k + 1]][s] for w, k in zip(mine[i], (1, 2), strict=True)) for s in range(4)]
+            far.append(sum(abs(a - b) for a, b in zip(law[i], wanted, strict=True)) / 2)
+        expected.append(max(far))
+    assert max(expected) > 0.01
+    assert errata.failure(model, tokens, chain).tolist() == pytest.approx(expected)
 
 
 def test_the_figure_needs_only_the_file(data: errata.Errata) -> None:

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import statistics
+
+import pytest
 import torch
+from support import oracles
+from support.oracles_family import switching_bma
 from support.pictures import through_file
 
+import sih
 from sih.experiments import switching_lags
 from sih.experiments.switching_lags import BAYES, FILTER, ONE_LAG, PAPER
 from sih.figures.switch_panels import draw_switching
@@ -24,6 +30,45 @@ def test_those_who_assume_one_lag_lose_where_it_switches() -> None:
     assert len(switching_lags.table(data)) == 6
     assert len(draw_switching(data).axes) == 2
     assert switching_lags.EXPERIMENT.beyond
+
+
+def test_the_filter_has_the_rate_that_the_caption_states() -> None:
+    """Left it is 1 / switch_at, right the true one, against sums over every path of lags."""
+    config = switching_lags.SwitchingConfig((0.05, 0.4), 4, models=(), lags=(1, 2), num_states=3, length=9, sequences=6)
+    data = switching_lags.compute(config, RunStore())
+    rng = torch.Generator().manual_seed(config.seed)  # the same draws again
+    task = Task(sih.random_transition_matrix(3, rng=rng), (1, 2), 9)
+    P, pi = task.P.tolist(), task.stationary.tolist()
+
+    def kl(tokens: list[int], lag_of: list[int], i: int, rate: float | None) -> float:
+        """Of the law of the token after i, which follows the lag `lag_of[i + 1]`. None: one lag, that stays."""
+        true = P[tokens[i + 1 - lag_of[i + 1]]] if i >= 1 else pi
+        if rate is None:
+            return oracles.kl(true, oracles.bma(tokens[: i + 1], P, pi, [1, 2], [0.5, 0.5]))
+        return oracles.kl(true, switching_bma(tokens[: i + 1], P, pi, [1, 2], rate)[0])
+
+    batch = sih.sample(switching_lags.one_switch(task, 4), 6, rng=rng)
+    pairs = [[(1, 2), (2, 1)][hypothesis] for hypothesis in batch.lags.tolist()]
+    lags = [[before] * 4 + [after] * 5 for before, after in pairs]
+    for name, rate in ((FILTER, 1 / 4), (ONE_LAG, None)):
+        each = [[kl(x, k, i, rate) for i in range(8)] for x, k in zip(batch.tokens.tolist(), lags, strict=True)]
+        assert data.along[name] == pytest.approx([statistics.fmean(at) for at in zip(*each, strict=True)], abs=1e-9)
+    for n, rate in enumerate(config.rates):
+        batch = sih.sample(sih.SwitchingTask(task.P, (1, 2), 9, rate), 6, rng=rng)
+        sequences = list(zip(batch.tokens.tolist(), batch.lags.tolist(), strict=True))
+        for name, assumed in ((FILTER, rate), (ONE_LAG, None)):
+            means = [statistics.fmean(kl(x, k, i, assumed) for i in range(2, 8)) for x, k in sequences]
+            expected = statistics.fmean(means), statistics.stdev(means) / 6**0.5
+            assert data.by_rate[name][n] == pytest.approx(expected, abs=1e-9)
+        assert data.by_rate[BAYES][n] == pytest.approx(data.by_rate[ONE_LAG][n], rel=1e-3)
+        assert data.by_rate[PAPER][n] != pytest.approx(data.by_rate[ONE_LAG][n], rel=1e-2)
+
+
+def test_the_caption_states_what_is_measured() -> None:
+    config, caption = switching_lags.SwitchingConfig(), switching_lags.CAPTION
+    assert f"lags {{{', '.join(map(str, config.lags))}}}, {config.num_states} states, T = {config.length}" in caption
+    assert f"switches once, at token {config.switch_at}," in caption
+    assert f"the true rate (left: at 1/{config.switch_at})" in caption
 
 
 def test_one_switch_is_a_task_of_pairs_of_lags() -> None:

@@ -27,3 +27,10 @@ def test_what_is_not_measured_counts_as_the_mean() -> None:
     assert SECONDS.keys() == EXPERIMENTS.keys(), "python -m benchmarks.experiment_seconds measures them"
     assert seconds_of("teaser") == SECONDS["teaser"]
     assert min(SECONDS.values()) < seconds_of("a new one") < max(SECONDS.values())
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_set_of_lags_of_a_figure_is_one(name: str) -> None:
+    config = EXPERIMENTS[name].config
+    for lags in (*getattr(config, "lag_sets", ()), *([config.lags] if hasattr(config, "lags") else [])):
+        assert list(lags) == sorted(set(lags) - {0}), lags

@@ -169,3 +169,10 @@ def test_both_targets_have_the_same_mean_gradient(name: str) -> None:
     right, wrong = (d.mean() / (d.std() / math.sqrt(len(d))) for d in slopes)
     assert abs(right) < 5
     assert wrong > 5
+
+
+def test_the_speed_is_tokens_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 10.25])
+    monkeypatch.setattr("sih.training.trainer.time.perf_counter", lambda: next(clock))
+    config = small(batch=4, length=12)
+    assert Trainer(config).advance().tokens_per_second == 4 * 12 / 0.25

@@ -7,6 +7,8 @@ import pytest
 import torch
 from support.small_configs import small
 
+import sih
+from sih.training.presets import preset
 from sih.training.recipes.harmonic_positions import harmonics
 from sih.training.trainer import Trainer
 
@@ -86,3 +88,9 @@ def test_parts_are_kept_for_three_tenths_of_the_steps_unless_said_and_for_no_mor
     assert small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=None).flat()["parts_steps"] == 2
     with pytest.raises(ValueError, match="parts_steps is a number of steps, 0 to 9; got 10"):
         small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=10)
+
+
+@pytest.mark.parametrize(("name", "word"), [("standard-1.2.3-3.3", "harmonic"), ("standard-1.2.3", "auto")])
+def test_shipped_models_were_trained_by_its_lengths_and_frozen_steps(name: str, word: str) -> None:
+    config = sih.open_run(name).config
+    assert preset(word, lags=config.task.lags, steps=config.optimiser.steps).recipe == config.recipe

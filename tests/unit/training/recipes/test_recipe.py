@@ -38,6 +38,14 @@ def test_a_recipe_is_for_some_kinds() -> None:
         TrainConfig(model="disentangled", recipe=HarmonicPositions())
 
 
+def test_lengths_that_are_refused_are_told_which_are_allowed() -> None:
+    wanted = r"a step \(rising, at most 9\) and a length \(3 to 11\)"
+    for schedule in (((3, 2),), ((3, 12),)):  # max_lag, and the length of a sequence itself
+        with pytest.raises(ValueError, match=wanted):
+            small(lags=(1, 2), length=12, steps=9, length_schedule=schedule)
+    assert small(lags=(1, 2), length=12, steps=9, length_schedule=((3, 3), (9, 11))).recipe.length_at(8, 12) == 11
+
+
 def test_shorter_sequences_come_first() -> None:
     recipe = small(shorter=((2, 4), (4, 6))).recipe
     assert [recipe.length_at(n, 12) for n in range(6)] == [4, 4, 6, 6, 12, 12]

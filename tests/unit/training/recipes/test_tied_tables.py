@@ -14,6 +14,7 @@ import sih
 from sih.models.loss import next_token_loss
 from sih.training.config import TrainConfig
 from sih.training.optimiser import Adam
+from sih.training.presets import preset
 from sih.training.recipes.tied_tables import TiedStart, TiedTables, diagonal_sums, toeplitz
 from sih.training.trainer import Trainer, train
 
@@ -222,3 +223,10 @@ def test_a_disentangled_model_keeps_to_its_parts_while_frozen_and_to_its_tables_
     assert isinstance(trainer.model, sih.DisentangledTransformer)
     block = trainer.model.block("1.1", "position", "position")
     assert torch.equal(block[1:, 1:], block[:-1, :-1])
+
+
+@pytest.mark.parametrize(("name", "word"), [("disentangled-1.2.3", "harmonic"), ("disentangled-1.3.4", "auto")])
+def test_shipped_models_were_trained_by_its_lengths_and_frozen_steps(name: str, word: str) -> None:
+    config = sih.open_run(name).config
+    ours = preset(word, model="disentangled", lags=config.task.lags, steps=config.optimiser.steps)
+    assert ours.recipe == config.recipe
