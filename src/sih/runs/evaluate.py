@@ -60,7 +60,7 @@ def evaluate(run: Run | str | Path) -> RunEvaluation:
     >>> [(window.label, round(window.kl_over_ml.mean, 2)) for window in found.windows]
     [('4-8', 0.59), ('9-16', 0.78), ('17-31', 1.2)]
     >>> found.windows[-1].way.with_error(), found.found
-    ('WAY', True)
+    ('0.9836 ± 0.0015', True)
     """
     found = as_run(run)
     return found.evaluation or measure(found.model, found.task)
