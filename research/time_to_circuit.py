@@ -73,9 +73,13 @@ def tokens_by(step: int, config: TrainConfig) -> int:
 
 def share_by(step: int, config: TrainConfig) -> float:
     """Return the share of a run's time that so many updates take."""
-    power = 2 if config.model.kind == "disentangled" else 1  # of its length, by which a sequence's time grows
-    done, whole = (sum(n**power for n in _lengths(end, config)) for end in (step, config.optimiser.steps))
+    done, whole = (sum(_work(config, n) for n in _lengths(end, config)) for end in (step, config.optimiser.steps))
     return done / whole
+
+
+def _work(config: TrainConfig, length: int) -> int:
+    """Return the time of a step on sequences of this length, in a unit of the run's own."""
+    return length * length if config.model.kind == "disentangled" else length
 
 
 def _lengths(steps: int, config: TrainConfig) -> list[int]:

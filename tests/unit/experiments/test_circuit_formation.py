@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from sih.experiments.circuit_formation import follow, formation, keep_formation
 from sih.models import Model
 from sih.runs.evaluate import fresh_sequences
 from sih.runs.formation import FORMATION
+from sih.runs.run_store import SHIPPED
+
+ROOT = Path(__file__).parents[3]
 
 
 def oracle(model: Model, task: sih.Task) -> tuple[list[float], float, float, float]:
@@ -37,7 +41,8 @@ def oracle(model: Model, task: sih.Task) -> tuple[list[float], float, float, flo
             for o in range(1, first + 1)
         ]
         copies.append(float(max(masses)))
-    selected, believed, kls = [[] for _ in range(attention[-1].shape[1])], [], np.zeros((128, 3, 3))
+    selected: list[list[float]] = [[] for _ in range(attention[-1].shape[1])]
+    believed, kls = [], np.zeros((128, 3, 3))
     for b, (s, lag) in enumerate(zip(batch.tokens.tolist(), batch.lags.tolist(), strict=True)):
         log_likelihood = np.zeros(len(lags))
         for i in range(max(lags) - 1, length - 1):
@@ -106,6 +111,20 @@ def test_it_is_computed_once_where_it_is_kept(tmp_path: Path, monkeypatch: pytes
     again = sih.open_run(run.folder)
     assert repr(keep_formation(again)) == repr(formation(again.folder)) == repr(found)
     assert (run.folder / FORMATION).read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("paper-1.2.3-length32", (2500, 12500, 12500)), ("paper-1.2.3", (2500, 7500, 10000))]
+)
+def test_what_docs_training_says_of_plain_runs(name: str, steps: tuple[int, int, int], tmp_path: Path) -> None:
+    kept = tmp_path / "run" / "kept"
+    shutil.copytree(SHIPPED / name, tmp_path / "run")
+    kept.mkdir()
+    for step in {steps[0], *(step + back for step in steps[1:] for back in (-2500, 0))}:
+        file = f"step-{step:06d}.safetensors"
+        shutil.copy(ROOT / "unfinished" / f"{name}-kept" / file, kept / file)
+    found = formation(tmp_path / "run")
+    assert (found.copying, found.selective, found.circuit) == steps
 
 
 def test_runs_that_show_no_formation_are_refused_in_a_line(tmp_path: Path) -> None:

@@ -127,6 +127,16 @@ def test_where_ml_is_no_better_than_the_candidates_alike_no_model_has_found_the_
     assert not found.found
 
 
+def test_the_candidates_count_alike_whatever_their_prior() -> None:
+    P = [[0.9, 0.1], [0.2, 0.8]]
+    task = sih.Task(P, lags=(1, 3), length=20, prior=[0.9, 0.1])
+    tokens = next(fresh_sequences(task))[:5]
+    law = candidates_alike(tokens, task)
+    for b, s in enumerate(tokens.tolist()):
+        for i in range(2, 20):
+            assert law[b, i].tolist() == pytest.approx([(P[s[i]][a] + P[s[i - 2]][a]) / 2 for a in (0, 1)])
+
+
 def test_too_short_a_length_finds_nothing() -> None:
     task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=17)
     found = on_tokens(sih.bma, task)
