@@ -129,7 +129,7 @@ def test_where_ml_is_no_better_than_the_candidates_alike_no_model_has_found_the_
 
 def test_the_candidates_count_alike_whatever_their_prior() -> None:
     P = [[0.9, 0.1], [0.2, 0.8]]
-    task = sih.Task(P, lags=(1, 3), length=20, prior=[0.9, 0.1])
+    task = sih.Task(P, lags=(1, 3), length=20, lag_prior=[0.9, 0.1])
     tokens = next(fresh_sequences(task))[:5]
     law = candidates_alike(tokens, task)
     for b, s in enumerate(tokens.tolist()):
