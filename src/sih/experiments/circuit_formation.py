@@ -25,7 +25,7 @@ def formation(run: Run | str | Path) -> Formation:
         circuit     `way` is at least 0.9 in every window from 17 tokens on (`sih.evaluate`)
 
     Copying and selective are means over queries beyond a third of the length. Every checkpoint is measured on the same
-    128 fresh sequences, in 0.1 to 0.5 s at length 128. What `sih runs formation --keep` wrote is read instead.
+    128 fresh sequences, in 0.2 to 0.7 s at length 128. What `sih runs formation --keep` wrote is read instead.
 
     Args:
         run: a `Run` or its folder.
