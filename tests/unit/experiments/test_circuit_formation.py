@@ -129,12 +129,13 @@ def test_what_docs_training_says_of_plain_runs(name: str, steps: tuple[int, int,
 
 def test_runs_that_show_no_formation_are_refused_in_a_line(tmp_path: Path) -> None:
     make(tmp_path / "none")
-    make_kept(tmp_path / "short", SHORT)
+    make_kept(tmp_path / "short", SHORT.replace(length=17))
+    assert list(follow(make_kept(tmp_path / "long", SHORT.replace(length=18))).checkpoints[0].ways) == ["17-17"]
     make_kept(tmp_path / "fresh", LONG.replace(fresh=True))
     make_kept(tmp_path / "one", LONG.replace(lags=(1,)))
     for name, message in {
         "none": "none kept no weights along the way; `sih train --keep-every N` keeps them",
-        "short": "short has length 12; a formation needs length 18 or more",
+        "short": "short has length 17; a formation needs length 18 or more",
         "fresh": "fresh: a formation is read on a task of one matrix and one lag a sequence, not on FreshTask",
         "one": "signs of a circuit need .* a true lag above 1",
     }.items():
