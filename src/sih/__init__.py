@@ -10,7 +10,7 @@ matrices    random_transition_matrix random_uniform random_doubly_stochastic ran
             as_transition_matrix load_transition_matrix stationary_distribution
 predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
-judge       kl_to_truth mean_kl lag_accuracy evaluate
+judge       kl_to_truth mean_kl lag_accuracy evaluate formation
 models      Transformer DisentangledTransformer RelativeTransformer load save open_run Run next_token_loss to_standard
 circuits    construct verify circuit_weights circuit_edges least_heads exact_heads head_offsets two_sided
 read        diagnose Diagnosis evidence_flow ablate patch
@@ -44,6 +44,7 @@ from sih.construction.edges import circuit_edges as circuit_edges
 from sih.evidence import lag_log_likelihood as lag_log_likelihood
 from sih.evidence import lag_posterior as lag_posterior
 from sih.evidence import mixture as mixture
+from sih.experiments.circuit_formation import formation as formation
 from sih.export.lens import from_transformer_lens as from_transformer_lens
 from sih.export.lens import to_transformer_lens as to_transformer_lens
 from sih.inference import Inference as Inference

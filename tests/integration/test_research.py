@@ -16,12 +16,17 @@ import torch
 from support.small_runs import SHORT, make
 
 import sih
-from research import given, plain_runs
+from research import given, plain_runs, time_to_circuit
 from research.given import AUTO, Donor, Settings
 from research.plain_runs import Planned, StopRule, read_plan
 from sih.analysis.circuit_signs import CircuitSigns, circuit_signs
-from sih.files import read_json
+from sih.files import read_json, write_json
+from sih.runs.evaluation import digest_of_weights
+from sih.runs.formation import Checkpoint, Formation, write_formation
 from sih.runs.run import Run, kept_path
+from sih.runs.run_writer import RunWriter
+from sih.stats import Estimate
+from sih.training.presets import preset
 from sih.training.trainer import Step
 
 ROOT = Path(__file__).parents[2]
@@ -238,3 +243,88 @@ def test_it_runs_from_its_own_file_alone(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "given.csv").read_text().splitlines()) == 3
+
+
+def timed(folder: Path, **changes: object) -> Run:
+    """A finished run with kept weights, long enough to have a formation."""
+    config = SHORT.replace(length=20, **changes)
+    for _ in RunWriter(config, folder, threads=1, keep_every=8):
+        pass
+    return Run(folder)
+
+
+def test_tokens_and_time_by_a_step_against_a_loop() -> None:
+    config = preset("auto", lags=(1, 2, 3), heads=(1, 3, 1), length=128, steps=600)
+    dense = preset("auto", lags=(1, 2, 3), heads=(1, 3, 1), length=128, steps=600, model="disentangled")
+    assert len(config.recipe.length_schedule or ()) == 2  # three lengths
+    for step in (1, 99, 100, 101, 300, 600):
+        for each, power in ((config, 1), (dense, 2)):
+            tokens, done, whole = 0, 0, 0
+            for n in range(600):
+                length = 128
+                for until, short in reversed(each.recipe.length_schedule or ()):
+                    length = short if n < until else length
+                tokens += each.optimiser.batch * length if n < step else 0
+                done += length**power if n < step else 0
+                whole += length**power
+            assert time_to_circuit.tokens_by(step, each) == tokens
+            assert time_to_circuit.share_by(step, each) == pytest.approx(done / whole)
+    assert time_to_circuit.share_by(100, config) < 0.1
+    plain = SHORT.replace(steps=24)
+    assert (time_to_circuit.tokens_by(6, plain), time_to_circuit.share_by(6, plain)) == (6 * 5 * 12, 0.25)
+
+
+def test_the_time_to_the_circuit_of_every_run_that_kept_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "t.csv"
+    for name, seed in (("a", 0), ("b", 1)):
+        timed(runs / name, seed=seed)
+    make(runs / "none")
+    make(runs / "half", stop_after=9)
+    alone = timed(tmp_path / "alone", matrix_law="uniform", matrix_seed=3)
+    environment = read_json(alone.folder / "environment.json")
+    write_json(alone.folder / "environment.json", {**environment, "core_seconds": 60.0})
+    ways = {"17-19": Estimate(0.95, 0.01)}
+    course = (Checkpoint(8, (0.6,), 0.1, {}), Checkpoint(16, (0.1,), 0.1, ways))
+    digest = digest_of_weights(alone.folder / "weights.safetensors")
+    write_formation(alone.folder, Formation(course, 128), digest)
+    assert time_to_circuit.main([str(runs), str(alone.folder), "--out", str(out)]) == 0
+    err = capsys.readouterr().err
+    assert "none kept no weights along the way" in err
+    assert f"{runs / 'half'} is not finished" in err
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [row["run"] for row in rows] == ["a", "b", "alone"]
+    assert all(Run(runs / name).formation is not None for name in "ab")
+    last = rows[-1]
+    what = (
+        "model",
+        "heads",
+        "lags",
+        "length",
+        "law",
+        "matrix",
+        "seed",
+        "optimiser",
+        "init",
+        "target",
+        "batch",
+        "steps",
+    )
+    values = ["standard", "1 2", "1 2", "20", "uniform", "3", "0", "adam", "uniform", "sampled", "5", "24"]
+    assert [last[name] for name in what] == values
+    assert [last[f"copying{name}"] for name in ("", "_tokens", "_core_seconds")] == ["8", "800", "20.0"]
+    assert [last[f"selective{name}"] for name in ("", "_tokens", "_core_seconds")] == ["", "", ""]
+    assert [last[f"circuit{name}"] for name in ("", "_tokens", "_core_seconds")] == ["16", "1600", "40.0"]
+    (alone.folder / "environment.json").unlink()
+    assert time_to_circuit.main([str(alone.folder), "--out", str(out)]) == 0
+    (row,) = csv.DictReader(out.read_text().splitlines())
+    assert (row["circuit"], row["circuit_core_seconds"]) == ("16", "")
+
+
+def test_folders_without_such_a_run_give_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path / "none")
+    for folder, said in ((tmp_path, "there is no finished run with kept weights"), (tmp_path / "x", "no folder")):
+        assert time_to_circuit.main([str(folder), "--out", str(tmp_path / "t.csv")]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "t.csv").exists()

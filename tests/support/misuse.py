@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from support.kept_runs import make_kept
 
 import sih
 
@@ -82,6 +83,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "evaluate": {"run": "paper-1.2.3-length32"},
     "evidence_flow": {"model": MODEL, "task": TASK, "batch": BATCH},
     "exact_heads": {"lags": (1, 2)},
+    "formation": {"run": make_kept(Path(tempfile.mkdtemp()) / "kept").folder},
     "head_offsets": {"lags": (1, 2), "heads": 1},
     "kl_to_truth": {"prediction": LAW, "batch": BATCH, "task": TASK},
     "known_circuit": {"name": "1.2-two-lags", "seed": 0},

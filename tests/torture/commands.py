@@ -35,6 +35,7 @@ BASE = {
     "runs": ".",
     "runs show": "t",
     "runs evaluate": "t",
+    "runs formation": "t",
     "runs rm": "t --yes",
     "models": "--plain",
     "explore": "--export e.html --sequences 1 --length 16",

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
     "runs show": ("sih.cli.runs_command:show", "plot a run's loss and KL"),
     "runs evaluate": ("sih.cli.evaluate_command:evaluate", "measure runs on fresh sequences, with errors"),
+    "runs formation": ("sih.cli.formation_command:show_formation", "say when the circuit appeared in runs"),
     "runs rm": ("sih.cli.runs_command:remove", "remove a run, after asking"),
     "models": ("sih.cli.models_command:models", "list the trained models that come with the package"),
     "explore": ("sih.cli.explore_command:explore", "see the circuit choose: an interactive page"),

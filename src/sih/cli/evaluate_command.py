@@ -14,6 +14,8 @@ def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) ->
     Example: sih runs evaluate paper-1.2.3-length32
 
     All runs on one task are measured on the same sequences, 8,192 or more: so many that KL/ML is known to 0.02 or 2 %.
+    `way` runs from 0, weighing the candidates alike, to 1, maximum likelihood. A model has found the circuit if it is
+    at least 0.9 in every window from 17 tokens on.
     At length 128 that takes 5 s (standard) to 60 s (disentangled) on one core.
 
     Args:
@@ -33,7 +35,7 @@ def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) ->
         console.print(
             f"{run.name}: KL/ML {measured.kl_over_ml.with_error()} on {measured.sequences:,} fresh sequences "
             f"(KL {measured.kl.with_error()}, ML {measured.ml.with_error()}, BMA {measured.bma.with_error()}; "
-            f"KL/ML by tokens seen {ratios})"
+            f"KL/ML by tokens seen {ratios}); {measured.verdict}"
         )
         if keep:
             write_evaluation(run.folder, measured, digest_of_weights(run.folder / WEIGHTS))

@@ -118,6 +118,9 @@ def _facts(run: Run) -> Iterator[str]:
         yield f"on {found.sequences:,} fresh sequences: KL/ML {found.kl_over_ml.with_error()} ({numbers})"
         windows = (f"{each.label} tokens {each.kl_over_ml.mean:.3g}" for each in found.windows)
         yield f"KL/ML by the number of tokens seen: {', '.join(windows)}"
+        yield found.verdict
+    if run.formation is not None:
+        yield f"formation: {run.formation.in_words}"
     means = f"KL {last['kl']:.4f}, ML {first['ml']:.4f}, BMA {first['bma']:.4f}"
     held_out = config.evaluation.held_out
     yield f"on the {held_out} held-out sequences of training: KL/ML {run.held_out_kl_over_ml:.2f} ({means})"

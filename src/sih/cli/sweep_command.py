@@ -20,7 +20,7 @@ from sih.runs.run import CHECKPOINT, Run
 from sih.sweep.grid import Grid, read_grid
 from sih.sweep.local import run_here
 from sih.sweep.ray_cluster import run_on_ray
-from sih.sweep.results import write_results
+from sih.sweep.results import FORMATIONS, write_formations, write_results
 from sih.sweep.worker import Job, News
 from sih.training.config_file import to_json
 
@@ -39,7 +39,7 @@ def sweep(
 
     The grid is a TOML file: [base] has what all runs share, [grid] lists whose every combination is run, by the names
     of `sih train`'s flags. Each run is on one thread, in a folder of its own; a run that fails stops no other. Written
-    are OUT/results.csv and OUT/success.png.
+    are OUT/results.csv and OUT/success.png, and with --keep-every OUT/formation.csv (`sih runs formation`).
 
     Args:
         grid: the grid's file.
@@ -74,6 +74,9 @@ def sweep(
                     write_results(found, out, failed)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what is done is kept in {out}; the same command goes on") from None
+    if keep_every is not None:
+        write_formations(found, out)
+        console.print(f"wrote {out / FORMATIONS}")
     return _summary(found, out, failed, console)
 
 

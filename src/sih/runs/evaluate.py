@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sih.averaged_kl import exact_bayes
 from sih.checks import FieldError, check_kind
+from sih.evidence import mixture
 from sih.models import Model
 from sih.models.kernels.threads import limited_threads
 from sih.predictors import maximum_likelihood
@@ -23,7 +24,7 @@ from sih.runs.evaluation import RunEvaluation, Window
 from sih.runs.run import Run
 from sih.runs.run_store import open_run
 from sih.stats import Estimate, estimate, ratio_of_means
-from sih.task import LagTask, sample
+from sih.task import Batch, LagTask, sample
 
 STREAM = b"sih.evaluate"
 """The random numbers of the sequences are derived from this."""
@@ -35,6 +36,7 @@ DRAWN = 2**10
 """Sequences drawn at a time."""
 ENTRIES = 2**20
 """Pairs of positions that one head compares at a time: this bounds the memory."""
+Column = Float[Tensor, " batch"]
 WINDOWS = ((4, 8), (9, 16), (17, 32), (33, 64), (65, 127))
 """Numbers of tokens seen, first and last."""
 
@@ -42,9 +44,11 @@ WINDOWS = ((4, 8), (9, 16), (17, 32), (33, 64), (65, 127))
 def evaluate(run: Run | str | Path) -> RunEvaluation:
     """Return how good a run's model is on fresh sequences: mean KL, beside maximum likelihood and BMA, with errors.
 
-    `kl`, `ml`, `bma` and `kl_over_ml` each have `.mean` and `.error`, one standard error. They are means over the
-    positions past the first max_lag that have a next token; `windows` has the same by number of tokens seen. The
-    evaluation of a shipped model is read from its folder. Others are computed: 5 to 60 s at length 128 on one core.
+    `kl`, `ml`, `bma`, `alike`, `kl_over_ml` and `way` each have `.mean` and `.error`, one standard error. They are
+    means over the positions past the first max_lag that have a next token; `windows` has the same by number of tokens
+    seen. `found` says whether the model has found the circuit by its predictions: `way` is at least 0.9 in every window
+    from 17 tokens on. The evaluation of a shipped model is read from its folder. Others are computed: 5 to 60 s at
+    length 128 on one core.
 
     Args:
         run: a `Run`, its folder, or the name of a shipped model.
@@ -55,6 +59,8 @@ def evaluate(run: Run | str | Path) -> RunEvaluation:
     ('0.7275 ± 0.0038', 8192)
     >>> [(window.label, round(window.kl_over_ml.mean, 2)) for window in found.windows]
     [('4-8', 0.59), ('9-16', 0.78), ('17-31', 1.2)]
+    >>> found.windows[-1].way.with_error(), found.found
+    ('0.9836 ± 0.0015', True)
     """
     found = as_run(run)
     return found.evaluation or measure(found.model, found.task)
@@ -78,23 +84,34 @@ def measure(model: Model, task: LagTask, least: int = LEAST, most: int = MOST) -
         while DRAWN * len(sums) < wanted:
             sums.append(_means(model, task, next(batches), spans))
         rows = torch.cat(sums)[:wanted]
-        whole = _columns(rows[:, 0])
-        if wanted >= most or _known(whole["kl_over_ml"]):
-            break
+        if wanted >= most or _known(_columns(rows[:, 0])["kl_over_ml"]):
+            return _evaluation(rows, spans)
         wanted *= 2
-    windows = [Window(**_columns(rows[:, i]), first=a, last=b) for i, (a, b) in enumerate(spans[1:], 1)]
-    return RunEvaluation(**whole, windows=tuple(windows), sequences=len(rows))
 
 
-def fresh_sequences(task: LagTask) -> Iterator[Int[Tensor, "batch time"]]:
-    """Draw the sequences that every model of a task is measured on, some at a time, without end.
+@limited_threads(1)
+@torch.no_grad()
+def measure_on(tokens: Int[Tensor, "batch time"], model: Model, task: LagTask) -> RunEvaluation:
+    """Measure a model on these sequences of a task, as `measure` does on those that it draws."""
+    spans = _spans(task)
+    return _evaluation(_means(model, task, tokens, spans), spans)
+
+
+def fresh_batches(task: LagTask) -> Iterator[Batch]:
+    """Draw the batches that every model of a task is measured on, without end.
 
     The seed is far from those that people choose. torch's generator on the CPU uses 32 bits of it.
     """
     seed = np.random.SeedSequence(list(STREAM)).generate_state(1, np.uint64)
     rng = torch.Generator().manual_seed(int(seed[0]))
     while True:
-        yield sample(task, DRAWN, rng=rng).tokens
+        yield sample(task, DRAWN, rng=rng)
+
+
+def fresh_sequences(task: LagTask) -> Iterator[Int[Tensor, "batch time"]]:
+    """Draw the tokens of `fresh_batches`."""
+    for batch in fresh_batches(task):
+        yield batch.tokens
 
 
 def _spans(task: LagTask) -> list[tuple[int, int]]:
@@ -110,21 +127,47 @@ def _spans(task: LagTask) -> list[tuple[int, int]]:
 def _means(
     model: Model, task: LagTask, tokens: Int[Tensor, "batch time"], spans: list[tuple[int, int]]
 ) -> Float[Tensor, "batch span predictor"]:
-    """Return each sequence's mean KL in each span: of the model, of maximum likelihood, of BMA."""
+    """Return each sequence's mean KL in each span: of the model, of ML, of BMA, of the candidates weighed alike."""
     at_once = max(1, min(64, ENTRIES // task.length**2))
     found = []
     for part in torch.split(tokens, at_once):
         bayes = exact_bayes(part, task)
-        laws = (model.predict(part).double(), maximum_likelihood(part, task))
-        kls = torch.stack([*map(bayes.kl, laws), bayes.least], dim=-1)
+        laws = (model.predict(part).double(), maximum_likelihood(part, task), candidates_alike(part, task))
+        kl, ml, alike = map(bayes.kl, laws)
+        kls = torch.stack([kl, ml, bayes.least, alike], dim=-1)
         found.append(torch.stack([kls[:, a - 1 : b].mean(dim=1) for a, b in spans], dim=1))
     return torch.cat(found)
 
 
+def candidates_alike(tokens: Int[Tensor, "batch time"], task: LagTask) -> Float[Tensor, "batch time state"]:
+    """Return the prediction that gives the token of every lag the same weight, whatever the tokens before say."""
+    count = len(task.hypotheses)
+    alike = torch.full((*tokens.shape, count), 1 / count, dtype=torch.float64, device=tokens.device)
+    return mixture(alike, tokens, task)
+
+
+def _evaluation(rows: Float[Tensor, "batch span predictor"], spans: list[tuple[int, int]]) -> RunEvaluation:
+    """Summarise means by sequence, in the first span and in the windows."""
+    windows = [Window(**_columns(rows[:, i]), first=a, last=b) for i, (a, b) in enumerate(spans[1:], 1)]
+    return RunEvaluation(**_columns(rows[:, 0]), windows=tuple(windows), sequences=len(rows))
+
+
 def _columns(rows: Float[Tensor, "batch predictor"]) -> dict[str, Estimate[float]]:
-    kl, ml, bma = rows.unbind(dim=-1)
-    found = {"kl": estimate(kl), "ml": estimate(ml), "bma": estimate(bma), "kl_over_ml": ratio_of_means(kl, ml)}
+    kl, ml, bma, alike = rows.unbind(dim=-1)
+    found = {"kl": estimate(kl), "ml": estimate(ml), "bma": estimate(bma), "alike": estimate(alike)}
+    found |= {"kl_over_ml": ratio_of_means(kl, ml), "way": _way(kl, ml, alike)}
     return {name: Estimate(*each.pair()) for name, each in found.items()}
+
+
+def _way(kl: Column, ml: Column, alike: Column) -> Estimate[Tensor]:
+    """Return how far the model has come from the candidates weighed alike to ML, nan where ML is no better than they.
+
+    There a ratio of two losses would make the worst model the best.
+    """
+    way = ratio_of_means(alike - kl, alike - ml)
+    if alike.mean() > ml.mean():
+        return way
+    return Estimate(torch.full_like(way.mean, math.nan), torch.full_like(way.error, math.nan))
 
 
 def _known(ratio: Estimate[float]) -> bool:

@@ -15,10 +15,12 @@ from sih.showing import Shown, Words
 from sih.stats import Estimate
 
 EVALUATION = "evaluation.json"
-VERSION = 1
+VERSION = 2
 """Changes whenever the same weights would get other numbers."""
 DIGITS = 6
-MEASURED = ("kl", "ml", "bma", "kl_over_ml")
+MEASURED = ("kl", "ml", "bma", "alike", "kl_over_ml", "way")
+FOUND, FOUND_FROM = 0.9, 17
+"""The `way` at which a model has found the circuit, and the tokens seen from which every window must have it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +31,22 @@ class Measured(Shown):
         kl: the model's mean KL to the true distribution of the next token, in nats.
         ml: that of maximum likelihood.
         bma: that of Bayesian model averaging, the smallest possible.
+        alike: that of weighing the candidates alike: the mean of the distributions that the lags give the next token.
         kl_over_ml: the first divided by the second, with the error of a ratio of means on the same sequences.
+        way: how far the model has come from weighing the candidates alike (0) to maximum likelihood (1),
+            (alike - kl) / (alike - ml), with the error of such a ratio. It is nan where ML is no better than the
+            candidates weighed alike, as over the first tokens of some tasks, and with one lag.
     """
 
     kl: Estimate[float]
     ml: Estimate[float]
     bma: Estimate[float]
+    alike: Estimate[float]
     kl_over_ml: Estimate[float]
+    way: Estimate[float]
 
     def _facts(self) -> Mapping[str, Any]:
-        return {name: Words(getattr(self, name).with_error()) for name in MEASURED}
+        return {name: Words(getattr(self, name).with_error()) for name in MEASURED if name != "way"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +61,14 @@ class Window(Measured):
         """Return its first and last number of tokens, e.g. 17-32."""
         return f"{self.first}-{self.last}"
 
+    @property
+    def late(self) -> bool:
+        """Tell whether it is a window from 17 tokens on, by which the circuit is judged."""
+        return self.first >= FOUND_FROM
+
     def _facts(self) -> Mapping[str, Any]:
-        return {"tokens": self.label, **super()._facts()}
+        way = {"way": Words(self.way.with_error())} if self.late else {}
+        return {"tokens": self.label, **super()._facts(), **way}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +81,39 @@ class RunEvaluation(Measured):
     windows: tuple[Window, ...]
     sequences: int
 
+    @property
+    def ways(self) -> dict[str, Estimate[float]]:
+        """Return `way` by the window's label, from 17 tokens on. Lengths below 18 have none."""
+        return {window.label: window.way for window in self.windows if window.late}
+
+    @property
+    def found(self) -> bool:
+        """Tell whether the circuit is found: `way` is at least 0.9 in every window from 17 tokens on."""
+        return has_found(self.ways)
+
+    @property
+    def verdict(self) -> str:
+        """Return `ways` and `found` in words."""
+        if not self.ways:
+            return f"length too short to tell whether the circuit is found (by {FOUND_FROM} tokens seen and more)"
+        return f"way by tokens seen {ways_in_words(self.ways)}: the circuit is {'' if self.found else 'not '}found"
+
     def _facts(self) -> Mapping[str, Any]:
-        return {**super()._facts(), "windows": Words(self._ratios()), "sequences": self.sequences}
+        windows = {"windows": Words(self._ratios()), "ways": Words(f"{{{ways_in_words(self.ways)}}}")}
+        return {**super()._facts(), **windows, "found": self.found, "sequences": self.sequences}
 
     def _ratios(self) -> str:
         return f"{{{', '.join(f'{each.label}: {each.kl_over_ml.mean:.3g} x ML' for each in self.windows)}}}"
+
+
+def has_found(ways: Mapping[str, Estimate[float]]) -> bool:
+    """Tell whether all of these are at least 0.9, and there is one."""
+    return bool(ways) and all(way.mean >= FOUND for way in ways.values())
+
+
+def ways_in_words(ways: Mapping[str, Estimate[float]]) -> str:
+    """Return ways by window in words, e.g. "17-32: 0.95, 33-64: 0.97"."""
+    return ", ".join(f"{label}: {way.mean:.2f}" for label, way in ways.items())
 
 
 def digest_of_weights(path: Path) -> str:
@@ -102,12 +144,26 @@ def read_evaluation(folder: Path, weights: str) -> RunEvaluation | None:
         return RunEvaluation(**_estimates(values), windows=windows, sequences=values["sequences"])
 
 
-def _plain(found: Measured) -> dict[str, list[float]]:
-    return {name: [_rounded(number) for number in getattr(found, name).pair()] for name in MEASURED}
+def _plain(found: Measured) -> dict[str, list[float | None]]:
+    return {name: plain_pair(getattr(found, name)) for name in MEASURED}
 
 
-def _rounded(number: float) -> float:
+def plain_pair(found: Estimate[float]) -> list[float | None]:
+    """Return a mean and its error as files hold them, with None for nan."""
+    return [None if math.isnan(number) else rounded(number) for number in found.pair()]
+
+
+def rounded(number: float) -> float:
+    """Return a number with the digits that files keep of it."""
     return float(f"{number:.{DIGITS}g}") if math.isfinite(number) else number
+
+
+def read_pair(name: str, pair: Any) -> Estimate[float]:
+    """Return what `plain_pair` wrote, or raise a ValueError."""
+    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(n, int | float | None) for n in pair):
+        raise ValueError(f"{name} is a mean and its standard error, e.g. [0.93, 0.01]; got {pair!r:.60}")
+    mean, error = (math.nan if number is None else float(number) for number in pair)
+    return Estimate(mean, error)
 
 
 def _window(values: Any) -> Window:
@@ -118,7 +174,4 @@ def _window(values: Any) -> Window:
 
 def _estimates(values: dict[str, Any]) -> dict[str, Estimate[float]]:
     check_entries(values, dict.fromkeys(MEASURED, list), MEASURED)
-    pairs = {name: values[name] for name in MEASURED}
-    if not all(len(pair) == 2 and all(isinstance(each, int | float) for each in pair) for pair in pairs.values()):
-        raise ValueError(f"{', '.join(MEASURED)} are each a mean and its standard error")
-    return {name: Estimate(float(mean), float(error)) for name, (mean, error) in pairs.items()}
+    return {name: read_pair(name, values[name]) for name in MEASURED}

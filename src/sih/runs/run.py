@@ -6,6 +6,7 @@
     checkpoint.safetensors    model, optimiser and generator states, while the run is unfinished
     weights.safetensors       the trained model: the run is finished; its checksum is in weights.sha256
     evaluation.json           KL on fresh sequences, if it was asked for (`sih runs evaluate`)
+    formation.json            when the circuit appeared, if it was asked for (`sih runs formation`)
     kept/step-NNNNNN...       weights along the way, in half precision, if they were asked for
 
 **Resuming is exact.** On one kind of machine, with the versions, the number of threads (which is set again) and the
@@ -34,6 +35,7 @@ from sih.metrics import mean_by_position
 from sih.models import Model
 from sih.models.storage import load_weights
 from sih.runs.evaluation import EVALUATION, RunEvaluation, digest_of_weights, read_evaluation
+from sih.runs.formation import FORMATION, Formation, read_formation
 from sih.showing import Drawn, Words, line_chart
 from sih.stats import quotient
 from sih.training.config import TrainConfig
@@ -222,6 +224,13 @@ class Run(Drawn):
         if not (self.folder / EVALUATION).exists() or not self.finished:
             return None
         return read_evaluation(self.folder, digest_of_weights(self.folder / WEIGHTS))
+
+    @cached_property
+    def formation(self) -> Formation | None:
+        """Return the formation that is kept beside the weights, None if there is none of these weights."""
+        if not (self.folder / FORMATION).exists() or not self.finished:
+            return None
+        return read_formation(self.folder, digest_of_weights(self.folder / WEIGHTS))
 
     @cached_property
     def environment(self) -> dict[str, Any]:

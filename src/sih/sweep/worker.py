@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sih.experiments.circuit_formation import keep_formation
+from sih.runs.run import Run
 from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter
 from sih.training.config_file import from_json
 from sih.training.trainer import DivergedError
@@ -25,7 +28,7 @@ class Job:
     device: str = "cpu"
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     keep_every: int | None = None
-    """keep the weights at every so many steps, too."""
+    """keep the weights at every so many steps, too, and write the formation that they show."""
 
 
 @dataclass(frozen=True)
@@ -59,4 +62,7 @@ def work(job: Job, tell: Callable[[News], None], stopped: Sequence[object] = ())
     except (ValueError, DivergedError, MemoryError, RuntimeError, OSError) as error:
         why = (str(error) or type(error).__name__).splitlines()[0]
         return News(job.name, step, "failed", why)
+    if job.keep_every:
+        with suppress(ValueError, OSError):  # the table of formations says why there is none
+            keep_formation(Run(Path(job.folder)))
     return News(job.name, writer.config.optimiser.steps, "finished")

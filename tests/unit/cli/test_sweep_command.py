@@ -46,6 +46,25 @@ def test_a_run_killed_between_its_weights_and_its_end_is_tidied_up(
     assert (run.folder / "weights.safetensors").read_bytes() == weights
 
 
+def test_a_sweep_that_keeps_weights_says_when_the_circuit_appeared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid, out = write_grid(tmp_path, "seed = [0, 1]"), tmp_path / "out"
+    grid.write_text(grid.read_text().replace("length = 12", "length = 20"))
+    words = ["sweep", str(grid), "--out", str(out), "--jobs", "1"]
+    assert main([*words, "--keep-every", "8"]) == 0
+    assert "formation.csv" in capsys.readouterr().out
+    first = (out / "formation.csv").read_bytes()
+    assert len(first.splitlines()) == 3
+    assert all((run.folder / "formation.json").exists() for run in list_runs(out))
+    assert main(words) == 0
+    assert "formation.csv" not in capsys.readouterr().out
+    for run in list_runs(out):  # as if killed between the weights and the formation
+        (run.folder / "formation.json").unlink()
+    assert main([*words, "--keep-every", "8"]) == 0
+    assert (out / "formation.csv").read_bytes() == first
+
+
 def test_a_failed_run_is_said_and_the_code_is_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grid = write_grid(tmp_path, "learning_rate = [1e30, 1e-3]")
     assert main(["sweep", str(grid), "--out", str(tmp_path / "[red]"), "--jobs", "1"]) == 1

@@ -3,12 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import torch
 from support.pictures import check_drawn_from_file
 
 import sih
 from sih.experiments import agreement
-from sih.experiments.compared import FRESH_SEED
 from sih.figures.share_curves import draw_agreement
 from sih.runs.run_store import RunStore
 
@@ -63,8 +61,8 @@ def test_a_plainly_trained_model_is_judged_on_more_sequences() -> None:
     config = agreement.AgreementConfig(("paper-1.3-length32",), sequences=4, selection_sequences=12)
     data = agreement.compute(config, RunStore())
     found, run = data.selection["paper-1.3-length32"], RunStore().run("paper-1.3-length32")
-    first = data.models["paper-1.3-length32"].first
-    batch = sih.sample(run.task, 12, rng=torch.Generator().manual_seed(FRESH_SEED))
+    first = run.task.max_lag
+    batch = sih.sample(run.task, 12, rng=0)
     attention = run.model.trace(batch.tokens).attention[-1][:, 0].tolist()
     posterior = sih.lag_posterior(batch.tokens, run.task).tolist()
     selected, known = 0.0, 0.0

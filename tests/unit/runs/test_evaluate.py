@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from support.small_runs import SHORT, make
 
 import sih
 from sih.checks import FieldError
-from sih.runs.evaluate import LEAST, MOST, fresh_sequences, measure
-from sih.runs.evaluation import EVALUATION
+from sih.runs.evaluate import LEAST, MOST, candidates_alike, fresh_sequences, measure, measure_on
+from sih.runs.evaluation import EVALUATION, MEASURED, RunEvaluation
 from sih.runs.run import Run
 from sih.runs.run_store import SHIPPED, RunStore
 
@@ -31,14 +32,14 @@ ELSEWHERE = {
 """KL/ML and its standard error by a program in NumPy alone, on 4,096 or 8,192 other sequences."""
 
 
-def in_numpy(run: Run, sequences: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """KL of the model, of maximum likelihood and of BMA at every position, averaged over the posterior of the lag."""
+def in_numpy(run: Run, sequences: int) -> tuple[np.ndarray, ...]:
+    """KL of the model, of ML, of BMA and of the lags weighed alike at every position, averaged over the posterior."""
     task = run.task
     P, lags, first = task.P.numpy(), task.lags, task.max_lag
     tokens = next(fresh_sequences(task))[:sequences]
     with torch.no_grad():
         q = run.model.predict(tokens).double().numpy()
-    found = np.zeros((3, *tokens.shape))
+    found = np.zeros((4, *tokens.shape))
     for row, s in enumerate(tokens.tolist()):
         log_likelihood = np.zeros(len(lags))
         for i in range(first - 1, len(s)):
@@ -48,9 +49,10 @@ def in_numpy(run: Run, sequences: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
             posterior /= posterior.sum()
             laws = np.array([P[s[i + 1 - k]] for k in lags])
             likeliest = int(np.argmax(log_likelihood > log_likelihood.max() - 1e-9))
-            for which, law in enumerate((q[row, i], laws[likeliest], posterior @ laws)):
+            alike = sum(laws) / len(lags)
+            for which, law in enumerate((q[row, i], laws[likeliest], posterior @ laws, alike)):
                 found[which, row, i] = posterior @ (laws * np.log(laws / law)).sum(axis=1)
-    return found[0], found[1], found[2]
+    return tuple(found)
 
 
 def test_it_is_what_numpy_finds_with_loops(tmp_path: Path) -> None:
@@ -62,13 +64,85 @@ def test_it_is_what_numpy_finds_with_loops(tmp_path: Path) -> None:
     spans = {(2, 11): found, **{(each.first - 1, each.last): each for each in found.windows}}
     assert [each.label for each in found.windows] == ["4-8", "9-11"]
     for (a, b), measured in spans.items():
-        x, y, z = (kl[:, a:b].mean(axis=1) for kl in kls)
-        for values, estimate in ((x, measured.kl), (y, measured.ml), (z, measured.bma)):
+        x, y, z, u = (kl[:, a:b].mean(axis=1) for kl in kls)
+        for values, estimate in ((x, measured.kl), (y, measured.ml), (z, measured.bma), (u, measured.alike)):
             assert estimate.pair() == pytest.approx((values.mean(), values.std(ddof=1) / 200**0.5), rel=1e-9)
         r = x.mean() / y.mean()
         covariance = np.cov(x, y) / 200
         variance = (covariance[0, 0] - 2 * r * covariance[0, 1] + r * r * covariance[1, 1]) / y.mean() ** 2
         assert measured.kl_over_ml.pair() == pytest.approx((r, math.sqrt(variance)), rel=1e-6)
+        assert measured.way.pair() == pytest.approx(way_in_numpy(x, y, u), rel=1e-6, nan_ok=True)
+
+
+def way_in_numpy(kl: np.ndarray, ml: np.ndarray, alike: np.ndarray) -> tuple[float, float]:
+    """(alike - kl) / (alike - ml), and its error by the gradient in all three means and their covariance."""
+    if alike.mean() <= ml.mean():
+        return math.nan, math.nan
+    x, y, u = kl.mean(), ml.mean(), alike.mean()
+    gradient = np.array([-1 / (u - y), (u - x) / (u - y) ** 2, (x - y) / (u - y) ** 2])
+    variance = gradient @ (np.cov([kl, ml, alike]) / len(kl)) @ gradient
+    return (u - x) / (u - y), math.sqrt(variance)
+
+
+def on_tokens(law: Callable[..., torch.Tensor], task: sih.Task, sequences: int = 400) -> RunEvaluation:
+    """What is found of a model that predicts by this law."""
+
+    model = sih.DisentangledTransformer(num_states=task.num_states, length=task.length, heads=(1,))
+    model.predict = lambda tokens: law(tokens, task)  # type: ignore[method-assign, assignment, misc]
+    return measure_on(next(fresh_sequences(task))[:sequences], model, task)
+
+
+def test_the_way_is_0_of_the_candidates_alike_1_of_ml_and_more_of_bma() -> None:
+    task = sih.Task(sih.random_transition_matrix(5, rng=0), lags=(1, 2, 3), length=80)
+    by = {law: on_tokens(law, task) for law in (candidates_alike, sih.maximum_likelihood, sih.bma, sih.stationary_law)}
+    assert list(by[sih.bma].ways) == ["17-32", "33-64", "65-79"]
+    assert all(way.pair() == pytest.approx((0, 0), abs=1e-9) for way in by[candidates_alike].ways.values())
+    assert all(way.pair() == pytest.approx((1, 0), abs=1e-9) for way in by[sih.maximum_likelihood].ways.values())
+    assert all(way.mean > 1 for way in by[sih.bma].ways.values())
+    assert all(way.mean < 0 for way in by[sih.stationary_law].ways.values())
+    assert [found.found for found in by.values()] == [False, True, True, False]
+
+    def part(share: float) -> Callable[..., torch.Tensor]:
+        return lambda tokens, task: (
+            share * sih.maximum_likelihood(tokens, task) + (1 - share) * candidates_alike(tokens, task)
+        )
+
+    assert not on_tokens(part(0.5), task).found
+    assert on_tokens(part(0.9), task).found
+    assert "the circuit is not found" in by[candidates_alike].verdict
+
+
+def test_where_ml_is_no_better_than_the_candidates_alike_no_model_has_found_the_circuit() -> None:
+    """Of rows that hardly differ the lag can't be told: there the worst model would have come the farthest."""
+    rows = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
+    task = sih.Task(rows, lags=(1, 2), length=40)
+
+    def bad(tokens: torch.Tensor, task: sih.Task) -> torch.Tensor:
+        return torch.tensor([0.8, 0.1, 0.1], dtype=torch.float64).expand(*tokens.shape, 3)
+
+    found = on_tokens(bad, task)
+    assert found.windows[-1].alike.mean < found.windows[-1].ml.mean
+    assert found.windows[-1].kl.mean > 100 * found.windows[-1].ml.mean
+    assert all(math.isnan(number) for window in found.windows for number in window.way.pair())
+    assert not found.found
+
+
+def test_the_candidates_count_alike_whatever_their_prior() -> None:
+    P = [[0.9, 0.1], [0.2, 0.8]]
+    task = sih.Task(P, lags=(1, 3), length=20, lag_prior=[0.9, 0.1])
+    tokens = next(fresh_sequences(task))[:5]
+    law = candidates_alike(tokens, task)
+    for b, s in enumerate(tokens.tolist()):
+        for i in range(2, 20):
+            assert law[b, i].tolist() == pytest.approx([(P[s[i]][a] + P[s[i - 2]][a]) / 2 for a in (0, 1)])
+
+
+def test_too_short_a_length_finds_nothing() -> None:
+    task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=17)
+    found = on_tokens(sih.bma, task)
+    assert (found.ways, found.found) == ({}, False)
+    assert found.verdict.startswith("length too short to tell")
+    assert list(on_tokens(sih.bma, task.with_length(18)).ways) == ["17-17"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -87,6 +161,7 @@ def test_every_kind_of_task_is_evaluated_by_its_own_truth(changes: dict[str, Any
     with torch.no_grad():
         laws = {"kl": run.model.predict(batch.tokens), "bma": sih.bma(batch.tokens, run.task)}
     laws["ml"] = sih.maximum_likelihood(batch.tokens, run.task)
+    laws["alike"] = candidates_alike(batch.tokens, run.task)
     for name, law in laws.items():
         plain = sih.kl_to_truth(law, batch, run.task)[:, run.task.max_lag : -1].mean(dim=1)
         error = math.hypot(plain.std().item() / 8000**0.5, getattr(found, name).error)
@@ -123,6 +198,8 @@ def test_one_lag_leaves_nothing_to_know(tmp_path: Path) -> None:
     found = sih.evaluate(tmp_path / "run")
     assert (found.ml.mean, found.sequences) == (0, LEAST)
     assert not math.isfinite(found.kl_over_ml.mean)
+    assert math.isnan(found.way.mean)
+    assert not found.found
 
 
 def test_too_short_a_sequence_is_refused() -> None:
@@ -139,7 +216,10 @@ def test_a_shipped_model_has_its_evaluation(name: str) -> None:
     ratio = found.kl_over_ml
     assert LEAST <= found.sequences <= MOST
     assert 2 * ratio.error <= max(0.02, 0.02 * ratio.mean)
-    assert found.bma.mean < min(found.ml.mean, found.kl.mean)
+    assert found.bma.mean < min(found.ml.mean, found.kl.mean, found.alike.mean)
+    for window in (window for window in found.windows if window.late):
+        x, y, u = window.kl.mean, window.ml.mean, window.alike.mean
+        assert window.way.mean == pytest.approx((u - x) / (u - y), rel=1e-4)
     noted = json.loads((SHIPPED / name / EVALUATION).read_text())
     assert noted["weights"] == hashlib.sha256((SHIPPED / name / "weights.safetensors").read_bytes()).hexdigest()
 
@@ -149,5 +229,5 @@ def test_a_shipped_evaluation_comes_out_again() -> None:
     found, kept = measure(run.model, run.task), sih.evaluate(run)
     assert (kept.sequences, len(kept.windows)) == (found.sequences, len(found.windows))
     for a, b in zip((found, *found.windows), (kept, *kept.windows), strict=True):
-        for name in ("kl", "ml", "bma", "kl_over_ml"):
-            assert getattr(a, name).pair() == pytest.approx(getattr(b, name).pair(), rel=1e-4)
+        for name in MEASURED:
+            assert getattr(a, name).pair() == pytest.approx(getattr(b, name).pair(), rel=1e-4, nan_ok=True)

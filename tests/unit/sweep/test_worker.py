@@ -51,6 +51,20 @@ def test_weights_along_the_way_are_kept_and_resumed_to_the_same_bytes(tmp_path: 
     assert all((tmp_path / "none" / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names)
 
 
+def test_a_run_that_keeps_weights_gets_its_formation_once_it_ends(tmp_path: Path) -> None:
+    config = SHORT.replace(length=20)
+    keeping = dataclasses.replace(job(tmp_path / "a", config), keep_every=5)
+    assert work(keeping, print) == News("a", 24, "finished")
+    kept = Run(tmp_path / "a").formation
+    assert kept is not None
+    assert [each.step for each in kept.checkpoints] == [5, 10, 15, 20, 24]
+    assert work(job(tmp_path / "b", config), print).state == "finished"
+    assert not (tmp_path / "b" / "formation.json").exists()
+    too_short = dataclasses.replace(job(tmp_path / "c"), keep_every=5)
+    assert work(too_short, print).state == "finished"
+    assert not (tmp_path / "c" / "formation.json").exists()
+
+
 def test_what_goes_wrong_is_news(tmp_path: Path) -> None:
     make(tmp_path / "other")
     assert "holds another run" in work(job(tmp_path / "other", SHORT.replace(batch=3)), print).why

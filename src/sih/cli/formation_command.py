@@ -1,0 +1,32 @@
+"""`sih runs formation`: when the circuit appeared in a run."""
+
+import tyro
+
+from sih.cli.printing import plain_console
+from sih.experiments.circuit_formation import formation, keep_formation
+from sih.runs.evaluate import as_run
+
+
+def show_formation(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) -> None:
+    """Say at which step copying, a selective head and the circuit first appear in runs, by the weights kept on the way.
+
+    Example: sih runs formation runs/flagship --keep
+
+    `sih train --keep-every N` keeps the weights. Copying: a head below the last layer has half of its attention on one
+    offset of 1 or more. A selective head: one of the last layer has 0.8 of the posterior's weight on the true lag. The
+    circuit: `way` is at least 0.9 in every window from 17 tokens on (`sih runs evaluate`).
+
+    Args:
+        runs: the runs' folders.
+        keep: write formation.json into each run's folder, where `sih runs show` and `sih.formation` then read it.
+    """
+    console = plain_console()
+    if not runs:
+        raise ValueError("name a run's folder, e.g. sih runs formation runs/flagship")
+    found = [as_run(name) for name in runs]
+    for name, run in zip(runs, found, strict=True):
+        if keep and not run.finished:
+            raise ValueError(f"{name} is not finished; the same `sih train` command resumes it, or leave out --keep")
+    for run in found:
+        measured = keep_formation(run) if keep else formation(run)
+        console.print(f"{run.name}: {measured.in_words}")
