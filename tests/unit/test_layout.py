@@ -26,6 +26,8 @@ OF_MANY = {
     "test_cli.py": "the table of commands, and what all of them share",
     "test_derivatives.py": "first and second derivatives of every path",
     "test_errata_figure.py": "of experiments/errata.py",
+    "test_held_out.py": "that no run is measured on sequences that it is trained on",
+    "test_perfect_models.py": "every rule about trained models, on models that are perfect by definition",
     "test_sharpness.py": "that the lemmas ask for no more than they need",
 }
 """Tests in a room that are not of one module, and what they are of."""
