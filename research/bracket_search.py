@@ -2,9 +2,9 @@
 
     python research/bracket_search.py brackets.json --reach 8 --both-up-to 4
 
-The file is a table of brackets (`sih.construction.heads.brackets`, which keeps one; `sih heads` shows what it holds). A
-table that is there is gone on with: no set is searched twice. The kept table took two core-hours. A search that fails
-proves nothing.
+The file is a table of brackets (`sih.construction.heads.brackets`, which keeps one; `sih heads` shows what it holds).
+If the file exists, the search continues it: no set is searched twice. The kept table took two core-hours. A search that
+fails proves nothing.
 """
 
 import argparse
@@ -96,7 +96,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("table", type=Path, help="the table, a .json file")
     parser.add_argument("--reach", type=int, default=8, help="the largest lag of the table")
     parser.add_argument(
-        "--both-up-to", type=int, default=4, help="search circuits that read both sides for sets of so many lags"
+        "--both-up-to",
+        type=int,
+        default=4,
+        help="also search circuits that read both sides, for sets of at most this many lags",
     )
     given = parser.parse_args(words)
     try:
