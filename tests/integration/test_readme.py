@@ -82,10 +82,12 @@ def test_the_readmes_numbers_stand_in_the_documents(said: str, document: str, th
 
 
 def test_documents_point_at_things_that_exist() -> None:
-    for document in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+    for document in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
         text = document.read_text()
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
             assert (document.parent / target).exists(), f"{document.name} points at {target}"
-        for test, name in re.findall(r"`(?:tests/)?((?:unit|integration)/[\w/]+\.py)(?:::(\w+))?", text):
+        for test, name in re.findall(
+            r"`(?:tests/)?((?:unit|integration|mathematics|instruments)/[\w/]+\.py)(?:::(\w+))?", text
+        ):
             assert (ROOT / "tests" / test).exists(), f"{document.name} names {test}"
             assert not name or f"def {name}(" in (ROOT / "tests" / test).read_text(), f"{document.name} names {name}"
