@@ -58,8 +58,8 @@ class Verification(Drawn):
 
     comparisons: tuple[Comparison, ...]
     tolerance: float
-    """How far rounding may move an attention weight of the last layer, and so the output, from the closed form. `BLIND`
-    or more verifies nothing."""
+    """How far rounding, and what the masks let through, may move an attention weight of the last layer, and so the
+    output, from the closed form. `BLIND` or more verifies nothing."""
     early_tolerance: float
     """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
     first_exact_position: int
@@ -106,7 +106,7 @@ class Verification(Drawn):
 
     @property
     def ok(self) -> bool:
-        """Tell whether every error is within what rounding may do, and the posterior within its bound."""
+        """Tell whether every error is within what rounding and the masks may do, and the posterior within its bound."""
         within = self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
         early = max(each.error for each in self.comparisons if each.site[0] in "12")
         near = self.max_error <= self.tolerance and early <= self.early_tolerance
