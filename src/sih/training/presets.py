@@ -22,8 +22,12 @@ def paper_disentangled(**changes: Any) -> dict[str, Any]:
 
 
 def paper_relative(**changes: Any) -> dict[str, Any]:
-    """Sets the paper's defaults for relative positions, heads [1,1,1], on a matrix of uniform numbers."""
-    law = {} if "matrix" in changes else {"matrix_law": "uniform"}
+    """Sets the paper's defaults for relative positions, heads [1,1,1], on a matrix of uniform numbers.
+
+    The law of the matrix is left to what is given: a matrix, fresh ones, or a task as a whole.
+    """
+    own = "matrix" in changes or "task" in changes or changes.get("fresh", False)
+    law = {} if own else {"matrix_law": "uniform"}
     return {"model": "relative", **law, **changes}
 
 
