@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from support.tutorials import TUTORIALS, notebook
 import sih
 from sih.analysis.circuit_signs import circuit_signs
 from sih.averaged_kl import averaged_kl
+from sih.experiments import agreement, channel_account, few_heads, scaling, switching_lags, trained
 from sih.runs.evaluate import fresh_batches, fresh_sequences
 from sih.runs.run_store import SHIPPED, RunStore
 
@@ -177,7 +179,7 @@ COPIES = {
     "paper-1.3.4-length32": "one head has its largest part two back (2.4@2)",
     "paper-1.2.3.4.5-length32": "head 1.1 copies the previous token (1.1@1)",
     "paper-1.2.3.4.5-1.1.1-length32": "the token two back (1.1@2), head 2.1 the previous one (2.1@1)",
-    "paper-1.2.3.4.5-1.2.1-length32": "the previous token (1.1@1), 2.1 the one two back (2.1@2), 2.2 the previous one (2.2@1)",
+    "paper-1.2.3.4.5-1.2.1-length32": "2.1 the one two back (2.1@2), 2.2 the previous one (2.2@1)",
     "paper-1.2.3.4.5-1.3.1-length32": "1.1 from 1 (1.1@1), 2.1 from 3 (2.1@3), 2.2 from 2 (2.2@2), 2.3 from 4 (2.3@4)",
     "paper-1.3-length32": "Head 1.1 copies the previous token (1.1@1). `auto`",
     "paper-1.2-length32": "Head 1.1 copies the token two back (1.1@2), head 2.1 the previous one (2.1@1)",
@@ -315,6 +317,68 @@ def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
         assert "`paper-1.2.3`" in text
     assert "trained with Adam alone, in the paper's setting" in (ROOT / "README.md").read_text()
     assert not [path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"]
+
+
+def unsaid(text: str) -> list[str]:
+    """List shipped models that a page opens, that were not trained plainly and of which the page does not say so."""
+    opened = re.findall(r"(?:open_run|load)\(\\?\"([\w.-]+)\\?\"\)", text)
+    said = re.search(
+        r"restricted to (their )?roles|roles? that the (paper's )?circuit|frozen at first|a new matrix", text
+    )
+    helped = [name for name in opened if name in NAMES and not name.startswith("paper-")]
+    return [] if said else helped
+
+
+SHOWING = [*DOCUMENTS, *TUTORIALS, *sorted((ROOT / "examples").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", SHOWING, ids=lambda path: path.name)
+def test_a_page_that_opens_a_helped_model_says_that_it_was_helped(path: Path) -> None:
+    assert unsaid(" ".join(path.read_text().split())) == []
+
+
+def test_a_model_of_which_nothing_is_said_is_found() -> None:
+    assert unsaid('run = sih.open_run("standard-1.2.3")') == ["standard-1.2.3"]
+    assert unsaid('"sih.load(\\"disentangled-1.2\\")"') == ["disentangled-1.2"]
+    assert not unsaid('run = sih.open_run("paper-1.2.3")')
+    assert not unsaid('run = sih.open_run("standard-1.2.3")  # its layers were restricted to roles at first')
+
+
+def test_captions_of_trained_models_say_how_they_were_trained() -> None:
+    for experiment in (few_heads, switching_lags):
+        assert "our recipe" in experiment.CAPTION
+        assert not [
+            name for name in experiment.EXPERIMENT.reads(experiment.EXPERIMENT.config, RunStore()) if "paper-" in name
+        ]
+    for experiment in (channel_account, scaling, agreement, trained):
+        assert "our recipe" in experiment.CAPTION
+        assert re.search("as in the paper|as the paper trains", experiment.CAPTION)
+
+
+@pytest.mark.slow
+def test_the_rivals_of_tutorial_4_differ_in_what_it_says_alone() -> None:
+    """Its configuration, without the pause of the middle layer, and with the usual start; three seeds each."""
+    fourth = next(path for path in TUTORIALS if path.stem.startswith("04"))
+    cell = next("".join(c["source"]) for c in notebook(fourth)["cells"] if "sih.TrainConfig(" in "".join(c["source"]))
+    given = ast.parse(cell).body[0]
+    assert isinstance(given, ast.Assign)
+    assert isinstance(given.value, ast.Call)
+    fields = {each.arg: ast.literal_eval(each.value) for each in given.value.keywords if each.arg}
+    said = " ".join(text_of(fourth).split())
+    without = {name: value for name, value in fields.items() if name not in ("init", "frozen_steps")}
+    wordings = {
+        "seeds 0 to 2 it ends at # to # times": fields,
+        "it ends at # to # without the pause of the middle layer": {**fields, "frozen_steps": 0},
+        '(`init="uniform"`) at # to #.': {**without, "init": "uniform"},
+    }
+    for words, own in wordings.items():
+        ends = []
+        for seed in range(3):
+            *_, end = (s.evaluation for s in sih.train(sih.TrainConfig(**own, seed=seed)) if s.evaluation is not None)
+            ends.append(end.kl_over_ml)
+        for number in (min(ends), max(ends)):
+            words = words.replace("#", f"{number:.2f}", 1)
+        assert words in said
 
 
 def test_the_readme_says_that_the_page_shows_circuits_written_by_hand() -> None:
