@@ -10,8 +10,8 @@ import torch
 
 import sih
 from sih.analysis.channels import read_channels
-from sih.analysis.key_votes import averages
-from sih.analysis.phases import has_phases
+from sih.analysis.key_votes import averages, path_votes
+from sih.analysis.phases import has_phases, read_phases
 from sih.cli import main
 from sih.explorer.trained_models import described, fitting_model
 from sih.export.lens import export_transformer_lens
@@ -215,6 +215,19 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(
         assert head.from_uniform == pytest.approx(other.from_uniform, abs=1e-9)
     for near, far in zip(found.circuits, wanted.circuits, strict=True):
         assert near.layers == pytest.approx(far.layers, abs=1e-9)
+    pairs = sih.counterfactual_pairs(task, 1)
+    both = (model, without)
+    flows = [sih.evidence_flow(each, task, batch) for each in both]
+    edges = [sih.edge_scores(each, pairs, "eap") for each in both]
+    channels = [
+        read_channels(each, task, batch, batch, torch.Generator().manual_seed(0)) for each in both
+    ]
+    assert flows[0].shares == pytest.approx(flows[1].shares, abs=1e-9)
+    assert edges[0] == pytest.approx(edges[1], abs=1e-9)
+    for what in ("kl", "picks", "shares", "by_head"):
+        one, other = (getattr(each, what) for each in channels)
+        for name, value in one.items():
+            assert value == pytest.approx(other[name], abs=1e-9), (what, name)
 
 
 def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch) -> None:
@@ -236,13 +249,11 @@ def test_what_cannot_read_it_says_so_in_one_line(
     task: sih.Task, batch: sih.Batch, tmp_path: Path
 ) -> None:
     model = sih.RelativeTransformer(5, reach=7, dim=8, qk_dim=4)
-    pairs = sih.counterfactual_pairs(task, 1)
-    rng = torch.Generator().manual_seed(0)
     calls: dict[str, Callable[[], object]] = {
-        "evidence_flow reads": lambda: sih.evidence_flow(model, task, batch),
-        "edge_scores reads": lambda: sih.edge_scores(model, pairs, "eap"),
-        "a split into votes reads": lambda: averages(model, batch),
-        "an account of channels reads": lambda: read_channels(model, task, batch, batch, rng),
+        "path_votes needs": lambda: path_votes(
+            model, task, batch.tokens[0], averages(model, batch)
+        ),
+        "phases are read of": lambda: read_phases(model, task),
         "circuit": lambda: sih.circuit_edges(model),
         "only standard and disentangled models": lambda: export_transformer_lens(
             model, tmp_path / "lens"

@@ -22,7 +22,7 @@ from sih.analysis.head_matching import total_variation
 from sih.analysis.interventions import CHUNK, mean_values, passes, values_until
 from sih.analysis.score_shares import evidence_flow
 from sih.metrics import kl_to_truth, mean_kl
-from sih.models.base import Model, check_scores
+from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.models.sites import Trace
 from sih.stats import paired
@@ -50,7 +50,6 @@ def read_channels(
     model: Model, task: Task, batch: Batch, reference: Batch, rng: torch.Generator
 ) -> Channels:
     """Measure the channels of a model of three layers or more on a batch, with means over the reference."""
-    check_scores(model, "an account of channels")
     heads, last, tokens = model.config.heads, len(model.config.heads), batch.tokens
     if last < 3:
         raise ValueError(
@@ -88,7 +87,7 @@ def read_channels(
         by_head[name] = {
             "looked": flow.shares[f"{name}:attention"],
             "carried": flow.shares[f"{name}:values"],
-            "variation": far[:, task.max_lag : -1].mean().item(),
+            "variation": far[:, model.first + task.max_lag : -1].mean().item(),
         }
     return Channels(
         {what: measured(values) for what, values in kl.items()},
@@ -143,6 +142,6 @@ def _picks(
 
 def picked(trace: Trace, task: Task) -> Int[Tensor, "batch row"]:
     """Give the lag whose token the last layer pays most, in the later half of the rows but the last."""
-    attention = attention_at(trace.attention[-1].sum(dim=1), [lag - 1 for lag in task.lags])
+    attention = attention_at(trace.between_tokens[-1].sum(dim=1), [lag - 1 for lag in task.lags])
     rows = attention[:, attention.shape[1] // 2 : -1]
     return torch.tensor(task.lags)[rows.argmax(dim=-1)]

@@ -11,8 +11,8 @@ on the clean ones, the score of the edge from u into the reader v is
                     computed anew; as eap for the rest                            (after Kramar et al., 2024)
     attribution     the sum of eap over the readers of u: a score of nodes        attribution patching (Nanda, 2023)
 
-Methods are written against `Model.run`, for both kinds of model: a source is a block of a disentangled stream, or what
-a head added to a standard one.
+Methods are written against `Model.run`, for any kind of model: a source is what the stream holds (`Model.writers`), a
+block of a disentangled one or what a head added to one that is a sum.
 """
 
 import itertools
@@ -24,18 +24,20 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.analysis.interventions import values_until
 from sih.checks import FieldError, check_choice, check_kind, check_sizes
-from sih.construction.edges import Edge, candidate_edges
+from sih.construction.edges import Edge, candidate_edges, layers_before, readers
 from sih.evidence import lag_posterior
-from sih.models.base import Model, check_model, check_scores
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.base import Model, check_model
 from sih.models.sites import Replacement, Trace
 from sih.predictors import known_lag
 from sih.showing import Shown
 from sih.task import Batch, Task, check_task, sample
 
 STEPS, CANDIDATES = 5, 32
-Deltas = Mapping[str, Float[Tensor, "batch time _"]]
+TOLERANCE = 1e-3
+"""How far what sources hold may be from what a reader reads, relative to the largest of them."""
+Deltas = Mapping[str, Float[Tensor, "batch row _"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +111,6 @@ def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
     ('token', '3.1/value')
     """
     check_model(model)
-    check_scores(model, "edge_scores")
     check_kind(
         "pairs", pairs, Pairs, "pairs of sequences, e.g. sih.counterfactual_pairs(task, size=2)"
     )
@@ -137,7 +138,7 @@ def patch_edges(
     replace: dict[str, Replacement] = {}
     for reader in {edge.reader for edge in edges}:
         added = [(edge.source, deltas[edge.source]) for edge in edges if edge.reader == reader]
-        replace[reader] = partial(_added, model, _layer(model, reader), added)
+        replace[reader] = partial(_added, model, reader, added)
     return model.law(model.run(tokens, replace=replace).output)
 
 
@@ -170,15 +171,12 @@ def atp_star(model: Model, pairs: Pairs) -> dict[Edge, float]:
         for edge in scores:
             head, _, use = edge.reader.partition("/")
             if use in ("query", "key"):
-                changed = _added(
-                    model,
-                    _layer(model, edge.reader),
-                    [(edge.source, deltas[edge.source])],
-                    trace[edge.reader],
+                read = _added(
+                    model, edge.reader, [(edge.source, deltas[edge.source])], trace[edge.reader]
                 )
-                attention = _attention(model, head, {**trace.values, edge.reader: changed})
-                moved = attention - trace[f"{head}/attention"]
-                scores[edge] = -float((moved * gradients[f"{head}/attention"]).sum())
+                name = f"{head}/attention"
+                attention = values_until(model, trace.tokens, {edge.reader: read}, [name])[name]
+                scores[edge] = -float(((attention - trace[name]) * gradients[name]).sum())
     return scores
 
 
@@ -255,7 +253,19 @@ def _deltas(model: Model, pairs: Pairs) -> Deltas:
         model.trace(batch.tokens, path=model.paths[-1]) for batch in (pairs.clean, pairs.corrupt)
     )
     names = {edge.source for edge in candidate_edges(model)}
-    return {name: corrupt[name] - clean[name] for name in names}
+    deltas = {name: corrupt[name] - clean[name] for name in names}
+    for reader in readers(model):
+        whole = corrupt[reader] - clean[reader]
+        sources = model.writers(layers_before(model, reader))
+        added = [(name, deltas[name]) for name in sources]
+        missed = (_added(model, reader, added, torch.zeros_like(whole)) - whole).abs().max()
+        if missed > TOLERANCE * max(deltas[name].abs().max() for name in sources):
+            raise FieldError(
+                "model",
+                f"edges miss what {reader} reads by {missed:.2g}: edge_scores needs a stream that is the sum of "
+                "what heads write, or is disentangled, read as it is",
+            )
+    return deltas
 
 
 def _gradients(model: Model, pairs: Pairs, way: float) -> tuple[dict[str, Tensor], Trace]:
@@ -288,41 +298,14 @@ def _products(model: Model, deltas: Deltas, gradients: Mapping[str, Tensor]) -> 
     """Multiply each source's delta with its reader's gradient. A drop of M is positive, as in `exact`."""
     scores = {}
     for edge in candidate_edges(model):
-        columns = _columns(model, _layer(model, edge.reader), edge.source)
+        columns = model.columns(edge.source, layers_before(model, edge.reader))
         scores[edge] = -float((deltas[edge.source] * gradients[edge.reader][..., columns]).sum())
     return scores
 
 
-def _added(model: Model, layers: int, added: Sequence[tuple[str, Tensor]], value: Tensor) -> Tensor:
-    value = value.clone()
+def _added(model: Model, reader: str, added: Sequence[tuple[str, Tensor]], value: Tensor) -> Tensor:
+    """Return what a reader reads with something added to some sources."""
+    value, layers = value.clone(), layers_before(model, reader)
     for source, delta in added:
-        value[..., _columns(model, layers, source)] += delta
+        value[..., model.columns(source, layers)] += delta
     return value
-
-
-def _attention(model: Model, head: str, values: Mapping[str, Tensor]) -> Tensor:
-    """Compute a head's attention from what its query and key read, by the model's own equations."""
-    layer, index = (int(part) - 1 for part in head.split("."))
-    query, key = values[f"{head}/query"], values[f"{head}/key"]
-    if isinstance(model, DisentangledTransformer):
-        scores = query @ model.A[layer][index] @ key.mT
-    else:
-        weights = model.get_submodule(f"layers.{layer}")
-        scores = (
-            query @ weights.get_parameter("Q")[index] @ (key @ weights.get_parameter("K")[index]).mT
-        )
-    later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-    return torch.softmax(scores.masked_fill(later, -torch.inf) / model.config.temperature, dim=-1)
-
-
-def _columns(model: Model, layers: int, source: str) -> slice:
-    return (
-        model.stream(layers)[source] if isinstance(model, DisentangledTransformer) else slice(None)
-    )
-
-
-def _layer(model: Model, reader: str) -> int:
-    """Count the layers before the site that reads."""
-    return (
-        len(model.config.heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1
-    )

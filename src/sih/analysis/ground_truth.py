@@ -7,10 +7,10 @@ standard transformer whose stream is rotated.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sih.analysis.discovery import METHODS, Judgement, counterfactual_pairs, edge_scores, judge, roc
-from sih.checks import check_choice, check_path
+from sih.checks import check_choice, check_kind, check_path
 from sih.construction.build import construct
 from sih.construction.decoys import rotated, with_decoys
 from sih.construction.edges import Edge, by_writer, circuit_edges
@@ -54,10 +54,11 @@ class KnownCircuit(Shown):
 
     def as_standard(self, seed: int = 0) -> "KnownCircuit":
         """Give the same circuit in a standard transformer with a rotated stream, its edges from head to head."""
-        assert isinstance(self.model, DisentangledTransformer)
+        wanted = "disentangled, as sih.known_circuit makes it"
+        check_kind("model", self.model, DisentangledTransformer, wanted)
         return KnownCircuit(
             f"{self.name}, standard",
-            rotated(self.model, rng=seed),
+            rotated(cast(DisentangledTransformer, self.model), rng=seed),
             self.task,
             by_writer(self.edges),
         )

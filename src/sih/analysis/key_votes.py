@@ -12,7 +12,7 @@ to scores.
   its position block alone has all in where it looked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,9 +20,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.analysis.interventions import mean_values, values_until
-from sih.analysis.score_shares import apart, candidates, products
-from sih.analysis.stream_pieces import averaged, path_pieces, score_matrix
-from sih.models.base import Model, check_scores
+from sih.analysis.score_shares import TOLERANCE, apart, candidates, products
+from sih.analysis.stream_pieces import Forms, averaged, last_stream, path_pieces, score_forms
+from sih.models.base import Model
 from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
 from sih.models.sites import Trace
@@ -42,23 +42,21 @@ class KeyVotes:
     parts: dict[str, Float[Tensor, "time lag"]]
     """By path: "embedding", "1.1", "2.1:attention" (where it looked), "2.1:values" (what it carried)."""
     votes: dict[str, Float[Tensor, "time key lag"]]
-    """The parts of the heads between the first layer and the last, by key."""
+    """The parts of the heads between the first layer and the last, by key: a start token is the first key."""
 
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """Holds what a model does on average over sequences, and the matrices of its last layer's scores."""
+    """Holds what a model does on average over sequences."""
 
     means: dict[str, Tensor]
-    written: dict[str, Float[Tensor, "time dim"]]
+    written: dict[str, Float[Tensor, "key dim"]]
     """What a head writes for each key that it pays everything, if it reads the means."""
-    matrices: list[Float[Tensor, "dim dim"]]
 
 
 @torch.no_grad()
 def averages(model: Model, batch: Batch) -> Averages:
     """Measure on some sequences what `path_votes` takes off."""
-    check_scores(model, "a split into votes")
     heads = model.config.heads
     means = mean_values(model, batch, averaged(model))
     written: dict[str, Tensor] = {}
@@ -68,9 +66,7 @@ def averages(model: Model, batch: Batch) -> Averages:
         written |= {
             name: y[0] for name, y in _each_key(model, batch.tokens[:1], names, held).items()
         }
-    last = [f"{len(heads)}.{head}" for head in range(1, heads[-1] + 1)]
-    scale = model.config.temperature * len(last)
-    return Averages(means, written, [score_matrix(model, head).double() / scale for head in last])
+    return Averages(means, written)
 
 
 @torch.no_grad()
@@ -82,33 +78,72 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
             f"votes are of heads between the first layer and the last; got heads {heads}"
         )
     trace = model.trace(tokens[None])
-    h = trace[f"{last - 1}/stream"].double()
+    h = last_stream(model, trace).double()
     pieces = path_pieces(model, trace, known.means)
     pieces = {name: (columns, value.double()) for name, (columns, value) in pieces.items()}
-    u = ((pieces[""][1] + h) / 2)[0]
     ways = {}
     for layer in range(2, last):
         names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
         for name, y in _each_key(model, tokens[None], names, {}).items():
             a, mean_a = (
-                trace[f"{name}/attention"][0].double(),
-                known.means[f"{name}/attention"].double(),
+                trace[f"{name}/attention"][0, model.first :].double(),
+                known.means[f"{name}/attention"][model.first :].double(),
             )
             mean_y = known.written[name].double()
             ways[f"{name}:{LOOKED}"] = (a - mean_a, (y[0].double() + mean_y) / 2)
             ways[f"{name}:{CARRIED}"] = ((a + mean_a) / 2, y[0].double() - mean_y)
-    score = torch.zeros(())
+    score = torch.zeros(len(tokens), len(task.lags), dtype=torch.float64)
     parts: dict[str, Tensor] = {}
     votes: dict[str, Tensor] = {}
-    for W in known.matrices:
-        for part, value in products(pieces, W, h, task, mirrored=True):
+    for forms in last_forms(model, task):
+        for part, value in products(pieces, forms, h, task, mirrored=True):
             parts[str(part)] = parts.get(str(part), 0) + apart(value[0])
-        for way, (a, y) in ways.items():
-            columns = pieces[way][0]
-            votes[way] = votes.get(way, 0) + _votes(a, y @ W[columns] @ u.T, task)
-            votes[way] = votes[way] + _votes(a, y @ (u @ W[:, columns]).T, task, at_key=True)
-        score = score + h[0] @ W @ h[0].T
-    return _whole(candidates(score, task), parts.pop(""), parts, votes, task)
+        x = forms.completed(h)[0]
+        u = (forms.completed(pieces[""][1])[0] + x) / 2
+        for W, which in forms.matrices:
+            for way, (a, y) in ways.items():
+                columns = pieces[way][0]
+                at_query, at_key = y @ W[columns] @ u.T, y @ (u @ W[:, columns]).T
+                votes[way] = votes.get(way, 0) + _votes(a, at_query, task, which)
+                votes[way] = votes[way] + _votes(a, at_key, task, which, at_key=True)
+            score[:, which] += candidates(x @ W @ x.T, task)[:, which]
+    found = _whole(score, parts.pop(""), parts, votes, task)
+    _check_votes(found, _scores(model, trace, task))
+    return found
+
+
+def last_forms(model: Model, task: Task) -> list[Forms]:
+    """Return the forms of each head of the last layer, in units of the logarithm of its attention."""
+    last, count = len(model.config.heads), model.config.heads[-1]
+    offsets = [lag - 1 for lag in task.lags]
+    scale = model.config.temperature * count
+    heads = (f"{last}.{head}" for head in range(1, count + 1))
+    return [score_forms(model, head, offsets).scaled(scale) for head in heads]
+
+
+def _scores(model: Model, trace: Trace, task: Task) -> Float[Tensor, "time lag"]:
+    """Return the last layer's own scores of the lags, less their mean."""
+    scores = trace.scores[-1][0, :, model.first :, model.first :].double().mean(dim=0)
+    return apart(candidates(scores / model.config.temperature, task))
+
+
+def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"]) -> None:
+    """Raise a ValueError unless votes add up to parts, and the score that is split is the model's."""
+    rows = found.score.any(dim=-1, keepdim=True)
+    missed = torch.where(rows, found.score - scores, 0.0).abs().max().item()
+    largest = max(part.abs().max().item() for part in [found.common, *found.parts.values()])
+    if missed > TOLERANCE * largest:
+        raise ValueError(
+            f"the votes miss the last layer's scores by {missed:.2g}: path_votes needs a stream that is the sum of "
+            "what heads write, or is disentangled, and scores that are bilinear in it at each offset"
+        )
+    for name, votes in found.votes.items():
+        missed = (votes.sum(dim=1) - found.parts[name]).abs().max().item()
+        if missed > TOLERANCE * largest:
+            raise ValueError(
+                f"the votes of {name.partition(':')[0]} miss their sum by {missed:.2g}: path_votes needs heads that "
+                "write the same for a key from wherever they look"
+            )
 
 
 @torch.no_grad()
@@ -145,18 +180,26 @@ def _each_key(
     model: Model, tokens: Int[Tensor, "batch time"], names: list[str], held: dict[str, Tensor]
 ) -> dict[str, Float[Tensor, "batch time dim"]]:
     """Give what heads of one layer write for each key: their output if every row attends to its own position."""
-    one = torch.eye(tokens.shape[1])
+    one = torch.eye(tokens.shape[1] + model.first)
     eyes = {f"{name}/attention": one for name in names}
     found = values_until(model, tokens, {**held, **eyes}, [f"{name}/output" for name in names])
     return {name: found[f"{name}/output"] for name in names}
 
 
 def _votes(
-    a: Float[Tensor, "time key"], read: Float[Tensor, "key time"], task: Task, at_key: bool = False
+    a: Float[Tensor, "time key"],
+    read: Float[Tensor, "key time"],
+    task: Task,
+    which: Sequence[int] | None = None,
+    at_key: bool = False,
 ) -> Float[Tensor, "time key lag"]:
-    """Give a_im read_mj, what the query attended read by the candidate j = i - k + 1, or a_jm read_mi, the converse."""
+    """Give a_im read_mj, what the query attended read by the candidate j = i - k + 1, or a_jm read_mi, the converse.
+
+    Of some lags alone, by their indices, if given.
+    """
     out = torch.zeros(*a.shape, len(task.lags), dtype=torch.float64)
-    for index, k in enumerate(task.lags):
+    for index in range(len(task.lags)) if which is None else which:
+        k = task.lags[index]
         keys, rows = slice(0, len(a) - k + 1), slice(k - 1, len(a))
         attended, reader = (keys, rows) if at_key else (rows, keys)
         out[rows, :, index] = a[attended] * read[:, reader].T
@@ -179,7 +222,7 @@ def _pairs(blocks: WrittenBlocks, trace: Trace, task: Task) -> Iterator[tuple[st
         way = LOOKED if held in ("token", "position") else CARRIED
         yield (
             f"{head}:{way}",
-            _votes(trace[f"{head}/attention"][0], trace[held][0] @ B @ y.T, task, at_key),
+            _votes(trace[f"{head}/attention"][0], trace[held][0] @ B @ y.T, task, at_key=at_key),
         )
 
 

@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.analysis.interventions import values_until
 from sih.analysis.stream_pieces import score_matrix
 from sih.models.base import Model
-from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.standard.transformer import Transformer
+from sih.models.sites import layer_of
 from sih.task import Task
 
 NEAR = 8
@@ -51,11 +51,10 @@ class Phases:
 
 
 def has_phases(model: Model, task: Task) -> bool:
-    """Tell whether phases can be read: of this kind, with heads (1, H, 1), no MLPs, and offsets past `NEAR`."""
-    heads, known = model.config.heads, isinstance(model, DisentangledTransformer)
-    known = known or (isinstance(model, Transformer) and model.config.mlp_dim is None)
+    """Tell whether phases can be read: of positions, with heads (1, H, 1), no MLPs, and offsets past `NEAR`."""
+    heads = model.config.heads
     three = len(heads) == 3 and heads[0] == heads[2] == 1
-    return known and three and task.length >= NEAR + max(task.max_lag + 3, 5)
+    return three and _has_positions(model) and task.length >= NEAR + max(task.max_lag + 3, 5)
 
 
 def read_phases(model: Model, task: Task) -> Phases:
@@ -64,11 +63,8 @@ def read_phases(model: Model, task: Task) -> Phases:
     if len(heads) != 3 or heads[0] != 1 or heads[2] != 1:
         raise ValueError(f"phases are read of models with heads (1, H, 1); got {heads}")
     looks, by_key, by_query = {}, {}, {}
-    for head in range(1, heads[1] + 1):
-        name = f"2.{head}"
-        G, key, query = (
-            block.double() / model.config.temperature for block in _blocks(model, head)
-        )
+    for name, blocks in _blocks(model, task).items():
+        G, key, query = (block.double() / model.config.temperature for block in blocks)
         looks[name], by_key[name] = by_offset(G), by_offset(key)
         by_query[name] = by_offset(
             query.T
@@ -129,24 +125,45 @@ def period(profile: Float[Tensor, " offset"]) -> tuple[int, float]:
     return least, explained[least]
 
 
-def _blocks(model: Model, head: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Give the blocks position | 1.1/position of 2.h, and of 3.1 position | 2.h/position and 2.h/position | position.
+def _has_positions(model: Model) -> bool:
+    """Tell whether positions are embedded, and there are no MLPs."""
+    mlps = [name for name in model.hook_points() if name.endswith("/mlp")]
+    return "position" in model.writers(0) and not mlps
 
-    Of a standard model they are products of its weights with the learned positions.
+
+def _blocks(model: Model, task: Task) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
+    """Give the blocks position | 1.1/position of each 2.h, and of 3.1 position | 2.h/position and the converse.
+
+    In a stream that is a sum they are products of weights with the learned positions.
     """
-    if isinstance(model, DisentangledTransformer):
-        key = f"2.{head}/position"
-        return (
-            model.block(f"2.{head}", "position", "1.1/position"),
-            model.block("3.1", "position", key),
-            model.block("3.1", key, "position"),
-        )
-    if not isinstance(model, Transformer) or model.config.mlp_dim is not None:
+    if not _has_positions(model):
         raise ValueError(
-            f"phases are read of disentangled and of standard models without MLPs; got {type(model).__name__}"
+            "phases are read of models with positions in the stream and without MLPs; "
+            f"got {type(model).__name__}"
         )
-    first, second, _ = model.each_layer()
-    E = model.position.detach()
-    found, wrote = E @ first.V[0].detach(), E @ second.V[head - 1].detach()
-    W2, W3 = score_matrix(model, f"2.{head}"), score_matrix(model, "3.1")
-    return E @ W2 @ found.T, E @ W3 @ wrote.T, wrote @ W3 @ E.T
+    tokens = torch.zeros(1, model.config.length or task.length, dtype=torch.int64)
+    trace = model.trace(tokens)
+    one = torch.eye(tokens.shape[1])
+
+    def placed(name: str, value: Tensor, layers: int) -> Tensor:
+        """Give the stream after some layers, if it holds nothing but this value."""
+        stream = torch.zeros_like(trace[f"{layers}/stream"])
+        stream[..., model.columns(name, layers)] = value
+        return stream
+
+    def wrote(head: str) -> Tensor:
+        """Give the stream after the head's layer, if it holds what the head copies of positions alone."""
+        layer = layer_of(head)
+        name = f"{head}/output"
+        read = placed("position", trace["position"], layer - 1)
+        alone = {f"{head}/value": read, f"{head}/attention": one}
+        return placed(name, values_until(model, tokens, alone, [name])[name], layer)[0]
+
+    early, late = (placed("position", trace["position"], layers)[0] for layers in (1, 2))
+    found, W3 = wrote("1.1"), score_matrix(model, "3.1")
+    blocks = {}
+    for head in range(1, model.config.heads[1] + 1):
+        name = f"2.{head}"
+        W2, held = score_matrix(model, name), wrote(name)
+        blocks[name] = (early @ W2 @ found.T, late @ W3 @ held.T, held @ W3 @ late.T)
+    return blocks

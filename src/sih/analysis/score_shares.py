@@ -5,13 +5,17 @@ what varies with the data is the evidence: $x_{i,k}$ minus its mean over k, minu
 is a sum of parts gives each the share $\mathrm{Cov}(part, sum) / \mathrm{Var}(sum)$, over queries max_lag .. length -
 2 and all candidates, so that shares add up to 1. Several heads of a last layer are pooled.
 
-- **By blocks** (disentangled models): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for each pair of blocks.
-- **By paths** (any model whose stream is a sum, or is disentangled): the stream is $m + \sum_c d_c$, m the same for
+- **By blocks** (a stream of blocks): the parts are $h_i[a]^\top A_{a,b}\, h_j[b]$, for each pair of blocks.
+- **By paths** (any model whose stream is a sum, or of blocks): the stream is $m + \sum_c d_c$, m the same for
   all sequences, $d_c$ what came by path c. As scores are bilinear, $h_i M h_j - m_i M m_j = \sum_c [d_{c,i} M u_j +
   u_i M d_{c,j}]$ with $u = (m + h)/2$: each product of two deviations is split evenly. The paths are token and
   position ("embedding"), each head of layer 1 ("1.1"), and of each later head what depends on its attention and on its
   values: $a v - \bar a \bar v = (a - \bar a)\frac{v + \bar v}2 + \frac{a + \bar a}2 (v - \bar v)$ ("2.1:attention":
   where it looked, "2.1:values": what it carried).
+
+Scores may depend on the offset i - j of a key: each lag then has an M of its own, that of its candidates' offset k - 1.
+A score that is affine in the stream ($h_i M h_j + r \cdot h_i$, where a vector is added to keys) is bilinear in the
+stream with a 1 behind it, which is common to all sequences.
 """
 
 import math
@@ -24,10 +28,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.analysis.interventions import CHUNK, mean_values
-from sih.analysis.stream_pieces import Pieces, averaged, block_pieces, path_pieces, score_matrix
+from sih.analysis.stream_pieces import (
+    ONE,
+    Forms,
+    Pieces,
+    Read,
+    averaged,
+    block_pieces,
+    in_blocks,
+    last_stream,
+    path_pieces,
+    score_forms,
+)
 from sih.checks import FieldError, described
-from sih.models.base import Model, check_model, check_scores
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.base import Model, check_model
 from sih.models.offsets import attention_at
 from sih.showing import Drawn, html_table
 from sih.task import Batch, Task, check_batch, check_task
@@ -84,10 +98,10 @@ def evidence_flow(
     """Tell by which ways the evidence for the lags reached the last layer's scores, in shares that add up to 1.
 
     Args:
-        model: with attention, of either kind.
+        model: with attention, of any kind whose stream is a sum or blocks.
         task: what the sequences were drawn from.
         batch: the sequences.
-        by: "blocks" for a disentangled model and "paths" for others, unless given.
+        by: "blocks" for a stream of blocks and "paths" for others, unless given.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
@@ -96,11 +110,10 @@ def evidence_flow(
     1.0
     """
     check_model(model)
-    check_scores(model, "evidence_flow")
     check_task(task, Task)
     check_batch(batch)
     known = by is None or (isinstance(by, str) and by in ("blocks", "paths"))
-    if not known or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
+    if not known or (by == "blocks" and not in_blocks(model)):
         raise FieldError(
             "by", f"by is 'paths', or 'blocks' for a disentangled model; got {described(by)}"
         )
@@ -111,56 +124,75 @@ def evidence_flow(
         needs = f"two lags, two sequences and {task.max_lag + 2} positions"
         raise ValueError(f"evidence needs {needs} at least; got {len(lags)}, {count} and {time}")
     last, varying, counted = len(model.config.heads), set[str](), slice(task.max_lag, -1)
-    by_blocks = isinstance(model, DisentangledTransformer) and by != "paths"
+    by_blocks = in_blocks(model) and by != "paths"
     means = {} if by_blocks else mean_values(model, batch, averaged(model))
     sums = {head: _Sums() for head in range(1, model.config.heads[-1] + 1)}
-    matrices = {head: score_matrix(model, f"{last}.{head}") for head in sums}
+    offsets = [lag - 1 for lag in lags]
+    forms = {head: score_forms(model, f"{last}.{head}", offsets) for head in sums}
     for tokens in batch.tokens.split(min(CHUNK, -(-count // GROUPS))):
         trace = model.trace(tokens)
-        h = trace[f"{last - 1}/stream"]
-        pieces = path_pieces(model, trace, means) if means else block_pieces(model, h)
+        h = last_stream(model, trace)
+        pieces = block_pieces(model, trace) if by_blocks else path_pieces(model, trace, means)
         for head, total in sums.items():
-            found = products(pieces, matrices[head], h, task, mirrored=bool(means))
+            found = products(pieces, forms[head], h, task, mirrored=not by_blocks)
+            scores = trace[f"{last}.{head}/scores"][:, model.first :, model.first :]
             total.add(
                 {part: value[:, counted] for part, value in found},
-                candidates(trace[f"{last}.{head}/scores"], task)[:, counted].double(),
+                candidates(scores, task)[:, counted].double(),
             )
-        if not means:
+        if by_blocks:
             varying |= {name for name, (_, x) in pieces.items() if _varies(x)}
     return _flow(list(sums.values()), varying)
 
 
 def products(
     pieces: Pieces,
-    W: Float[Tensor, "dim dim"],
+    forms: Forms,
     h: Float[Tensor, "batch time dim"],
     task: Task,
     mirrored: bool,
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
     """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
     if not mirrored:
-        for query, (rows, x) in pieces.items():
-            read = x @ W[rows]
-            for key, (columns, y) in pieces.items():
-                yield (query, key), _dots(read[..., columns], y, task)
+        yield from _of_pairs(pieces, forms, h, task)
         return
-    base = pieces[""][1]
-    u = (base + h) / 2
-    read = u @ W
-    yield "", _dots(base @ W, base, task)
+    base, whole = forms.completed(pieces[""][1]), forms.completed(h)
+    u = (base + whole) / 2
+    reads = forms.read(u)
+    yield "", _dots(forms.read(base), base, task)
     for name, (columns, d) in pieces.items():
         if name:
-            yield name, _dots(d @ W[columns], u, task) + _dots(read[..., columns], d, task)
+            at_query = _dots(forms.read(d, columns), u, task)
+            yield name, at_query + _dots(reads, d, task, columns)
+
+
+def _of_pairs(
+    pieces: Pieces, forms: Forms, h: Float[Tensor, "batch time dim"], task: Task
+) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
+    """Give the part of each two blocks, and of blocks with the 1 where scores are affine."""
+    if forms.affine:
+        last = slice(h.shape[-1], None)
+        pieces = {**pieces, ONE: (last, forms.completed(h)[..., last])}
+    for query, (rows, x) in pieces.items():
+        reads = forms.read(x, rows)
+        for key, (columns, y) in pieces.items():
+            yield (query, key), _dots(reads, y, task, columns)
 
 
 def _dots(
-    query: Float[Tensor, "#batch time dim"], key: Float[Tensor, "#batch time dim"], task: Task
+    reads: Sequence[Read],
+    key: Float[Tensor, "#batch time width"],
+    task: Task,
+    columns: slice = slice(None),
 ) -> Float[Tensor, "#batch time lag"]:
     """Give query_i . key_j at the candidates j = i - k + 1, and 0 where there is no such key."""
-    out = torch.zeros(max(len(query), len(key)), key.shape[1], len(task.lags), dtype=torch.float64)
-    for index, k in enumerate(task.lags):
-        pairs = query[:, k - 1 :] * key[:, : key.shape[1] - k + 1]
-        out[:, k - 1 :, index] = pairs.sum(dim=-1, dtype=torch.float64)
+    batch, time = max(len(reads[0][0]), len(key)), key.shape[1]
+    out = torch.zeros(batch, time, len(task.lags), dtype=torch.float64)
+    for query, which in reads:
+        for index in which:
+            k = task.lags[index]
+            pairs = query[:, k - 1 :, columns] * key[:, : time - k + 1]
+            out[:, k - 1 :, index] = pairs.sum(dim=-1, dtype=torch.float64)
     return out
 
 
@@ -210,7 +242,7 @@ def _flow(heads: Sequence[_Sums], varying: set[str]) -> EvidenceFlow:
     if mismatch > TOLERANCE * largest:
         raise ValueError(
             f"the parts miss the last layer's scores by {mismatch:.2g}: evidence_flow needs a stream that is the sum "
-            "of what heads write, or is disentangled, and scores that are bilinear in it"
+            "of what heads write, or is disentangled, and scores that are bilinear in it at each offset"
         )
     covariances, counts = zip(*(one.covariances() for one in heads), strict=True)
     found = torch.stack(covariances).sum(dim=0)  # group part

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from sih.checks import FieldError
 from sih.construction.layers import write
 from sih.construction.verification import carried
-from sih.models.base import Model, check_scores
-from sih.models.disentangled.blocks import head_names, stream_after
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.base import Model
+from sih.models.disentangled.blocks import head_names
 from sih.models.disentangled.written import WrittenBlocks
+from sih.models.sites import layer_of
 
 
 @dataclass(frozen=True, order=True)
@@ -72,14 +72,15 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
 
 
 def candidate_edges(model: Model) -> tuple[Edge, ...]:
-    """List every edge that a model has: from each block, or of a standard model from each writer, into each reader."""
-    heads = model.config.heads
+    """List every edge that a model has: from each block, or of a stream that is a sum each writer, into each reader."""
+    if any(name.endswith("/mlp") for name in model.hook_points()):
+        raise FieldError("model", "edges are those of models without MLPs")
+    if not model.writers(0):
+        raise FieldError("model", "an edge needs a model with a stream, named 0/stream and so on")
     return tuple(
         Edge(source, reader)
         for reader in readers(model)
-        for source in sources(
-            model, len(heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1
-        )
+        for source in model.writers(layers_before(model, reader))
     )
 
 
@@ -90,15 +91,9 @@ def readers(model: Model) -> Iterator[str]:
     yield f"{len(model.config.heads)}/stream"
 
 
-def sources(model: Model, layers: int) -> tuple[str, ...]:
-    """Name what the stream holds after this number of layers: blocks, or what was added up in a standard model."""
-    check_scores(model, "a circuit of edges")
-    heads = model.config.heads[:layers]
-    if isinstance(model, DisentangledTransformer):
-        return stream_after(model.config.num_states, model.config.length, heads).names
-    if any(name.endswith("/mlp") for name in model.hook_points()):
-        raise FieldError("model", "edges are those of models without MLPs")
-    return ("token", "position", *(f"{name}/output" for name in head_names(heads)))
+def layers_before(model: Model, reader: str) -> int:
+    """Return the number of layers before the site that reads."""
+    return len(model.config.heads) if reader.endswith("stream") else layer_of(reader) - 1
 
 
 def by_writer(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:

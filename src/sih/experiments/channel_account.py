@@ -34,7 +34,6 @@ from sih.experiments.model_choice import (
     trained_plainly,
 )
 from sih.metrics import kl_to_truth, mean_kl
-from sih.models import KINDS
 from sih.models.base import Model
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -84,8 +83,8 @@ class Accounts:
 
 
 def has_channels(config: TrainConfig) -> bool:
-    """Tell whether a model has three layers or more, and scores that can be split by the ways evidence takes."""
-    return len(config.heads) > 2 and KINDS[config.model.kind].scores_from_stream
+    """Tell whether a model has three layers or more."""
+    return len(config.heads) > 2
 
 
 def reads(config: AccountConfig, store: RunStore) -> tuple[str, ...]:
@@ -131,11 +130,13 @@ def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dic
         position[:, None] - position, torch.tensor(task.lags)
     )
     correlation = score_correlation(
-        trace["1.1/scores"], pair_log_probabilities(tokens, task.P), past
+        trace["1.1/scores"][..., trace.first :, trace.first :],
+        pair_log_probabilities(tokens, task.P),
+        past,
     )
     return {
         "log P": measured(correlation),
-        "p": (probability_correlation(trace["1.1/attention"], tokens, task), 0.0),
+        "p": (probability_correlation(trace.between_tokens[0][:, 0], tokens, task), 0.0),
     }
 
 

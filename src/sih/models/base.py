@@ -31,7 +31,7 @@ from sih.checks import (
 )
 from sih.models.hooks import HookPoints, module_name
 from sih.models.kernels.causal import mask_later
-from sih.models.sites import PassRecorder, Replacement, Site, Trace
+from sih.models.sites import PassRecorder, Replacement, Site, Trace, layer_of
 from sih.showing import Drawn, heat_map
 
 
@@ -101,13 +101,6 @@ def check_model(model: object) -> None:
     check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
 
 
-def check_scores(model: Model, what: str) -> None:
-    """Raise a FieldError unless the model's scores are forms of its stream, which is `what` takes them for."""
-    if not model.scores_from_stream:
-        why = f"the scores of a {model.Shape.kind} model depend on the offset too"
-        raise FieldError("model", f"{what} reads scores that come from the stream alone; {why}")
-
-
 class _HooksPlaced(ABCMeta):
     """Gives a model its hook points as soon as it is made, with the names that its equations use."""
 
@@ -148,8 +141,6 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
     large_products: ClassVar[bool] = False
     """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
-    scores_from_stream: ClassVar[bool] = True
-    """Whether a score is a bilinear form of the stream at query and key, and of nothing else."""
     first: int = 0
     """The row of token 0 in the named values: 1 where the model puts a start token before the sequence."""
 
@@ -335,6 +326,69 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
 
     def _checked(self, tokens: Tokens) -> Int[Tensor, "batch time"]:
         return check_tokens(tokens, self.config.num_states, self.config.length)
+
+    def writers(self, layers: int) -> tuple[str, ...]:
+        """Return the names of what the stream holds after this number of layers, in the order of writing.
+
+        Unless a kind says otherwise these are all values made before `0/stream`, and what heads
+        and MLPs add: a stream that is a sum.
+
+        >>> import sih
+        >>> sih.Transformer(num_states=2, length=16, heads=(2, 1), dim=8, qk_dim=4).writers(1)
+        ('token', 'position', '1.1/output', '1.2/output')
+        """
+        if "0/stream" not in self.points.homes:
+            return ()
+        names = list(self.points.homes)
+        start = names.index("0/stream")
+        added = (name for name in names[start:] if name.endswith(("/output", "/mlp")))
+        return (*names[:start], *(name for name in added if layer_of(name) <= layers))
+
+    def columns(self, name: str, layers: int) -> slice:
+        """Return where the stream after this number of layers holds a written value, or `0/stream`.
+
+        That is everywhere in a stream that is a sum.
+        """
+        return slice(None)
+
+    @torch.no_grad()
+    def scores(
+        self,
+        head: str,
+        query: Float[Tensor, "query dim"],
+        key: Float[Tensor, "key dim"],
+        offset: int,
+    ) -> Float[Tensor, "query key"]:
+        """Return a head's scores, before the temperature, of keys `offset` positions before queries.
+
+        Queries and keys are what the head may read, vectors of its stream. Unless a kind says
+        otherwise its equations are run with them in place of what the head reads.
+
+        Args:
+            head: its name, e.g. "2.1".
+            query: vectors that a query may read.
+            key: vectors that a key may read.
+            offset: how many positions each key lies before each query.
+
+        >>> import sih
+        >>> model = sih.Transformer(num_states=2, length=16, heads=(1,), dim=4, qk_dim=2, rng=0)
+        >>> tokens = torch.tensor([[0, 1, 1, 0]])
+        >>> h = model.trace(tokens)["0/stream"][0]
+        >>> same = model.scores("1.1", h, h, offset=1)[2, 1] - model.trace(tokens)["1.1/scores"][0, 2, 1]
+        >>> bool(same.abs() < 1e-6)
+        True
+        """
+        length = self.config.length or offset + len(key)
+        rows = length + self.first
+        tokens = torch.zeros(1, length, dtype=torch.int64, device=self.device)
+        found = []
+        for keys in key.split(rows - offset):
+            placed = keys.new_zeros(1, rows, keys.shape[-1])
+            placed[:, : len(keys)] = keys
+            read: dict[str, Replacement] = {f"{head}/query": query[:, None], f"{head}/key": placed}
+            scores = self.run(tokens.expand(len(query), -1), replace=read)[f"{head}/scores"]
+            found.append(scores.diagonal(-offset, -2, -1)[:, : len(keys)])
+        return torch.cat(found, dim=-1)
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
         """Give what each value written to the residual stream adds to the output, of a kind that adds them up.

@@ -36,6 +36,15 @@ from sih.showing import Drawn, heat_map
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
 
+def layer_of(name: str) -> int:
+    """Return the number of the layer that makes a named value, e.g. 2 for "2.1/output" and for "2/mlp".
+
+    >>> layer_of("2.1/output")
+    2
+    """
+    return int(name.partition("/")[0].partition(".")[0])
+
+
 class Site:
     """Sees each named value of a pass and gives back what the pass goes on with: what the name's hooks make of it.
 

@@ -151,6 +151,47 @@ def test_where_nothing_is_curved_all_methods_agree(
     ] == pytest.approx(total)
 
 
+@pytest.mark.parametrize("offsets", ["both", "rotary"])
+def test_edges_of_a_kind_whose_scores_know_the_offset(offsets: str) -> None:
+    """Every edge patched by hand, and slopes by differences, with a start token's row in every value."""
+    task = sih.Task(sih.random_transition_matrix(3, rng=4, concentration=0.3), (1, 2), length=12)
+    pairs = sih.counterfactual_pairs(task, 1)
+    sizes = {"dim": 6, "qk_dim": 4, "heads": (1, 1, 1), "start": True}
+    model = sih.RelativeTransformer(3, 3, **sizes, offsets=offsets, dtype=torch.float64, rng=1)  # type: ignore[arg-type]
+    clean, corrupt = (model.trace(batch.tokens) for batch in (pairs.clean, pairs.corrupt))
+    found = {method: edge_scores(model, pairs, method) for method in METHODS}
+    assert {edge.source for edge in found["exact"]} == {
+        "token",
+        *(f"{n}.1/output" for n in (1, 2, 3)),
+    }
+    for edge, score in found["exact"].items():
+        delta, moved = corrupt[edge.source] - clean[edge.source], []
+        for size in (1.0, 1e-5, -1e-5):
+            read = clean[edge.reader] + size * delta
+            run = model.run(pairs.clean.tokens, replace={edge.reader: read})
+            moved.append(float(pairs.metric(model.law(run.output)).detach()))
+        assert score == pytest.approx(
+            float(pairs.metric(model.law(clean.output))) - moved[0], abs=1e-12
+        )
+        assert found["eap"][edge] == pytest.approx((moved[2] - moved[1]) / 2e-5, rel=1e-4, abs=1e-8)
+    for edge in found[
+        "atp*"
+    ]:  # all but the softmax is a straight line into the last layer's scores
+        if edge.reader in ("3.1/query", "3.1/key"):
+            read = clean[edge.reader] + corrupt[edge.source] - clean[edge.source]
+            run = model.run(pairs.clean.tokens, replace={edge.reader: read})
+            attention = (
+                clean["3.1/attention"].clone().requires_grad_(),
+                run["3.1/attention"].detach(),
+            )
+            law = model.law(
+                model.run(pairs.clean.tokens, replace={"3.1/attention": attention[0]}).output
+            )
+            (slope,) = torch.autograd.grad(pairs.metric(law), attention[0])
+            lost = -float(((attention[1] - attention[0].detach()) * slope).sum())
+            assert found["atp*"][edge] == pytest.approx(lost, abs=1e-12)
+
+
 def test_a_soft_circuit_is_found_and_a_saturated_one_is_lost_on_slopes() -> None:
     areas = {}
     for name in ("1.2.3-soft", "1.2.3-hard"):

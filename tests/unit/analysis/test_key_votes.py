@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import sih
-from sih.analysis.key_votes import KeyVotes, averages, path_votes, written_votes
+from sih.analysis.key_votes import KeyVotes, averages, last_forms, path_votes, written_votes
 from sih.analysis.score_shares import products
-from sih.analysis.stream_pieces import path_pieces
+from sih.analysis.stream_pieces import last_stream, path_pieces
 from sih.construction import write
 from sih.models.disentangled.written import WrittenBlocks
 
@@ -26,6 +26,12 @@ def trained(kind: str) -> Any:
         model: Any = sih.DisentangledTransformer(3, 20, heads=(1, 2, 1), dtype=torch.float64, rng=4)
         for A in model.A:
             A.data *= 20
+    elif kind in ("keys", "rotary", "start"):
+        offsets = ("both", "keys", "both") if kind == "start" else kind
+        model = sih.RelativeTransformer(
+            3, 4, dim=12, qk_dim=6, heads=(1, 2, 1), offsets=offsets, start=kind == "start",
+            dtype=torch.float64, rng=4,
+        )  # fmt: skip
     else:
         heads = (1, 2, 2) if kind == "standard" else (1, 2, 1, 1)
         model = sih.Transformer(
@@ -48,7 +54,9 @@ def adds_up(found: KeyVotes, scores: torch.Tensor, lags: tuple[int, ...], within
         assert (votes.sum(dim=1) - found.parts[name]).abs().max() < within, name
 
 
-@pytest.mark.parametrize("kind", ["disentangled", "standard", "four layers"])
+@pytest.mark.parametrize(
+    "kind", ["disentangled", "standard", "four layers", "keys", "rotary", "start"]
+)
 def test_votes_add_up_to_parts_and_parts_to_scores(kind: str) -> None:
     model = trained(kind)
     known = averages(model, REFERENCE)
@@ -57,13 +65,13 @@ def test_votes_add_up_to_parts_and_parts_to_scores(kind: str) -> None:
     trace = model.trace(TOKENS[None])
     scores = torch.stack(
         [trace[f"{last}.{n}/scores"][0] for n in range(1, model.config.heads[-1] + 1)]
-    ).mean(dim=0)
+    ).mean(dim=0)[model.first :, model.first :]
     adds_up(found, scores / model.config.temperature, TASK.lags, 1e-9)
     assert found.score.abs().max() > 1e-2
     parts: dict[str, Any] = {}
-    for W in known.matrices:  # the paths of `score_shares`, which are not summed over keys
-        pieces = path_pieces(model, trace, known.means)
-        for name, part in products(pieces, W, trace[f"{last - 1}/stream"], TASK, mirrored=True):
+    for forms in last_forms(model, TASK):  # the paths of `score_shares`, not summed over keys
+        pieces, h = path_pieces(model, trace, known.means), last_stream(model, trace)
+        for name, part in products(pieces, forms, h, TASK, mirrored=True):
             parts[str(name)] = parts.get(str(name), 0) + part[0]
     for name, part in found.parts.items():
         wanted = parts[name] - parts[name].mean(dim=-1, keepdim=True)
@@ -87,7 +95,8 @@ def test_a_vote_is_what_a_key_adds_by_the_definition() -> None:
         wanted = []
         for k in TASK.lags:
             j, total = i - k + 1, 0.0
-            for W in known.matrices:
+            for forms in last_forms(model, TASK):
+                W = forms.matrices[0][0]
                 total += float(row(i) @ W @ (m + h)[j] / 2 + (m + h)[i] @ W @ row(j) / 2)
             wanted.append(total)
         expected = torch.tensor(wanted, dtype=torch.float64) - sum(wanted) / 3
@@ -139,3 +148,13 @@ def test_two_layers_have_no_votes() -> None:
     model = sih.Transformer(3, 20, dim=12, qk_dim=6, heads=(1, 1), mlp_dim=None, rng=0)
     with pytest.raises(ValueError, match="between the first layer and the last"):
         path_votes(model, TASK, TOKENS, averages(model, REFERENCE))
+
+
+def test_values_that_know_the_offset_have_no_votes() -> None:
+    """A key's row in what such a head writes is another for each query."""
+    model = sih.RelativeTransformer(3, 4, dim=12, qk_dim=6, heads=(1, 2, 1), rng=0)
+    with pytest.raises(
+        ValueError, match="path_votes needs heads that write the same for a key"
+    ) as raised:
+        path_votes(model, TASK, TOKENS, averages(model, REFERENCE))
+    assert len(str(raised.value).splitlines()) == 1

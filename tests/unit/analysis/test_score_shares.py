@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Mapping
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 import sih
 from sih.analysis.score_shares import evidence_flow
 from sih.models.base import Model
+from sih.models.sites import Site
 from sih.task import Batch, Task
 
 
@@ -118,6 +120,105 @@ def test_paths_against_the_definition(short: Task, rng: torch.Generator) -> None
         assert found.shares[name] == pytest.approx(
             ((part * whole).sum() / whole.square().sum()).item(), abs=1e-9
         )
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_paths_of_a_relative_model_against_the_definition(
+    start: bool, short: Task, rng: torch.Generator
+) -> None:
+    """Keys and values know the offset: loops over queries and keys, from the weights alone."""
+    first, reach = int(start), 3
+    sizes = {"dim": 10, "qk_dim": 4, "heads": (1, 1, 1), "start": start}
+    model = sih.RelativeTransformer(3, reach, **sizes, dtype=torch.float64, rng=rng)  # type: ignore[arg-type]
+    batch = sih.sample(short, 12, rng=rng)
+    rows, layers = range(12 + first), model.each_layer()
+    trace = {name: value.detach() for name, value in model.run(batch.tokens).values.items()}
+    h0, o1, h1, h = (trace[name] for name in ("0/stream", "1.1/output", "1/stream", "2/stream"))
+    v, a = h1 @ layers[1].V[0].detach(), trace["2.1/attention"]
+    by_offset = layers[1].aV[0].detach()  # type: ignore[index]
+    base, looked, carried = h0.mean(0) + o1.mean(0), torch.zeros_like(h0), torch.zeros_like(h0)
+    for i in rows:
+        for j in range(i + 1):
+            own, mean = (x + by_offset[min(i - j, reach)] for x in (v[:, j], v[:, j].mean(0)))
+            pay, usual = a[:, i, j, None], a[:, i, j].mean()
+            looked[:, i] += (pay - usual) * (own + mean) / 2
+            carried[:, i] += (pay + usual) / 2 * (own - mean)
+            base[i] += usual * mean
+    torch.testing.assert_close(base + h0 - h0.mean(0) + o1 - o1.mean(0) + looked + carried, h)
+    ways = {"embedding": h0 - h0.mean(0), "1.1": o1 - o1.mean(0)}
+    ways |= {"2.1:attention": looked, "2.1:values": carried}
+    u, (Q, K) = (h + base) / 2, (w[0].detach() for w in (layers[2].Q, layers[2].K))
+
+    def scores(query: Tensor, key: Tensor, known: bool) -> Tensor:
+        """What the head gives token j from token i, and the vector of the offset if known."""
+        found = torch.zeros(len(query), 12, 12, dtype=torch.float64)
+        for i in range(12):
+            for j in range(i + 1):
+                read = key[:, first + j] @ K
+                if known:
+                    read = read + layers[2].aK[0, min(i - j, reach)].detach()  # type: ignore[index]
+                found[:, i, j] = (query[:, first + i] @ Q * read).sum(-1)
+        return found
+
+    whole, found = evidence(scores(h, h, True), short), sih.evidence_flow(model, short, batch)
+    assert found.shares.keys() == ways.keys()
+    assert found.mismatch < 1e-12
+    assert found.spread == pytest.approx(whole.square().mean().sqrt().item())
+    for name, d in ways.items():
+        part = evidence(scores(d, u, True) + scores(u, d, False), short)
+        share = ((part * whole).sum() / whole.square().sum()).item()
+        assert found.shares[name] == pytest.approx(share, abs=1e-9), name
+
+
+class Tilted(sih.DisentangledTransformer):
+    """Adds to every score what the query's token says of the offset, a number times i - j."""
+
+    paths = ("dense",)  # type: ignore[assignment]
+    tilt = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
+
+    def equations(self, tokens: Tensor, site: Site) -> Tensor:
+        tilt = self.tilt
+
+        class Tilting(Site):
+            def __call__(self, name: str, value: Tensor) -> Tensor:
+                if name.endswith("/scores"):
+                    place = torch.arange(tokens.shape[1])
+                    value = value + tilt[tokens][..., None] * (place[:, None] - place)
+                return site(name, value)
+
+            def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
+                return site.parts(name, value, columns)
+
+        return super().equations(tokens, Tilting())
+
+    def scores(self, head: str, query: Tensor, key: Tensor, offset: int) -> Tensor:
+        return (
+            super().scores(head, query, key, offset) + (query[:, :3] @ self.tilt)[:, None] * offset
+        )
+
+
+def test_a_block_is_read_against_the_offset(short: Task, rng: torch.Generator) -> None:
+    """Kinds with blocks whose keys know the offset have a part of its own for what a block says of it."""
+    model = Tilted(3, 12, (1, 2, 1), temperature=1.0, rng=rng, dtype=torch.float64)
+    batch = sih.sample(short, 20, rng=rng)
+    place, stream = torch.arange(12), model.stream(2)
+    tilted = model.tilt[batch.tokens][..., None] * (place[:, None] - place)
+    h = model.run(batch.tokens)["2/stream"].detach()
+    plain = h @ model.A[2][0].detach() @ h.mT
+    whole, found = evidence(plain + tilted, short), evidence_flow(model, short, batch)
+    names = [*stream.names, "offset"]
+    assert found.shares.keys() == set(itertools.product(names, names))
+    token = h[..., stream["token"]] @ model.block("3.1", "token", "2.1/1.1/token")
+    wanted = {
+        ("token", "offset"): tilted,
+        ("token", "2.1/1.1/token"): token @ h[..., stream["2.1/1.1/token"]].mT,
+        ("offset", "token"): torch.zeros_like(tilted),
+    }
+    for pair, part in wanted.items():
+        share = (evidence(part, short) * whole).sum() / whole.square().sum()
+        assert found.shares[pair] == pytest.approx(share.item(), abs=1e-9)
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert evidence_flow(model, short, batch, by="paths").spread == pytest.approx(found.spread)
 
 
 @pytest.mark.parametrize(

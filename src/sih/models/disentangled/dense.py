@@ -32,7 +32,7 @@ from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_af
 from sih.models.disentangled.lazy_trace import LazyValues
 from sih.models.disentangled.written import WrittenBlocks
 from sih.models.kernels.causal import mask_later
-from sih.models.sites import Site, Trace
+from sih.models.sites import Site, Trace, layer_of
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,33 @@ class DisentangledTransformer(Model):
         stream = self.stream(layer)
         A: Tensor = self.A[layer].detach()[index]
         return A[stream[query], stream[key]]
+
+    def writers(self, layers: int) -> tuple[str, ...]:
+        """Return the names of the blocks after this number of layers."""
+        return self.stream(layers).names
+
+    def columns(self, name: str, layers: int) -> slice:
+        """Return the columns of a block, of all blocks that a head writes, or of `0/stream`."""
+        stream = self.stream(layers)
+        head, _, rest = name.partition("/")
+        if name == "0/stream":
+            return slice(0, self.stream(0).dim)
+        if rest != "output":
+            return stream[name]
+        start = stream[f"{head}/token"].start
+        return slice(start, start + self.stream(layer_of(name) - 1).dim)
+
+    def scores(
+        self,
+        head: str,
+        query: Float[Tensor, "query dim"],
+        key: Float[Tensor, "key dim"],
+        offset: int,
+    ) -> Float[Tensor, "query key"]:
+        """Return h^T A h of queries and keys, however far they are apart."""
+        layer, index = parse_head(head, self.config.heads)
+        A: Tensor = self.A[layer].detach()[index]
+        return query @ A @ key.mT
 
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
         return {name: self.block(head, name, name) for name in ("token", "position")}
