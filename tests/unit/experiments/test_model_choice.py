@@ -53,8 +53,8 @@ def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
 
 
 def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: Path) -> None:
-    short = TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2)
-    configs = {"short": short, "long": short.replace(steps=3, length=10), "other": short.replace(lags=(1, 3))}
+    short = TrainConfig(lags=(1, 4), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2)
+    configs = {"short": short, "long": short.replace(steps=3, length=10), "other": short.replace(lags=(1, 5))}
     make_all(tmp_path, configs)
     runs = [RunStore(tmp_path).run(tmp_path / name) for name in configs]
     found = described(runs)
@@ -65,6 +65,11 @@ def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: P
     assert shipped_models(Models())["paper-1.2.3-length64"].unsettled == (
         "at 20,000 steps, where another run was given 50,000"
     )
+
+
+def test_a_shipped_model_is_the_same_whatever_it_is_compared_with() -> None:
+    for name, model in shipped_models(Models(layers=None)).items():
+        assert described([RunStore().run(name)]) == {name: model}
 
 
 def test_a_users_own_runs_are_not_counted_in_verdicts(tmp_path: Path) -> None:
