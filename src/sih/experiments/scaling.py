@@ -20,7 +20,14 @@ from sih.experiments.compared import (
 )
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Panel, Times, panel, times
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces
-from sih.experiments.model_choice import Models, TrainedModel, Training, described, shipped_models, training_of
+from sih.experiments.model_choice import (
+    Models,
+    TrainedModel,
+    Training,
+    described,
+    shipped_models,
+    training_of,
+)
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
@@ -96,22 +103,34 @@ def rows_of(config: ScalingConfig) -> tuple[tuple[str, ...], tuple[str, ...], tu
     heads = [Models("standard", one, lags=config.heads_lags) for one in RECIPES]
     plain = Models("standard", "paper", lags=config.heads_lags)
     layers = config.layers or tuple(shipped_models(*three, *deep))
-    return layers, config.heads or tuple(shipped_models(*heads)), config.plain_heads or tuple(shipped_models(plain))
+    return (
+        layers,
+        config.heads or tuple(shipped_models(*heads)),
+        config.plain_heads or tuple(shipped_models(plain)),
+    )
 
 
 def others_of(config: ScalingConfig) -> tuple[str, ...]:
     """Name the models of other lags: those of the configuration, or all shipped ones that differ in heads alone."""
-    shipped = shipped_models(*(Models("standard", one, usual_width=True) for one in ("paper", *RECIPES)))
+    shipped = shipped_models(
+        *(Models("standard", one, usual_width=True) for one in ("paper", *RECIPES))
+    )
     heads: dict[tuple[tuple[int, ...], int, Training], set[tuple[int, ...]]] = {}
     for one in shipped.values():
         heads.setdefault((one.lags, one.length, one.training), set()).add(one.heads)
-    different = (name for name, one in shipped.items() if len(heads[one.lags, one.length, one.training]) > 1)
-    return config.others or tuple(name for name in different if shipped[name].lags != config.heads_lags)
+    different = (
+        name for name, one in shipped.items() if len(heads[one.lags, one.length, one.training]) > 1
+    )
+    return config.others or tuple(
+        name for name in different if shipped[name].lags != config.heads_lags
+    )
 
 
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
     """Name the models of all rows."""
-    return tuple(dict.fromkeys(name for row in (*rows_of(config), others_of(config)) for name in row))
+    return tuple(
+        dict.fromkeys(name for row in (*rows_of(config), others_of(config)) for name in row)
+    )
 
 
 def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
@@ -121,12 +140,17 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     def finished(names: tuple[str, ...]) -> list[Run]:
         found, absent = store.finished(names)
         missing.extend(absent)
-        return sorted(found.values(), key=lambda run: (len(run.config.heads), run.config.heads, run.config.seed))
+        return sorted(
+            found.values(),
+            key=lambda run: (len(run.config.heads), run.config.heads, run.config.seed),
+        )
 
     lags = (config.layers_lags, config.heads_lags, config.heads_lags)
     circuits = ((), config.constructed_heads, config.constructed_heads)
     each = zip(rows_of(config), lags, circuits, strict=True)
-    layers, heads, plain_heads = [_row(config, of, finished(names), counts) for names, of, counts in each]
+    layers, heads, plain_heads = [
+        _row(config, of, finished(names), counts) for names, of, counts in each
+    ]
     groups: dict[tuple[Task, Training], list[Run]] = {}
     for run in finished(others_of(config)):
         groups.setdefault((run.task, training_of(run.config)), []).append(run)
@@ -134,13 +158,19 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     return ScalingCurves(config, layers, heads, plain_heads, others, missing)
 
 
-def _row(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]) -> ScalingRow:
+def _row(
+    config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]
+) -> ScalingRow:
     """Measure the models, and circuits with so many second-layer heads. Curves are of models that differ by seed."""
     task = runs[0].task if runs else TrainConfig(lags=lags).task.steady()
     for run in runs:
         if run.task.lags != lags or run.task != task:
-            raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
-    batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+            raise ValueError(
+                f"models of one row share lags {lags}, length and matrix; {run.name} has others"
+            )
+    batch = sample(
+        task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed)
+    )
     exact = exact_bayes(batch.tokens, task)
     kl = {label: averaged_kl(law, exact) for label, law in yardsticks(batch.tokens, task).items()}
     compared = dict.fromkeys(kl, Compared(PREDICTOR))
@@ -164,11 +194,16 @@ def _row(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits
 
 
 def _over(
-    run: Run, each: dict[str, Float[Tensor, "sequence time"]], ml: Float[Tensor, "sequence time"], max_lag: int
+    run: Run,
+    each: dict[str, Float[Tensor, "sequence time"]],
+    ml: Float[Tensor, "sequence time"],
+    max_lag: int,
 ) -> dict[str, Times]:
     """Compare a model with every other, and with ML on the many sequences of its evaluation if that is kept."""
     rows = each[run.name]
-    found = {name: times(rows, other, max_lag, name) for name, other in each.items() if name != run.name}
+    found = {
+        name: times(rows, other, max_lag, name) for name, other in each.items() if name != run.name
+    }
     kept = run.evaluation
     mean = kept.kl_over_ml.pair() if kept else times(rows, ml, max_lag, "ML").mean
     return {**found, "ML": Times("ML", mean, {}, ())}
@@ -179,9 +214,15 @@ def table(data: ScalingCurves) -> Rows:
     rows = [["lags", "length", "heads", "mean KL", "minus ML", "minus BMA"]]
     for row in (data.layers, data.plain_heads, data.heads):
         for label, found in row.kl.items():
-            minus = [str(row.minus[other][label]) if label != other else "" for other in ("ML", "BMA")]
-            rows.append([braces(row.lags), str(len(found.by_position) + 1), label, str(found), *minus])
+            minus = [
+                str(row.minus[other][label]) if label != other else "" for other in ("ML", "BMA")
+            ]
+            rows.append(
+                [braces(row.lags), str(len(found.by_position) + 1), label, str(found), *minus]
+            )
     return rows
 
 
-EXPERIMENT = Experiment("scaling", CAPTION, ScalingConfig(), ScalingCurves, compute, reads, table, shipped=True)
+EXPERIMENT = Experiment(
+    "scaling", CAPTION, ScalingConfig(), ScalingCurves, compute, reads, table, shipped=True
+)

@@ -45,7 +45,13 @@ RECIPES: dict[str, tuple[Training, str]] = {
 def about(found: Measured, model: TrainedModel, note: str = "") -> Measured:
     """Return a number as that of a trained model."""
     label = f"{braces(model.lags)}, length {model.length}: {model.name}{note}"
-    return replace(found, label=label, model=model.name, papers_setting=model.papers_setting, unsettled=model.unsettled)
+    return replace(
+        found,
+        label=label,
+        model=model.name,
+        papers_setting=model.papers_setting,
+        unsettled=model.unsettled,
+    )
 
 
 def chosen(models: Models, data: TrainedCurves) -> list[ModelKL]:
@@ -55,10 +61,14 @@ def chosen(models: Models, data: TrainedCurves) -> list[ModelKL]:
 
 def by_window(beside: Times) -> tuple[Measured, ...]:
     """Return the ratio of the mean KLs, and that of each window."""
-    return tuple(Measured.of(*pair, name) for name, pair in {"mean": beside.mean, **beside.windows}.items())
+    return tuple(
+        Measured.of(*pair, name) for name, pair in {"mean": beside.mean, **beside.windows}.items()
+    )
 
 
-def beside_reference(model: TrainedModel, beside: Times, rule: Rule | None, note: str = "") -> Measured:
+def beside_reference(
+    model: TrainedModel, beside: Times, rule: Rule | None, note: str = ""
+) -> Measured:
     """Return how many times a reference's KL a model's is, where that speaks most against the rule; or in the mean."""
     parts = by_window(beside)
     found = rule.worst(parts) if rule else parts[0]
@@ -78,7 +88,9 @@ def over_circuit(models: Models, rule: Rule, data: TrainedCurves) -> list[Measur
     return [against_circuit(one, rule) for one in chosen(models, data)]
 
 
-def _matches(id: str, section: str, text: str, models: Models, remark: str = "") -> Statement[TrainedCurves]:
+def _matches(
+    id: str, section: str, text: str, models: Models, remark: str = ""
+) -> Statement[TrainedCurves]:
     return Statement(
         id, section, text, trained.EXPERIMENT, partial(over_circuit, models, MATCH), MATCH, "× construction",
         f"mean KL of the trained model over that of the construction with as many heads, {BY_WINDOW}; the worst model",
@@ -95,7 +107,11 @@ def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
         models = Models(kind, training, "needed")
         if kind == "disentangled" or training == "SOAP":
             yield _matches(
-                f"{kind}-{end}", BEYOND, f"{text}, too, with {words}, in a tenth of the steps.", models, LATE
+                f"{kind}-{end}",
+                BEYOND,
+                f"{text}, too, with {words}, in a tenth of the steps.",
+                models,
+                LATE,
             )
 
 
@@ -136,7 +152,9 @@ def _places(data: TrainedCurves) -> list[Measured]:
     for one in chosen(TWO_LAGS, data):
         parts = tuple(Measured.of(*pair, name) for name, pair in one.between.items())
         if parts:
-            found.append(replace(about(parts[0], one.model, f", {parts[0].label} tokens seen"), parts=parts))
+            found.append(
+                replace(about(parts[0], one.model, f", {parts[0].label} tokens seen"), parts=parts)
+            )
     return found
 
 
@@ -178,14 +196,18 @@ PAPER_TRAINING = Statement(
 Wanted = Callable[[TrainedModel, TrainedModel], bool]
 
 
-def _pairs(models: Models, rule: Rule | None, data: ScalingCurves, wanted: Wanted) -> list[Measured]:
+def _pairs(
+    models: Models, rule: Rule | None, data: ScalingCurves, wanted: Wanted
+) -> list[Measured]:
     """Compare each model that fits with every other that is wanted beside it, each seed with each.
 
     Without a rule by the mean, with the windows beside it.
     """
     found = []
     for row in data.rows:
-        alike = [one for one in row.models.values() if one.training == models.training and not one.dim]
+        alike = [
+            one for one in row.models.values() if one.training == models.training and not one.dim
+        ]
         for one, other in itertools.product(alike, alike):
             if one in models and wanted(one, other):
                 seed = f", seed {other.seed}" if other.seed else ""
@@ -195,12 +217,18 @@ def _pairs(models: Models, rule: Rule | None, data: ScalingCurves, wanted: Wante
 
 
 def _two_layers(models: Models, rule: Rule, data: ScalingCurves) -> list[Measured]:
-    fit = [(one, data.layers.over[one.name]["ML"]) for one in data.layers.models.values() if one in models]
+    fit = [
+        (one, data.layers.over[one.name]["ML"])
+        for one in data.layers.models.values()
+        if one in models
+    ]
     return [beside_reference(one, ml, rule, f", {heads_label(one.heads)} to ML") for one, ml in fit]
 
 
 def _more_layers(models: Models, rule: Rule, data: ScalingCurves) -> list[Measured]:
-    return _pairs(models, rule, data, lambda one, other: len(other.heads) == 3 and heads_of(other) == "needed")
+    return _pairs(
+        models, rule, data, lambda one, other: len(other.heads) == 3 and heads_of(other) == "needed"
+    )
 
 
 def _more_heads(models: Models, rule: Rule, data: ScalingCurves) -> list[Measured]:
@@ -211,13 +239,22 @@ def _more_heads(models: Models, rule: Rule, data: ScalingCurves) -> list[Measure
 
     def next_smaller(one: TrainedModel, other: TrainedModel) -> bool:
         fewer = [count for count in counts[*one.lags, one.length] if count < one.heads[1]]
-        return bool(fewer) and other.heads[1] == max(fewer) and one.heads[1] <= usual_heads(one.lags)[1]
+        return (
+            bool(fewer)
+            and other.heads[1] == max(fewer)
+            and one.heads[1] <= usual_heads(one.lags)[1]
+        )
 
     return _pairs(models, None, data, next_smaller)
 
 
 def _enough_heads(models: Models, rule: Rule, data: ScalingCurves) -> list[Measured]:
-    return _pairs(models, rule, data, lambda one, other: one.heads[1] > other.heads[1] == usual_heads(one.lags)[1])
+    return _pairs(
+        models,
+        rule,
+        data,
+        lambda one, other: one.heads[1] > other.heads[1] == usual_heads(one.lags)[1],
+    )
 
 
 def _scaled(
@@ -236,7 +273,9 @@ def _scaled(
     def of(id: str, section: str, text: str, training: Training) -> Statement[ScalingCurves]:
         wanted = replace(models, training=training)
         own = partial(measure, wanted, rule)
-        return Statement(id, section, text, scaling.EXPERIMENT, own, rule, unit, quantity, remark, wanted)
+        return Statement(
+            id, section, text, scaling.EXPERIMENT, own, rule, unit, quantity, remark, wanted
+        )
 
     yield of(id, section, f"{text}.", "paper")
     for end, (training, words) in RECIPES.items():
