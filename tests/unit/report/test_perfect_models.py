@@ -123,7 +123,7 @@ def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", PERFECT[1:])
 def test_rules_about_attention(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "model", property(lambda run: circuit(name, run)))
-    config = agreement.AgreementConfig(ATTENTION_MODELS, sequences=16, selection_sequences=48)
+    config = agreement.AgreementConfig(ATTENTION_MODELS, sequences=16)
     data = agreement.compute(config, RunStore())
     data.facts.update(
         {key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()}
