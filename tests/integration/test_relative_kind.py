@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import torch
 
 import sih
 from sih.analysis.channels import read_channels
+from sih.analysis.circuit_signs import circuit_signs
+from sih.analysis.distances import selection
 from sih.analysis.key_votes import averages
 from sih.analysis.phases import has_phases
 from sih.cli import main
@@ -153,6 +156,10 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih
         assert head.from_uniform == pytest.approx(other.from_uniform, abs=1e-9)
     for near, far in zip(found.circuits, wanted.circuits, strict=True):
         assert near.layers == pytest.approx(far.layers, abs=1e-9)
+    signs, others = (dataclasses.asdict(circuit_signs(each, batch, task)) for each in (model, without))
+    assert signs == {name: pytest.approx(value, abs=1e-9) for name, value in others.items()}
+    shares, others = (dataclasses.asdict(selection(each, task, batch)) for each in (model, without))
+    assert shares == {name: pytest.approx(value, abs=1e-9) for name, value in others.items()}
 
 
 def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch) -> None:

@@ -66,8 +66,8 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
 def _signs(model: Model, batch: Batch, task: Task, rows: slice) -> dict[str, Tensor]:
     """Measure each sequence: (sequence, head) of a layer, or (sequence, head, offset) of the lower ones."""
     trace = model.trace(batch.tokens)
-    layers = [layer.double() for layer in trace.attention]
-    scores = [trace[f"1.{head}/scores"].double() for head in range(1, model.config.heads[0] + 1)]
+    layers = [layer.double() for layer in trace.between_tokens]
+    scores = trace.scores[0][..., trace.first :, trace.first :].double().unbind(dim=1)
     is_lag = (batch.lags[:, None] == torch.tensor(task.lags)).double()
     copied = attention_at(layers[-1], [lag - 1 for lag in task.lags])[:, :, rows].mean(dim=2)
     posterior = lag_posterior(batch.tokens, task)[:, rows].mean(dim=1)

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from sih.checks import FieldError, Tokens, as_tokens, check_sizes, described, is_concrete
 from sih.markov import Law, TokenTensor
 from sih.models.base import Model, check_model
-from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
 
 ROWS, TOKENS = 32, 4096
@@ -162,11 +161,8 @@ class _NextTokenLoss(torch.autograd.Function):
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         terms = _terms(ctx.part[0])
         if torch.is_grad_enabled():
-            model, part = ctx.model, ctx.part
-
-            def mean(*_: Tensor) -> Tensor:
-                return _summed(model, part, model.paths[-1]) / terms
-
-            return None, None, None, None, None, *gradients_again(mean, ctx.wanted, (above,))
+            mean = _summed(ctx.model, ctx.part, ctx.model.paths[-1]) / terms
+            grads = torch.autograd.grad(mean, ctx.wanted, above, create_graph=True, materialize_grads=True)
+            return None, None, None, None, None, *grads
         scale = above / terms
         return None, None, None, None, None, *(grad * scale for grad in ctx.grads)

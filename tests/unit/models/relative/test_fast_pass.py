@@ -28,6 +28,25 @@ CASES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("sizes", CASES)
 @pytest.mark.parametrize("path", ["fused", "compiled"])
+def test_second_derivatives_of_the_fast_paths(sizes: dict[str, Any], path: str) -> None:
+    """In a model the scores by offset are made from the queries: neither may be counted through the other."""
+    if path == "compiled" and compiled.library() is None:
+        pytest.skip("no C compiler on this machine")
+    dtype = torch.float32 if path == "compiled" else torch.float64
+    model = sih.RelativeTransformer(**{"num_states": 3, "dim": 8, "qk_dim": 4, "rng": 1, "dtype": dtype, **sizes})
+    tokens = torch.randint(3, (2, 9), generator=torch.Generator().manual_seed(0))
+    weights, how, found = list(model.parameters()), {"allow_unused": True, "materialize_grads": True}, []
+    for way in (path, "plain"):
+        loss = torch.nn.functional.cross_entropy(model(tokens, path=way)[:, :-1].mT, tokens[:, 1:])
+        first = torch.autograd.grad(loss, weights, create_graph=True, **how)
+        second = torch.autograd.grad(sum((x**2).sum() for x in first), weights, **how)
+        found.append((*first, *second))
+    for x, y in zip(*found, strict=True):
+        assert (x - y).abs().max() <= (1e-12 if path == "fused" else 1e-4) * max(1.0, y.abs().max().item())
+
+
+@pytest.mark.parametrize("sizes", CASES)
+@pytest.mark.parametrize("path", ["fused", "compiled"])
 def test_derivatives_of_the_fast_paths(sizes: dict[str, Any], path: str) -> None:
     if path == "compiled" and compiled.library() is None:
         pytest.skip("no C compiler on this machine")
