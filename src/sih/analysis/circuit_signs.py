@@ -4,6 +4,7 @@ r"""Measures how much of the selective circuit a model has, by one number for ea
     selected      last layer: attention to the token that the true lag copies, over the lag's posterior
     candidates    last layer: attention to the tokens that the lags copy
     copies        each layer below the last: its largest mean attention to one offset of 1 or more
+    offsets       each layer below the last: that offset
 
 All are means over sequences and over queries from a third of the length on, the last query left out:
 no model is trained there. `selected` is over sequences whose true lag is above 1, since the token that
@@ -35,6 +36,7 @@ class CircuitSigns:
     selected: float
     candidates: float
     copies: tuple[float, ...]
+    offsets: tuple[int, ...]
 
 
 @torch.no_grad()
@@ -50,7 +52,7 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
     correlation, selected, candidates, posterior = (
         torch.cat([values[what] for values in signs]) for what in ("correlation", "selected", "candidates", "posterior")
     )
-    copies = torch.cat([values["copies"] for values in signs]).mean(dim=0)
+    lower = torch.cat([values["copies"] for values in signs]).mean(dim=0).split(model.config.heads[:-1])
     above = batch.lags > 1
     share = selected[above].mean(dim=0) / posterior[above].mean()
     head = int(share.argmax())
@@ -59,7 +61,8 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
         correlation=follows[follows.abs().argmax()].item(),
         selected=share[head].item(),
         candidates=candidates[:, head].mean().item(),
-        copies=tuple(layer.max().item() for layer in copies.split(model.config.heads[:-1])),
+        copies=tuple(layer.max().item() for layer in lower),
+        offsets=tuple(1 + int(layer.argmax()) % layer.shape[1] for layer in lower),
     )
 
 

@@ -289,7 +289,9 @@ class RelativeTransformer(Model):
         if not kept and torch.is_grad_enabled():
             numbers += 2 * rows * rows * min(batch, torch.get_num_threads())
         if not torch.compiler.is_compiling():
-            check_memory(self.readout.element_size() * numbers, f"the attention of {batch:,} sequences of {rows:,} tokens")
+            check_memory(
+                self.readout.element_size() * numbers, f"the attention of {batch:,} sequences of {rows:,} tokens"
+            )
 
 
 def _see(site: Site, head: str, what: str, value: Tensor) -> Tensor:
