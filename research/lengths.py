@@ -50,9 +50,14 @@ def circuit(task: sih.Task) -> sih.RelativeTransformer:
     S, K, top = task.num_states, len(task.lags), task.max_lag
     one = max(S, K)
     stored, early, means, copied = S + 1, S + 1 + K, S + 2 + K, S + 2 + 2 * K
-    sizes = {"reach": top + 1, "dim": copied + S + 1, "qk_dim": one + 1, "start": True, "temperature": 1.0}
-    readout = {"readout": "probability", "dtype": torch.float64, "init": "zeros"}
-    model = sih.RelativeTransformer(S, offsets="both", **sizes, **readout)
+    model = sih.RelativeTransformer(
+        *(S, top + 1, copied + S + 1, one + 1),
+        start=True,
+        temperature=1.0,
+        readout="probability",
+        dtype=torch.float64,
+        init="zeros",
+    )
     model.token[:, : S + 1] = torch.eye(S + 1)
     first, second, third = model.each_layer()
     for layer in (first, second, third):

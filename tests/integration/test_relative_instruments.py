@@ -19,6 +19,7 @@ from research import lengths, relative_rates
 from research.relative_rates import Found
 from sih.analysis.circuit_signs import circuit_signs
 from sih.files import read_json, write_json
+from sih.runs.evaluate import fresh_sequences
 from sih.runs.run import Run
 from sih.training.presets import preset
 
@@ -156,7 +157,7 @@ def test_models_are_judged_at_lengths_beside_the_circuit(runs: Path, tmp_path: P
     models = {"circuit": lengths.circuit(task), **{name: Run(runs / name).model for name in ("seed0", "start")}}
     for row in rows:
         longer = task.with_length(int(row["length"]))
-        tokens = next(lengths.fresh_sequences(longer))[:7]
+        tokens = next(fresh_sequences(longer))[:7]
         model = models[row["model"]]
         assert isinstance(model, sih.RelativeTransformer)
         assert float(row["kl_over_ml"]) == pytest.approx(kl_over_ml(model, longer, tokens), rel=1e-4)

@@ -98,7 +98,11 @@ def test_names_stand_for_the_papers_setting() -> None:
     [
         (["--model", "relative", "--reach", "0"], "reach must be a whole number, at least 1; got 0"),
         (["--model", "relative", "--reach", "2.5"], "--reach"),
-        (["--model", "standard", "--reach", "3"], "--reach"),
+        (["--model", "standard", "--reach", "3"], "sih: --reach is for --model relative; got --model standard"),
+        (["--reach=3"], "sih: --reach is for --model relative; got --model standard"),
+        (["--model", "disentangled", "--start"], "sih: --start is for --model relative; got --model disentangled"),
+        (["--no-start"], "sih: --start is for --model relative; got --model standard"),
+        (["--offsets", "keys"], "sih: --offsets is for --model relative; got --model standard"),
         (["--model", "relative", "--offsets", "values"], "offsets must be one of both, keys, none, rotary"),
         (["--model", "relative", "--offsets", "both", "keys"], "such a word for each of the 3 layers"),
         (

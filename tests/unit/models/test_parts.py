@@ -11,12 +11,13 @@ from torch import Tensor, nn
 import sih
 from sih.models import Model, base
 from sih.models.kernels.threads import limited_threads
+from sih.models.parts import in_parts
 
 TOKENS = torch.randint(3, (70, 130), generator=torch.Generator().manual_seed(0))
 KINDS = ("standard", "relative")
 
 
-def model_of(kind: str, dtype: torch.dtype = torch.float64) -> Model:
+def model_of(kind: str, dtype: torch.dtype = torch.float64) -> sih.Transformer | sih.RelativeTransformer:
     if kind == "standard":
         return sih.Transformer(3, 130, dim=6, qk_dim=2, heads=(1, 2), dtype=dtype, rng=1)
     return sih.RelativeTransformer(3, 9, dim=6, qk_dim=2, heads=(1, 2), start=True, dtype=dtype, rng=1)
@@ -34,7 +35,7 @@ def gradients(model: Model, path: str | None = None) -> list[Tensor]:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_values_and_gradients_are_those_of_the_equations(kind: str, threads: int) -> None:
     model = model_of(kind)
-    with limited_threads(threads), patch.object(base, "in_parts", wraps=base.in_parts) as parts:
+    with limited_threads(threads), patch.object(base, "in_parts", wraps=in_parts) as parts:
         found = model(TOKENS)
         assert parts.call_count == 1  # or this would test nothing
         torch.testing.assert_close(found, model(TOKENS, path="plain"), rtol=0, atol=1e-12)
@@ -88,10 +89,10 @@ def test_frozen_and_replaced_weights(kind: str) -> None:
     loss_of(whole, "plain").backward()
     assert model.token.grad is None
     torch.testing.assert_close(model.readout.grad, whole.readout.grad, rtol=0, atol=1e-12)
-    scale = torch.ones((), dtype=torch.float64, requires_grad=True)
-    readout = whole.readout.detach()
+    scale, readout, wanted = torch.ones((), dtype=torch.float64, requires_grad=True), whole.readout, whole.readout.grad
+    assert wanted is not None
     del model.readout
-    model.readout = scale * readout  # no parameter any more: what it was made of still gets its gradient
+    setattr(model, "readout", scale * readout.detach())  # noqa: B010 -- no parameter any more: what it was made of still gets its gradient
     loss_of(model).backward()
     assert scale.grad is not None
-    assert scale.grad.item() == pytest.approx((whole.readout.grad * readout).sum().item(), abs=1e-12)
+    assert scale.grad.item() == pytest.approx((wanted * readout).sum().item(), abs=1e-12)
