@@ -92,7 +92,8 @@ def test_frozen_and_replaced_weights(kind: str) -> None:
     scale, readout, wanted = torch.ones((), dtype=torch.float64, requires_grad=True), whole.readout, whole.readout.grad
     assert wanted is not None
     del model.readout
-    setattr(model, "readout", scale * readout.detach())  # noqa: B010 -- no parameter any more: what it was made of still gets its gradient
+    # no parameter any more: what it was made of still gets its gradient
+    setattr(model, "readout", scale * readout.detach())  # noqa: B010
     loss_of(model).backward()
     assert scale.grad is not None
     assert scale.grad.item() == pytest.approx((wanted * readout).sum().item(), abs=1e-12)
