@@ -84,7 +84,10 @@ def circuit(task: sih.Task) -> sih.RelativeTransformer:
     copies[0, lags - 1, one] = 0
     copies[0, lags - 1, order] = 1
     third.V[0, torch.arange(S + 1), copied + torch.arange(S + 1)] = 1
-    model.readout[:, copied : copied + S], model.readout[:, -1] = task.P.T, sih.stationary_distribution(task.P)
+    model.readout[:, copied : copied + S], model.readout[:, -1] = (
+        task.P.T,
+        sih.stationary_distribution(task.P),
+    )
     return model
 
 
@@ -101,16 +104,34 @@ def rows_of(runs: Sequence[Run], lengths: Sequence[int], sequences: int) -> Iter
 
 
 def _judged(
-    name: str, what: list[str], trained: str, model: Model, task: sih.Task, lengths: Sequence[int], sequences: int
+    name: str,
+    what: list[str],
+    trained: str,
+    model: Model,
+    task: sih.Task,
+    lengths: Sequence[int],
+    sequences: int,
 ) -> Iterator[list[str]]:
     assert isinstance(model, sih.RelativeTransformer)
     config, words = model.config, model.config.offsets
-    shape = [str(config.reach), words[0] if len(set(words)) == 1 else " ".join(words), str(config.start)]
+    shape = [
+        str(config.reach),
+        words[0] if len(set(words)) == 1 else " ".join(words),
+        str(config.start),
+    ]
     for length in lengths:
         longer = task.with_length(length)
         found = measure_on(_drawn(longer, sequences), model, longer)
         numbers = (found.kl_over_ml.mean, found.kl_over_ml.error, found.bma.mean / found.ml.mean)
-        yield [name, *what, trained, *shape, str(length), *(f"{number:.5g}" for number in numbers), str(sequences)]
+        yield [
+            name,
+            *what,
+            trained,
+            *shape,
+            str(length),
+            *(f"{number:.5g}" for number in numbers),
+            str(sequences),
+        ]
 
 
 def _drawn(task: sih.Task, sequences: int) -> torch.Tensor:
@@ -129,7 +150,9 @@ def opened(names: Sequence[str]) -> list[Run]:
     runs = [as_run(name) for name in names]
     for name, run in zip(names, runs, strict=True):
         if run.config.model.kind != "relative":
-            raise ValueError(f"{name} is a {run.config.model.kind} model, which takes no longer sequences")
+            raise ValueError(
+                f"{name} is a {run.config.model.kind} model, which takes no longer sequences"
+            )
         if not run.finished:
             raise ValueError(f"{name} is not finished")
     return runs
@@ -137,10 +160,14 @@ def opened(names: Sequence[str]) -> list[Run]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write the table. The exit code is 0, 2 if there is a model that has no row."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="+", help="runs' folders, or names of shipped models")
     parser.add_argument("--out", type=Path, required=True, help="the table, a .csv file")
-    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS, help="lengths to judge at")
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=LENGTHS, help="lengths to judge at"
+    )
     parser.add_argument("--sequences", type=int, default=SEQUENCES, help="sequences of each length")
     given = parser.parse_args(words)
     rows = []
@@ -149,7 +176,10 @@ def main(words: Sequence[str] | None = None) -> int:
         check_sizes(sequences=given.sequences)
         for row in rows_of(opened(given.models), given.lengths, given.sequences):
             rows.append(row)
-            print("  ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, row, strict=True)), flush=True)
+            print(
+                "  ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, row, strict=True)),
+                flush=True,
+            )
         write_rows(given.out, [COLUMNS, *rows])
     except ValueError as error:
         print(f"lengths: {error}", file=sys.stderr)

@@ -86,8 +86,19 @@ def found_by(run: Run) -> Found:
     step, seconds = below_ml(run), run.environment.get("core_seconds")
     by_then = None if step is None or seconds is None else seconds * step / config.optimiser.steps
     ratio = measured.kl_over_ml
-    cells = [run.name, *setting, str(config.seed), f"{ratio.mean:.4f}", f"{ratio.error:.4f}", str(measured.sequences)]
-    cells += [f"{measured.bma.mean / measured.ml.mean:.4f}", "yes" if measured.found else "no", _cell(step)]
+    cells = [
+        run.name,
+        *setting,
+        str(config.seed),
+        f"{ratio.mean:.4f}",
+        f"{ratio.error:.4f}",
+        str(measured.sequences),
+    ]
+    cells += [
+        f"{measured.bma.mean / measured.ml.mean:.4f}",
+        "yes" if measured.found else "no",
+        _cell(step),
+    ]
     cells += ["" if time is None else f"{time:.1f}" for time in (by_then, seconds)]
     cells += [f"{signs.correlation:.3f}"]
     for mass, offset in zip(signs.copies, signs.offsets, strict=True):
@@ -130,7 +141,13 @@ def _rate(count: int, runs: int) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+    return (
+        " ".join(map(str, value))
+        if isinstance(value, tuple)
+        else ""
+        if value is None
+        else str(value)
+    )
 
 
 def runs_in(folders: Sequence[Path]) -> Iterator[Run]:
@@ -141,7 +158,9 @@ def runs_in(folders: Sequence[Path]) -> Iterator[Run]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write both tables. The exit code is 0, 2 if there is no row to write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", type=Path, nargs="+", help="folders of runs")
     parser.add_argument("--out", type=Path, required=True, help="the table of runs, a .csv file")
     parser.add_argument("--cells", type=Path, required=True, help="the table of cells, a .csv file")
@@ -154,7 +173,10 @@ def main(words: Sequence[str] | None = None) -> int:
             try:
                 rows.append(found_by(run))
                 print(
-                    "  ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, rows[-1].cells, strict=True)), flush=True
+                    "  ".join(
+                        f"{name} {cell}" for name, cell in zip(COLUMNS, rows[-1].cells, strict=True)
+                    ),
+                    flush=True,
                 )
             except ValueError as error:  # a bad neighbour hides no other
                 print(f"relative_rates: left out: {error}", file=sys.stderr)

@@ -23,7 +23,15 @@ from sih.runs.evaluate import fresh_sequences
 from sih.runs.run import Run
 from sih.training.presets import preset
 
-SIZES: dict[str, Any] = {"lags": (1, 2), "length": 20, "dim": 8, "qk_dim": 4, "batch": 8, "steps": 6, "held_out": 16}
+SIZES: dict[str, Any] = {
+    "lags": (1, 2),
+    "length": 20,
+    "dim": 8,
+    "qk_dim": 4,
+    "batch": 8,
+    "steps": 6,
+    "held_out": 16,
+}
 SMALL = preset("paper-relative", **SIZES, evaluate_every=3)
 
 
@@ -53,7 +61,9 @@ def kl_over_ml(model: sih.RelativeTransformer, task: sih.Task, tokens: torch.Ten
             for weight, lag in zip(weights[b][i], task.lags, strict=True):
                 true = P[sequence[i - lag + 1]]
                 for which, law in enumerate(laws):
-                    sums[which] += weight * sum(p * math.log(p / q) for p, q in zip(true, law[b][i], strict=True))
+                    sums[which] += weight * sum(
+                        p * math.log(p / q) for p, q in zip(true, law[b][i], strict=True)
+                    )
     return sums[0] / sums[1]
 
 
@@ -71,7 +81,11 @@ def test_a_row_for_each_run_and_a_rate_for_each_cell(
     assert "standard is no run with relative positions" in err
     rows = {row["run"]: row for row in rows_in(out)}
     assert list(rows) == ["seed0", "seed1", "seed2", "start"]
-    assert [rows["start"][name] for name in ("reach", "offsets", "start")] == ["5", "both none keys", "True"]
+    assert [rows["start"][name] for name in ("reach", "offsets", "start")] == [
+        "5",
+        "both none keys",
+        "True",
+    ]
     assert [rows["seed2"][name] for name in ("lags", "law", "matrix", "reach", "seed")] == [
         "1 2",
         "uniform",
@@ -88,7 +102,9 @@ def test_a_row_for_each_run_and_a_rate_for_each_cell(
         assert (row["found"], row["sequences"]) == ("no", str(found.sequences))
         signs = circuit_signs(run.model, sih.sample(run.task, 512, rng=4321), run.task)
         assert float(row["correlation"]) == pytest.approx(signs.correlation, abs=1e-3)
-        assert [float(row["copies_1"]), float(row["copies_2"])] == pytest.approx(signs.copies, abs=1e-3)
+        assert [float(row["copies_1"]), float(row["copies_2"])] == pytest.approx(
+            signs.copies, abs=1e-3
+        )
         assert (int(row["offset_1"]), int(row["offset_2"])) == signs.offsets
         assert float(row["selected"]) == pytest.approx(signs.selected, abs=1e-3)
     (cell,) = rows_in(cells)
@@ -112,13 +128,32 @@ def test_rates_have_wilsons_interval_and_small_cells_none() -> None:
     def run(setting: str, found: bool, ratio: float) -> Found:
         return Found((setting,), found, ratio, [])
 
-    four = [run("a", True, 0.8), run("b", True, 0.5), run("a", False, 1.3), run("a", True, 0.9), run("a", False, 0.95)]
+    four = [
+        run("a", True, 0.8),
+        run("b", True, 0.5),
+        run("a", False, 1.3),
+        run("a", True, 0.9),
+        run("a", False, 0.95),
+    ]
     (row,) = relative_rates.cells_of([*four, run("b", True, 0.5)])
-    for rate, low, high in ((0.5, float(row[4]), float(row[5])), (0.75, float(row[8]), float(row[9]))):
+    for rate, low, high in (
+        (0.5, float(row[4]), float(row[5])),
+        (0.75, float(row[8]), float(row[9])),
+    ):
         for end in (low, high):  # where |p - rate| is 1.96 sqrt(p (1 - p) / n)
-            assert abs(end - rate) == pytest.approx(1.96 * math.sqrt(end * (1 - end) / 4), abs=2e-3)  # three digits
+            assert abs(end - rate) == pytest.approx(
+                1.96 * math.sqrt(end * (1 - end) / 4), abs=2e-3
+            )  # three digits
         assert low < rate < high
-    assert [row[i] for i in (0, 1, 2, 3, 6, 7, 10)] == ["a", "4", "2", "0.500", "3", "0.750", "0.9250"]
+    assert [row[i] for i in (0, 1, 2, 3, 6, 7, 10)] == [
+        "a",
+        "4",
+        "2",
+        "0.500",
+        "3",
+        "0.750",
+        "0.9250",
+    ]
 
 
 def test_the_first_evaluation_below_maximum_likelihood() -> None:
@@ -136,7 +171,9 @@ def test_the_circuit_is_the_predictor_of_prop_1_at_every_length(lags: tuple[int,
         task = sih.Task(P, lags, length)
         tokens = sih.sample(task, 3, rng=1).tokens
         law, wanted = model.predict(tokens), sih.selective(tokens, task)
-        torch.testing.assert_close(law[:, max(lags) - 1 :], wanted[:, max(lags) - 1 :], rtol=0, atol=1e-12)
+        torch.testing.assert_close(
+            law[:, max(lags) - 1 :], wanted[:, max(lags) - 1 :], rtol=0, atol=1e-12
+        )
         early = sih.stationary_distribution(P).expand(3, max(lags) - 1, -1)
         torch.testing.assert_close(law[:, : max(lags) - 1], early, rtol=0, atol=1e-12)
 
@@ -154,16 +191,23 @@ def test_models_are_judged_at_lengths_beside_the_circuit(runs: Path, tmp_path: P
     assert [rows[n]["offsets"] for n in (0, 2, 4)] == ["both", "both", "both none keys"]
     assert [rows[n]["reach"] for n in (0, 2, 4)] == ["3", "19", "5"]
     task = Run(runs / "seed0").task
-    models = {"circuit": lengths.circuit(task), **{name: Run(runs / name).model for name in ("seed0", "start")}}
+    models = {
+        "circuit": lengths.circuit(task),
+        **{name: Run(runs / name).model for name in ("seed0", "start")},
+    }
     for row in rows:
         longer = task.with_length(int(row["length"]))
         tokens = next(fresh_sequences(longer))[:7]
         model = models[row["model"]]
         assert isinstance(model, sih.RelativeTransformer)
-        assert float(row["kl_over_ml"]) == pytest.approx(kl_over_ml(model, longer, tokens), rel=1e-4)
+        assert float(row["kl_over_ml"]) == pytest.approx(
+            kl_over_ml(model, longer, tokens), rel=1e-4
+        )
 
 
-def test_what_has_no_row_is_said_in_one_line(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_row_is_said_in_one_line(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "t.csv"
     for name, said in (
         ("standard", "is a standard model, which takes no longer sequences"),
@@ -173,6 +217,11 @@ def test_what_has_no_row_is_said_in_one_line(runs: Path, tmp_path: Path, capsys:
         assert lengths.main([str(runs / name), "--out", str(out)]) == 2
         assert said in capsys.readouterr().err
     assert lengths.main([str(runs / "seed0"), "--out", str(out), "--sequences", "0"]) == 2
-    assert relative_rates.main([str(runs / "half"), "--out", str(out), "--cells", str(tmp_path / "c.csv")]) == 2
+    assert (
+        relative_rates.main(
+            [str(runs / "half"), "--out", str(out), "--cells", str(tmp_path / "c.csv")]
+        )
+        == 2
+    )
     assert "there is no finished run with relative positions" in capsys.readouterr().err
     assert not out.exists()

@@ -22,7 +22,9 @@ def check_transforms(model: Model) -> None:
         output: Tensor = functional_call(model, weights, (TOKENS,))
         return output.pow(2).mean()
 
-    expected = torch.autograd.grad(model(TOKENS, path=model.paths[-1]).pow(2).mean(), list(model.parameters()))
+    expected = torch.autograd.grad(
+        model(TOKENS, path=model.paths[-1]).pow(2).mean(), list(model.parameters())
+    )
     for found, wanted in zip(grad(loss)(weights).values(), expected, strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12)
     along = {key: torch.ones_like(weight) for key, weight in weights.items()}
@@ -54,7 +56,9 @@ if __name__ == "__main__":
     for model in (
         sih.Transformer(3, 9, dim=4, qk_dim=2, heads=(1, 2, 1), dtype=torch.float64, rng=rng),
         sih.DisentangledTransformer(3, 9, (1, 2, 1), dtype=torch.float64, rng=rng),
-        sih.RelativeTransformer(3, 4, dim=4, qk_dim=2, heads=(1, 2, 1), dtype=torch.float64, rng=rng),
+        sih.RelativeTransformer(
+            3, 4, dim=4, qk_dim=2, heads=(1, 2, 1), dtype=torch.float64, rng=rng
+        ),
     ):
         check_transforms(model)
         with warnings.catch_warnings():

@@ -52,13 +52,16 @@ def fresh_quality(run: Run) -> Row:
     if run.evaluation is None:
         return {"KL/ML": "", "±": ""}
     ratio = run.evaluation.kl_over_ml
-    return {"KL/ML": f"{ratio.mean:.2f}", "±": f"{2 * ratio.error:.2f}"}
+    return {"KL/ML": f"{ratio.mean:.3f}", "±": f"{2 * ratio.error:.3f}"}
 
 
 def print_fitting(rows: Sequence[Row], title: str, console: Console) -> None:
     """Print a table of as many columns as the console has room for, then what was left out."""
     shown = list(rows[0]) if rows else ["run"]
-    order = sorted(shown[1:], key=lambda name: LAST_TO_GO.index(name) if name in LAST_TO_GO else len(LAST_TO_GO))
+    order = sorted(
+        shown[1:],
+        key=lambda name: LAST_TO_GO.index(name) if name in LAST_TO_GO else len(LAST_TO_GO),
+    )
     left_out: list[str] = []
     while order and _width(_table(rows, shown), console) > console.width:
         left_out.append(order.pop())
@@ -91,4 +94,6 @@ def print_ways(found: Iterable[Run], console: Console) -> None:
         way = (trained_briefly(run.config), how_trained(run.config))
         lengths.setdefault(way, set()).add(run.config.task.length)
     for (brief, whole), own in sorted(lengths.items()):
-        console.print(f"{brief} (length {', '.join(map(str, sorted(own)))}): {whole}", soft_wrap=True)
+        console.print(
+            f"{brief} (length {', '.join(map(str, sorted(own)))}): {whole}", soft_wrap=True
+        )

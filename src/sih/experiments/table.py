@@ -9,7 +9,6 @@ from sih.experiments import (
     cancellation,
     certificates,
     channel_account,
-    channel_course,
     claim_cumulative,
     claim_expectations,
     claim_theorem,
@@ -29,17 +28,30 @@ from sih.experiments import (
 from sih.experiments.experiment import Experiment
 
 _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
-    *(teaser.EXPERIMENT, mechanism.EXPERIMENT, certificates.EXPERIMENT, claim_expectations.HISTOGRAM, beta.EXPERIMENT),
+    *(
+        teaser.EXPERIMENT,
+        mechanism.EXPERIMENT,
+        certificates.EXPERIMENT,
+        claim_expectations.HISTOGRAM,
+        beta.EXPERIMENT,
+    ),
     *(reference_predictors.EXPERIMENT, constructions.EXPERIMENT, trained.EXPERIMENT),
     *attention_maps.EXPERIMENTS,
     *(agreement.EXPERIMENT, scaling.EXPERIMENT),
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
-    *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
+    *(
+        claim_cumulative.EXPERIMENT,
+        claim_cumulative.EXPERIMENT_25,
+        claim_theorem.EXPERIMENT,
+        wrong_lag.EXPERIMENT,
+    ),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
-    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT),
+    *(channel_account.EXPERIMENT, few_heads.EXPERIMENT),
     *(cancellation.EXPERIMENT, switching_lags.EXPERIMENT),
 )
-EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
+EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
+    experiment.name: experiment for experiment in _IN_ORDER
+}
 
 SECONDS = {
     "teaser": 1.3,
@@ -73,7 +85,6 @@ SECONDS = {
     "errata": 1.7,
     "recipes": 2.5,
     "channels": 291.2,
-    "channels-along-training": 0.9,
     "few_heads": 46.7,
     "cancellation": 1.2,
     "switching": 13.3,

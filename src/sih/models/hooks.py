@@ -37,7 +37,9 @@ class HookPoints:
         self.weights = {name for name, _ in module.named_parameters()}
         """The names of all weights that the module was made with."""
         within = ((name, other) for name, other in module.named_modules() if name)
-        self.never_called = {name: other for name, other in within if not isinstance(other, HookPoint)}
+        self.never_called = {
+            name: other for name, other in within if not isinstance(other, HookPoint)
+        }
 
     def modules(self) -> dict[str, nn.Module]:
         return {name: modules[key] for name, (modules, key) in self.homes.items()}
@@ -50,7 +52,9 @@ class HookPoints:
         for name, module in self.never_called.items():
             if has_hooks(module):
                 instead = "use one of hook_points(), e.g. '1.1/output'"
-                raise ValueError(f"nothing passes through {name!r}, so that its hooks cannot act; {instead}")
+                raise ValueError(
+                    f"nothing passes through {name!r}, so that its hooks cannot act; {instead}"
+                )
         # A tool may also put another module in a point's place, or a `forward` of its own on it (nnsight does).
         return {
             name: point

@@ -65,7 +65,13 @@ class _InParts(torch.autograd.Function):
         if torch.is_grad_enabled():
             found = iter(torch.autograd.grad(ctx.again(), wanted, above, create_graph=True, **how))
         else:
-            pairs = list(zip(ctx.saved_tensors, torch.split(above, [len(part) for part in ctx.parts]), strict=True))
+            pairs = list(
+                zip(
+                    ctx.saved_tensors,
+                    torch.split(above, [len(part) for part in ctx.parts]),
+                    strict=True,
+                )
+            )
             totals = [torch.zeros_like(weight) for weight in wanted]
 
             def gradient(pair: tuple[Tensor, Tensor]) -> Sequence[Tensor]:
@@ -75,4 +81,9 @@ class _InParts(torch.autograd.Function):
                 for total, grad in zip(totals, grads, strict=True):
                     total += grad
             found = iter(totals)
-        return None, None, None, *(next(found) if weight.requires_grad else None for weight in ctx.weights)
+        return (
+            None,
+            None,
+            None,
+            *(next(found) if weight.requires_grad else None for weight in ctx.weights),
+        )

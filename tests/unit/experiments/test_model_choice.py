@@ -9,7 +9,14 @@ from support.small_runs import make_all
 
 from sih.artifacts.keep import data_key, models_read
 from sih.experiments import agreement, scaling, trained
-from sih.experiments.model_choice import Models, TrainedModel, described, heads_of, model_of, shipped_models
+from sih.experiments.model_choice import (
+    Models,
+    TrainedModel,
+    described,
+    heads_of,
+    model_of,
+    shipped_models,
+)
 from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
 
@@ -17,7 +24,9 @@ MODEL = TrainedModel("a", "standard", (1, 2, 3), 32, (1, 3, 1), "paper", 0, None
 
 
 def test_models_fit_by_what_they_are() -> None:
-    one_head, deep = (dataclasses.replace(MODEL, heads=heads) for heads in ((1, 1, 1), (1, 3, 1, 1)))
+    one_head, deep = (
+        dataclasses.replace(MODEL, heads=heads) for heads in ((1, 1, 1), (1, 3, 1, 1))
+    )
     assert MODEL in Models("standard", "paper", "needed")
     assert MODEL not in Models("disentangled")
     assert MODEL not in Models(training="SOAP")
@@ -39,7 +48,10 @@ def test_a_choice_says_itself() -> None:
     assert str(Models("standard", "paper", "needed")) == (
         "standard, 3 layers, as many heads as the circuit needs, trained as in the paper"
     )
-    assert str(Models(layers=(4, 5), longer_than=64)) == "any kind, 4 or 5 layers, more than 64 positions"
+    assert (
+        str(Models(layers=(4, 5), longer_than=64))
+        == "any kind, 4 or 5 layers, more than 64 positions"
+    )
 
 
 def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
@@ -53,8 +65,14 @@ def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
 
 
 def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: Path) -> None:
-    short = TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2)
-    configs = {"short": short, "long": short.replace(steps=3, length=10), "other": short.replace(lags=(1, 3))}
+    short = TrainConfig(
+        lags=(1, 4), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2
+    )
+    configs = {
+        "short": short,
+        "long": short.replace(steps=3, length=10),
+        "other": short.replace(lags=(1, 5)),
+    }
     make_all(tmp_path, configs)
     runs = [RunStore(tmp_path).run(tmp_path / name) for name in configs]
     found = described(runs)
@@ -67,9 +85,17 @@ def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: P
     )
 
 
+def test_a_shipped_model_is_the_same_whatever_it_is_compared_with() -> None:
+    for name, model in shipped_models(Models(layers=None)).items():
+        assert described([RunStore().run(name)]) == {name: model}
+
+
 def test_a_users_own_runs_are_not_counted_in_verdicts(tmp_path: Path) -> None:
     name = "paper-1.2.3"
-    make_all(tmp_path, {name: TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=1, held_out=2, batch=2)})
+    make_all(
+        tmp_path,
+        {name: TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=1, held_out=2, batch=2)},
+    )
     store = RunStore(tmp_path)
     assert store.find(name) == tmp_path / name
     for experiment in (trained.EXPERIMENT, agreement.EXPERIMENT, scaling.EXPERIMENT):

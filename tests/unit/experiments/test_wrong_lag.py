@@ -17,7 +17,9 @@ def test_wrong_picks_by_hand() -> None:
     P = torch.tensor([[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]], dtype=torch.float64)
     task = sih.Task(P, lags=(1, 2), length=6)
     tokens = torch.tensor([[0, 2, 0, 1, 2, 0]])  # after (0, 2): 2->0 fits lag 1, then all fit lag 1
-    right, wrong = (wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([lag])), task) for lag in (1, 2))
+    right, wrong = (
+        wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([lag])), task) for lag in (1, 2)
+    )
     assert set(right) == set(SCORES)
     assert not any(picks.any() for picks in right.values())
     assert all(picks.all() for picks in wrong.values())
@@ -36,10 +38,16 @@ def test_one_head_sees_every_other_transition_of_two_lags() -> None:
 
 
 def test_wrong_lag_rates_are_as_predicted() -> None:
-    settings = wrong_lag.WrongLagConfig(num_states=3, lags=(1, 2), length=42, blocks=4, sequences=2000)
+    settings = wrong_lag.WrongLagConfig(
+        num_states=3, lags=(1, 2), length=42, blocks=4, sequences=2000
+    )
     data = wrong_lag.compute(settings, RunStore())
     for score in SCORES:
-        measured, error, predicted = data.measured[score][-1], data.measured_error[score][-1], data.predicted[score][-1]
+        measured, error, predicted = (
+            data.measured[score][-1],
+            data.measured_error[score][-1],
+            data.predicted[score][-1],
+        )
         assert measured == pytest.approx(predicted, abs=5 * error + 0.15 * predicted)
         assert math.isfinite(data.fitted[score])
     assert data.exponent["ML"] >= data.exponent["estimator"] > data.exponent["single head"]

@@ -17,14 +17,20 @@ TOKENS = torch.randint(3, (70, 130), generator=torch.Generator().manual_seed(0))
 KINDS = ("standard", "relative")
 
 
-def model_of(kind: str, dtype: torch.dtype = torch.float64) -> sih.Transformer | sih.RelativeTransformer:
+def model_of(
+    kind: str, dtype: torch.dtype = torch.float64
+) -> sih.Transformer | sih.RelativeTransformer:
     if kind == "standard":
         return sih.Transformer(3, 130, dim=6, qk_dim=2, heads=(1, 2), dtype=dtype, rng=1)
-    return sih.RelativeTransformer(3, 9, dim=6, qk_dim=2, heads=(1, 2), start=True, dtype=dtype, rng=1)
+    return sih.RelativeTransformer(
+        3, 9, dim=6, qk_dim=2, heads=(1, 2), start=True, dtype=dtype, rng=1
+    )
 
 
 def loss_of(model: Model, path: str | None = None) -> Tensor:
-    return nn.functional.cross_entropy(model(TOKENS, path=path)[:, :-1].flatten(0, 1), TOKENS[:, 1:].flatten())
+    return nn.functional.cross_entropy(
+        model(TOKENS, path=path)[:, :-1].flatten(0, 1), TOKENS[:, 1:].flatten()
+    )
 
 
 def gradients(model: Model, path: str | None = None) -> list[Tensor]:
@@ -53,7 +59,9 @@ def test_values_and_gradients_are_those_of_the_equations(kind: str, threads: int
 def test_the_same_bytes_with_the_same_threads(kind: str, threads: int) -> None:
     model = model_of(kind, torch.float32)
     with limited_threads(threads):
-        assert all(torch.equal(x, y) for x, y in zip(gradients(model), gradients(model), strict=True))
+        assert all(
+            torch.equal(x, y) for x, y in zip(gradients(model), gradients(model), strict=True)
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,7 +97,11 @@ def test_frozen_and_replaced_weights(kind: str) -> None:
     loss_of(whole, "plain").backward()
     assert model.token.grad is None
     torch.testing.assert_close(model.readout.grad, whole.readout.grad, rtol=0, atol=1e-12)
-    scale, readout, wanted = torch.ones((), dtype=torch.float64, requires_grad=True), whole.readout, whole.readout.grad
+    scale, readout, wanted = (
+        torch.ones((), dtype=torch.float64, requires_grad=True),
+        whole.readout,
+        whole.readout.grad,
+    )
     assert wanted is not None
     del model.readout
     # no parameter any more: what it was made of still gets its gradient
