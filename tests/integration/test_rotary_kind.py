@@ -25,7 +25,7 @@ ResultT = TypeVar("ResultT")
 class Rotary(sih.Transformer):
     """Turns queries and keys by their positions, and has no embeddings of positions."""
 
-    paths = ("plain",)
+    paths = ("plain",)  # type: ignore[assignment]
 
     def equations(self, tokens: Tensor, site: Site) -> Tensor:
         h = site("0/stream", site("token", self.token[tokens]))

@@ -18,6 +18,7 @@ import torch
 
 import sih
 from sih.checks import DTYPES
+from sih.construction.circuit import Circuit
 from sih.construction.layers import write
 from sih.construction.narrow import narrow_transformer
 from sih.construction.parents_circuit import read_circuit
@@ -139,6 +140,8 @@ def rebuilt(line: dict[str, Any]) -> Model:
     readout, dtype = options.get("readout", "probability"), DTYPES[options.get("dtype", "float64")]
     model: Model
     if options.get("kind") == "standard":
+        assert isinstance(task, Task)
+        assert isinstance(circuit, Circuit)
         model = narrow_transformer(task, circuit, readout, dtype)
     else:
         sizes = (task.num_states, task.length, circuit.model_heads)
