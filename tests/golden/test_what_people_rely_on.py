@@ -1,6 +1,6 @@
 """Public names, flags and printed commands are what they were when the files here were written.
 
-Something new may join them. What is changed or taken away on purpose is written anew: `python -m support.golden NAME`.
+Something new may join them. What is changed or taken away on purpose is written anew: `python -m support.golden FILE`.
 """
 
 from __future__ import annotations

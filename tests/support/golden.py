@@ -1,6 +1,6 @@
 """What `tests/golden` holds is written here: what people rely on, as small texts to be compared with.
 
-    cd tests && python -m support.golden NAME ...      public_names, helps, commands: writes these files anew
+    cd tests && python -m support.golden [FILE ...]    helps.json, say: writes these files anew, or all of `FILES`
 
 A file is written anew only where a change is wanted. Its difference is then part of the change.
 """
