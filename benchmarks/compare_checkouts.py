@@ -112,22 +112,21 @@ def _flags(words: str) -> list[str]:
 def numbers(old: Path, new: Path, *without: str) -> Iterator[str]:
     """Compare the data of every experiment and say what is lost, what is new, and what differs."""
     files = {path.relative_to(out) for out in (old, new) for path in out.glob("data/*") if "drawn" not in path.name}
-    data = {file.with_suffix("") for file in files if file.suffix in (".json", ".npz")}
+    data = {file.with_suffix(".json") for file in files if file.suffix in (".json", ".npz")}
     tables = {file for file in files if file.suffix == ".csv"}
-    for file in sorted(one for one in data | tables | {Path("report")} if one.stem not in without):
-        read = _read_table if file.suffix else _read_record
-        was, now = (read(out / file) for out in (old, new))
+    for file in sorted(one for one in data | tables | {Path("report.json")} if one.stem not in without):
+        table = file.suffix == ".csv"
+        was, now = ((_read_table if table else _read_record)(out / file) for out in (old, new))
         if was is None or now is None:
             yield f"{file}: only in {new if was is None else old}"
         else:
-            differences = _compare_tables(was, now) if file.suffix else _compare_records(was, now)
+            differences = _compare_tables(was, now) if table else _compare_records(was, now)
             yield from (f"{file}: {line}" for line in differences)
 
 
 def _read_record(path: Path) -> Any:
     """Return what a .json file holds, or a list of it and of the arrays beside it, None where there is neither."""
-    plain, arrays = path.with_suffix(".json"), path.with_suffix(".npz")
-    record = json.loads(plain.read_bytes()) if plain.exists() else None
+    record, arrays = json.loads(path.read_bytes()) if path.exists() else None, path.with_suffix(".npz")
     if not arrays.exists():
         return record
     with np.load(arrays) as found:

@@ -72,30 +72,32 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
         (tmp_path / name / "data").mkdir(parents=True)
         report = [{"id": "claim", "verdict": "holds", "measured": {"value": 0.25}}]
         (tmp_path / name / "report.json").write_text(json.dumps(report))
-    (tmp_path / "old" / "data" / "curves.json").write_text(json.dumps({"mean": [0.1, 0.2], "deep": {"error": [0.3]}}))
-    (tmp_path / "old" / "data" / "curves.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "new" / "data" / "curves.csv").write_text("c,d\n1,2\n")
+    (tmp_path / "old" / "data" / "curves_1.2.json").write_text(
+        json.dumps({"mean": [0.1, 0.2], "deep": {"error": [0.3]}})
+    )
+    (tmp_path / "old" / "data" / "curves_1.2.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "new" / "data" / "curves_1.2.csv").write_text("c,d\n1,2\n")
     return tmp_path / "old", tmp_path / "new"
 
 
 def test_numbers_may_move_into_arrays(folders: tuple[Path, Path]) -> None:
     old, new = folders
-    (new / "data" / "curves.json").write_text(json.dumps({"arrays": "curves.npz", "windows": 3}))
-    np.savez(new / "data" / "curves.npz", kl=np.array([[0.2 + 1e-16], [0.3]]), mean=np.array(0.1))
+    (new / "data" / "curves_1.2.json").write_text(json.dumps({"arrays": "curves_1.2.npz", "windows": 3}))
+    np.savez(new / "data" / "curves_1.2.npz", kl=np.array([[0.2 + 1e-16], [0.3]]), mean=np.array(0.1))
     assert list(numbers(old, new)) == []
     assert compare("numbers", str(old), str(new)) == 0
 
 
 def test_what_is_lost_or_judged_otherwise_is_said(folders: tuple[Path, Path]) -> None:
     old, new = folders
-    np.savez(new / "data" / "curves.npz", kl=np.array([0.2, 0.3 + 1e-9]))
+    np.savez(new / "data" / "curves_1.2.npz", kl=np.array([0.2, 0.3 + 1e-9]))
     (new / "report.json").write_text(json.dumps([{"id": "claim", "verdict": "fails", "measured": {"value": 0.25}}]))
-    (new / "data" / "curves.csv").write_text("c,d\n1,3\n")
+    (new / "data" / "curves_1.2.csv").write_text("c,d\n1,3\n")
     found = "\n".join(numbers(old, new))
     assert "2 of 3 numbers are lost [0.1, 0.3]" in found
     assert "verdict on claim was holds and is fails" in found
-    assert "curves.csv: row 1" in found
+    assert "curves_1.2.csv: row 1" in found
     assert compare("numbers", str(old), str(new)) == 1
-    assert len(list(numbers(old, new, "curves"))) == 1
-    (new / "data" / "curves.npz").unlink()
-    assert f"data/curves: only in {old}" in list(numbers(old, new))
+    assert len(list(numbers(old, new, "curves_1.2"))) == 1
+    (new / "data" / "curves_1.2.npz").unlink()
+    assert f"data/curves_1.2.json: only in {old}" in list(numbers(old, new))
