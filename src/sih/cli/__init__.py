@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("sih.cli.train_command:train", "train a model; the same command goes on where a run stopped"),
     "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
-    "runs show": ("sih.cli.runs_command:show", "plot a run's loss and KL"),
+    "runs show": ("sih.cli.runs_command:show", "say how a run was trained, how good it is and what its heads do"),
     "runs evaluate": ("sih.cli.evaluate_command:evaluate", "measure runs on fresh sequences, with errors"),
     "runs formation": ("sih.cli.formation_command:show_formation", "say when the circuit appeared in runs"),
     "runs rm": ("sih.cli.runs_command:remove", "remove a run, after asking"),

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,17 @@ def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest
     assert (code, err) == (0, "")
     assert f"Example: sih {name}" in out
     assert "unused" not in out  # a flag that does nothing
+
+
+def test_every_argument_of_a_command_is_used() -> None:
+    chosen_before = {"train": {"kind", "init", "method"}}  # `start_from` takes these from the command line
+    for name, (place, _) in COMMANDS.items():
+        module, function = place.split(":")
+        (tree,) = ast.parse(inspect.getsource(getattr(importlib.import_module(module), function))).body
+        assert isinstance(tree, ast.FunctionDef)
+        given = {one.arg for one in (*tree.args.args, *tree.args.kwonlyargs)}
+        used = {node.id for line in tree.body for node in ast.walk(line) if isinstance(node, ast.Name)}
+        assert given - used <= chosen_before.get(name, set()), name
 
 
 BAD = {
