@@ -3,10 +3,12 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 from support.commands import run
+from torture.commands import BASE
 
 from sih.cli import COMMANDS
 
@@ -14,7 +16,7 @@ from sih.cli import COMMANDS
 def test_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys)
     assert code == 0
-    assert all(name in out for name in COMMANDS)
+    assert sorted(re.findall(r"^  (\S.*?)  +\S", out, flags=re.M)) == sorted(BASE)  # a line of each, written by hand
     assert run(capsys, "--version")[1].startswith("sih ")
 
 
