@@ -134,7 +134,7 @@ PEERS: dict[str, tuple[Callable[[Setting, bool, int], Call], tuple[bool, ...]]] 
 
 
 def best_of(name: str, setting: Setting, rounds: int, timer: Clock) -> tuple[str, Call] | None:
-    """Search a peer's best form and micro-batch, print what was tried, and leave out what cannot run, e.g. for memory."""
+    """Search a peer's best form and micro-batch and print what was tried, without what cannot run, e.g. for memory."""
     make, forms = PEERS[name]
     calls: dict[str, Call] = {}
     for padded, micro in itertools.product(forms, MICRO):
