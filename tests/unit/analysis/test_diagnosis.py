@@ -141,7 +141,9 @@ def test_it_prints_shows_and_draws_itself(task: sih.Task, rng: torch.Generator) 
         (),
         ("not compared with the known circuits: they have 3 layers, this model 1",),
     )
-    assert f"nearest circuit: {min(found.circuits, key=lambda one: one.distance).circuit}, " in repr(found)
+    assert f"nearest circuit: {min(found.circuits, key=lambda one: one.distance).circuit}, total variation" in repr(
+        found
+    )
 
 
 def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator) -> None:
