@@ -172,8 +172,7 @@ def measured(model: Model, task: Task, batch: Batch) -> list[str]:
 
 
 def _mean_kl(predictions: torch.Tensor, batch: Batch, task: Task) -> float:
-    """Average KL over positions beyond the first max_lag, but for the last."""
-    return sih.kl_to_truth(predictions, batch, task)[:, task.max_lag : -1].mean().item()
+    return sih.mean_kl(sih.kl_to_truth(predictions, batch, task), task).mean().item()
 
 
 def train_row(run: Run, redrawn: str, seed: int, settings: Settings, batch: Batch) -> list[str]:

@@ -92,7 +92,7 @@ def known(found: dict[str, list[str]], named: list[str]) -> dict[str, str]:
 
 def names_in(folder: Path) -> list[str]:
     """List the names like `sih.room.module.name`, between backticks in the documents, that are no public ones'."""
-    text = "\n".join(path.read_text() for path in sorted(folder.glob("*.md")))
+    text = "\n".join(path.read_text() for path in sorted(folder.rglob("*.md")))
     quoted = re.findall(r"`([^`\n]+)`", text)
     sources = re.findall(r"\.\./src/(sih/[\w/]+)\.py", text)
     named = {name for words in quoted for name in NAMED.findall(words)}

@@ -36,10 +36,17 @@ def menu(docs: Path, rooms: list[str]) -> list[dict[str, Any]]:
         {"Home": ["index.md", "quickstart.md", "examples.md", "glossary.md"]},
         {"Tutorials": ["tutorials/index.md", *(f"tutorials/{path.stem}.md" for path in tutorials(docs))]},
         {"Guides": [f"{name}.md" for name in guides]},
+        {"Proofs": ["proofs/index.md", *(f"proofs/{name}.md" for name in proofs(docs))]},
         {"The paper": ["paper_map.md", "errata.md", "report.md"]},
         {"Reference": [f"reference/{name}.md" for name in ("index", *rooms, "commands", "behind")]},
         {"Project": ["changelog.md", "contributing.md", "release.md", "security.md"]},
     ]
+
+
+def proofs(docs: Path) -> list[str]:
+    """List the pages of proofs by name: the theorem, and then the lemmas that it rests on."""
+    found = {path.stem for path in (docs / "proofs").glob("*.md")} - {"index"}
+    return sorted(found, key=lambda name: (name != "theorem", name))
 
 
 def tutorials(docs: Path) -> list[Path]:

@@ -7,7 +7,7 @@ import torch
 
 import sih
 
-run = sih.open_run("standard-1.2.3")
+run = sih.open_run("standard-1.2.3")  # trained by our recipe: its layers were restricted to roles at first
 batch = sih.sample(run.task, size=32, rng=torch.Generator().manual_seed(0))
 bridge = sih.to_transformer_lens(run.model)
 

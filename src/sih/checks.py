@@ -21,6 +21,10 @@ Seed = torch.Generator | int
 """Where random numbers come from: a generator, or the seed of a new one."""
 Tokens = Integer[Tensor, "batch time"] | Integer[np.ndarray, "batch time"]
 """Sequences as users have them: whole numbers of any width, in torch or NumPy."""
+WORDS = 624
+"""32-bit numbers in the state of the Mersenne Twister, torch's generator on the CPU."""
+FIRST_WORD = 24
+"""Byte at which they begin in `torch.Generator.get_state()`, each as a 64-bit number."""
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -164,11 +168,25 @@ def _a(noun: str) -> str:
 
 
 def generator(rng: Seed, name: str = "rng") -> torch.Generator:
-    """Give the generator, or a new one if a seed was given."""
+    """Give the generator, or a new one if a seed was given.
+
+    torch's generator on the CPU takes a seed modulo 2**32: the state of a larger one is derived by NumPy's
+    `SeedSequence`, so that no two seeds are one.
+    """
     if isinstance(rng, int) and not isinstance(rng, bool) and 0 <= rng < 2**63:
-        return torch.Generator().manual_seed(rng)
+        return torch.Generator().manual_seed(rng) if rng < 2**32 else derived(np.random.SeedSequence(rng))
     check_kind(name, rng, torch.Generator, "a torch.Generator or a seed, a whole number from 0 on")
     assert isinstance(rng, torch.Generator)
+    return rng
+
+
+def derived(seeds: np.random.SeedSequence) -> torch.Generator:
+    """Return a generator on the CPU whose whole state comes from NumPy's derived seeds."""
+    rng = torch.Generator()
+    state = rng.get_state()
+    words = seeds.generate_state(WORDS).astype(np.uint64)
+    state[FIRST_WORD : FIRST_WORD + 8 * WORDS] = torch.from_numpy(words.view(np.uint8))
+    rng.set_state(state)
     return rng
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.addresses import from_fragment
 
 import sih
 from sih.explorer.channels_view import make_channels
-from sih.explorer.parse_state import fragment, from_fragment, read_state
+from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, ModelChoice, State
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import draw_sequence

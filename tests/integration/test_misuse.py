@@ -30,7 +30,7 @@ def test_a_value_of_a_wrong_type_is_refused_or_has_an_effect() -> None:
     assert done.stderr == ""
     *problems, last = done.stdout.splitlines()
     assert problems == []
-    assert int(last.split()[0]) >= 326
+    assert int(last.split()[0]) >= 395
     assert last.endswith("pairs of a callable and a parameter")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("[0-9]*.py"))
 SMALL = {"04_train_your_own.py": ["12"]}
 EXPECTED = {
     "01_sample_and_predict.py": "the lag was 2",
@@ -54,6 +54,7 @@ def test_the_quickstart_lists_the_examples() -> None:
     words = " ".join(line.split()).lower()
     for name in EXAMPLES:
         assert name.removesuffix(".py").partition("_")[2].replace("_", " ") in words
+    assert "paper_in_one_file.py" in line
 
 
 @pytest.mark.parametrize(
@@ -83,10 +84,12 @@ def test_the_readmes_numbers_stand_in_the_documents(said: str, document: str, th
 
 
 def test_documents_point_at_things_that_exist() -> None:
-    for document in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+    for document in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
         text = document.read_text()
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
             assert (document.parent / target).exists(), f"{document.name} points at {target}"
-        for test, name in re.findall(r"`(?:tests/)?((?:unit|integration)/[\w/]+\.py)(?:::(\w+))?", text):
+        for test, name in re.findall(
+            r"`(?:tests/)?((?:unit|integration|mathematics|instruments)/[\w/]+\.py)(?:::(\w+))?", text
+        ):
             assert (ROOT / "tests" / test).exists(), f"{document.name} names {test}"
             assert not name or f"def {name}(" in (ROOT / "tests" / test).read_text(), f"{document.name} names {name}"

@@ -20,11 +20,13 @@ checked = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int is welcome
 _decorate = jaxtyping.jaxtyped
 
 
-def jaxtyped(thing: Any = None, /, *, typechecker: Any) -> Any:
+def jaxtyped(thing: Any = None, /, *, typechecker: Any = None) -> Any:
     """Decorate as jaxtyping does, but functions with what they need alone."""
     if thing is None:
         return functools.partial(jaxtyped, typechecker=typechecker)
-    if thing == "context" or isinstance(thing, type) or inspect.isgeneratorfunction(thing):
+    if thing == "context":
+        return _decorate("context")
+    if isinstance(thing, type) or inspect.isgeneratorfunction(thing):
         return _decorate(thing, typechecker=typechecker)
     with_types = checked(thing)
     return _compared(with_types) if any(map(_has_shape, thing.__annotations__.values())) else with_types

@@ -171,6 +171,8 @@ CHOICES = (
     {"model": "standard", "init": "harmonic", "optimiser": "soap"},
     {"model": "disentangled", "init": "harmonic", "optimiser": "adam"},
     {"model": "standard", "init": "uniform", "optimiser": "adam"},
+    {"model": "relative", "init": "normal", "optimiser": "adam"},
+    {"model": "disentangled", "init": "factors", "optimiser": "adam"},
 )
 MORE_OPTIONS: dict[str, dict[str, Any]] = {"bayes": {}, "looking": {}}
 TINY = sih.TrainConfig(

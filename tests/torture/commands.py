@@ -46,7 +46,6 @@ BASE = {
 }
 """A quick line of every command, to be malformed. A new command has a line here (tests/unit/test_layout.py asks)."""
 ALSO = {
-    "heads": "--table h.json --reach 2 --both-up-to 0",
     "export": "lens --to sih --out m",
     "sweep": "grid.toml --out w --jobs 1",
 }

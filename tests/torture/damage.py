@@ -213,9 +213,6 @@ def _read_known(path: Path) -> Any:
     return load_circuits(path.parents[1])["it"].edges
 
 
-BRACKETS = ("--reach", "3", "--both-up-to", "0")
-
-
 def _experiment() -> Any:
     import dataclasses
 
@@ -269,11 +266,6 @@ KINDS: list[Kind] = [
         same=("weights.safetensors",),
     ),
     Kind("known", _make_known, dict.fromkeys(("it/config.json", "it/notes.json"), _read_known)),
-    Kind(
-        "brackets.json",
-        lambda path: command("heads", "--table", str(path), *BRACKETS)(),
-        {"": lambda path: sys.exit(command("heads", "--table", str(path), *BRACKETS)())},
-    ),
     Kind(
         "figure",
         _make_figure,

@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from torture.damage import BRACKETS, GRID, originals, sweep
+from torture.damage import GRID, originals, sweep
 from torture.trial import Outcome, Trial, command, forked, scratch
 
 EVENTS = (
@@ -64,7 +64,6 @@ WORK: dict[str, Callable[[], int]] = {
     "train": command(*TRAIN.split()),
     "construct": _construct("1 2"),
     "export": command(*["export", "../circuit", "--out", "out"]),
-    "heads table": command("heads", "--table", "out/table.json", *BRACKETS),
     "reproduce": _reproduce,
     "sweep": lambda: sweep(Path("../grid.toml"), Path("out")),
 }

@@ -75,10 +75,8 @@ def warm() -> None:
     ]
     for place in (*(place for place, _ in COMMANDS.values()), *places):  # torch's optimisers load _dynamo, 1.5 s
         importlib.import_module(place.split(":")[0])
-    from sih.artifacts.source_digest import closure
     from sih.figures import style
 
-    closure("sih.experiments.claim_histogram")  # finds imports by parsing, once
     style._RC |= {"pdf.fonttype": 3, "savefig.dpi": 50}  # choosing letters of fonts takes half of a figure's time
 
 

@@ -26,7 +26,8 @@ OF_MANY = {
     "test_cli.py": "the table of commands, and what all of them share",
     "test_derivatives.py": "first and second derivatives of every path",
     "test_errata_figure.py": "of experiments/errata.py",
-    "test_sharpness.py": "that the lemmas ask for no more than they need",
+    "test_held_out.py": "that no run is measured on sequences that it is trained on",
+    "test_perfect_models.py": "every rule about trained models, on models that are perfect by definition",
 }
 """Tests in a room that are not of one module, and what they are of."""
 
@@ -53,7 +54,20 @@ def test_no_room_has_a_public_functions_name() -> None:
     assert {name for name in rooms if callable(getattr(sih, name, None))} == set()
 
 
-@pytest.mark.parametrize("document", ["docs/paper_map.md", "docs/architecture.md", "docs/report.md", "CONTRIBUTING.md"])
+def test_every_proof_has_its_check_and_every_check_is_slow() -> None:
+    proofs = {path.stem for path in (ROOT / "docs" / "proofs").glob("*.md")} - {"index"}
+    checks = {path.stem.removeprefix("test_"): path for path in (ROOT / "tests" / "mathematics").glob("test_*.py")}
+    assert checks.keys() - {"sharpness"} == proofs  # sharpness is a section of the theorem
+    instruments = {path.stem: path for path in (ROOT / "tests" / "instruments").glob("test_*.py")}
+    for path in (*checks.values(), *instruments.values()):
+        assert "\npytestmark = pytest.mark.slow\n" in path.read_text(), path
+
+
+PROOFS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "proofs").glob("*.md"))
+NAMING = ["docs/paper_map.md", "docs/architecture.md", "docs/report.md", "docs/claim.md", "CONTRIBUTING.md", *PROOFS]
+
+
+@pytest.mark.parametrize("document", NAMING)
 def test_documents_name_what_is_there(document: str) -> None:
     """Names like `sih.room.module.name`, and files of code and tests between backticks."""
     quoted = re.findall(r"`([^`\n]+)`", (ROOT / document).read_text())

@@ -31,7 +31,7 @@ def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) ->
             raise ValueError(f"{name} is not finished; the same `sih train` command resumes it")
     for run in found:
         measured = measure(run.model, run.task)
-        ratios = ", ".join(f"{each.label}: {each.kl_over_ml.mean:.3g}" for each in measured.windows)
+        ratios = ", ".join(f"{each.label}: {each.kl_over_ml.with_error()}" for each in measured.windows)
         console.print(
             f"{run.name}: KL/ML {measured.kl_over_ml.with_error()} on {measured.sequences:,} fresh sequences "
             f"(KL {measured.kl.with_error()}, ML {measured.ml.with_error()}, BMA {measured.bma.with_error()}; "

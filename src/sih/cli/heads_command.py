@@ -8,7 +8,7 @@ import tyro
 
 from sih.cli.printing import plain_console
 from sih.construction import Pattern, head_offsets, least_heads, verify_colouring, verify_lower_bound
-from sih.construction.heads.bracket_search import LENGTH, STARTS, extend
+from sih.construction.heads.brackets import LENGTH, STARTS
 from sih.construction.heads.exact import ExactHeads, exact_heads
 from sih.construction.heads.least import LeastHeads
 from sih.construction.heads.mixing import exact_profile
@@ -22,7 +22,7 @@ SHOWN = 4096
 PALETTE = ("blue", "green", "red", "magenta", "cyan", "yellow", "bright_blue", "bright_green", "bright_red")
 CHECKED, TOLERATED = 120, 1e-9
 """Offsets at which --check computes what a closed form counts, and how far off that may be by rounding."""
-SEARCHED = f"{len(STARTS)} starts, {LENGTH} tokens"
+SEARCHED = f"{STARTS} starts, {LENGTH} tokens"
 
 
 def heads(
@@ -32,32 +32,22 @@ def heads(
     check: bool = False,
     draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    table: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    reach: int = 8,
-    both_up_to: int = 4,
 ) -> int:
     """Count second-layer heads: the paper's, those that mix nothing, those that mix and are exact, each with a reason.
 
     Example: sih heads --lags 1 2 4 8 --draw pattern.png
 
     Args:
-        lags: The set of lags, increasing; left out with --table.
+        lags: The set of lags, increasing.
         heads: Show the fullest pattern found for this many heads too, if that is fewer than needed.
         time_limit: Seconds to search; when they run out, the answer is a bracket.
         check: Check the pattern and the proof again by separate code; exit code 1 if that fails.
         draw: Draw the pattern to this file: .png, .svg or .pdf.
         out: Write the answer to this file as JSON.
-        table: Instead, search for exact circuits for every set within {1..reach}, and go on with this file of them.
-        reach: The largest lag of the table.
-        both_up_to: Search circuits that read both sides for sets of so many lags at most.
     """
 
     if draw is not None and draw.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"--draw takes a file that ends in .png, .svg or .pdf; got {draw}")
-    if table is not None:
-        for bracket in extend(table, reach, both_up_to=both_up_to):
-            print(bracket, flush=True)
-        return 0
     answer = least_heads(lags, time_limit=time_limit)
     mixed = exact_heads(lags, time_limit=time_limit)
     fewer = None if heads is None else head_offsets(lags, heads, time_limit=time_limit)

@@ -52,7 +52,7 @@ def fresh_quality(run: Run) -> Row:
     if run.evaluation is None:
         return {"KL/ML": "", "±": ""}
     ratio = run.evaluation.kl_over_ml
-    return {"KL/ML": f"{ratio.mean:.2f}", "±": f"{2 * ratio.error:.2f}"}
+    return {"KL/ML": f"{ratio.mean:.3f}", "±": f"{2 * ratio.error:.3f}"}
 
 
 def print_fitting(rows: Sequence[Row], title: str, console: Console) -> None:

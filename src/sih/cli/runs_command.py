@@ -116,7 +116,7 @@ def _facts(run: Run) -> Iterator[str]:
         found = run.evaluation
         numbers = f"KL {found.kl.with_error()}, ML {found.ml.with_error()}, BMA {found.bma.with_error()}"
         yield f"on {found.sequences:,} fresh sequences: KL/ML {found.kl_over_ml.with_error()} ({numbers})"
-        windows = (f"{each.label} tokens {each.kl_over_ml.mean:.3g}" for each in found.windows)
+        windows = (f"{each.label} tokens {each.kl_over_ml.with_error()}" for each in found.windows)
         yield f"KL/ML by the number of tokens seen: {', '.join(windows)}"
         yield found.verdict
     if run.formation is not None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import torch
 import tyro
 
+from sih.checks import generator
 from sih.cli.matrix_flag import MatrixLaw, check_drawn
 from sih.cli.printing import plain_console
 from sih.markov import load_transition_matrix, random_transition_matrix
@@ -21,7 +22,7 @@ def seeded(seed: int) -> torch.Generator:
     """Make the one generator of a command from its --seed."""
     if not 0 <= seed < 2**63:
         raise ValueError(f"--seed is a whole number from 0 to 2**63 - 1; got {seed}")
-    return torch.Generator().manual_seed(seed)
+    return generator(seed)
 
 
 def choose_matrix(

@@ -146,12 +146,14 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
             raise ValueError(f"--{old} is the old name of --{flag}; leave one out")
         words = [re.sub(f"^--{old}(?==|$)", f"--{flag}", word) for word in words]
     preset = _said(words, "preset") or "paper"
-    fields = preset_fields(preset, **{word: said for word in WORDS if (said := _said(words, word)) is not None})
+    given: dict[str, Any] = {word: said for word in WORDS if (said := _said(words, word)) is not None}
     if (path := _said(words, "matrix")) is not None:
-        fields["states"] = len(read_matrix(path))
-        if (states := _said(words, "states")) not in (None, str(fields["states"])):
-            found = f"which has {fields['states']} states"
-            raise ValueError(f"--states {states} does not fit {path}, {found}; leave one out")
+        given |= {"matrix": (matrix := read_matrix(path)), "states": len(matrix)}
+        if (states := _said(words, "states")) not in (None, str(len(matrix))):
+            raise ValueError(f"--states {states} does not fit {path}, which has {len(matrix)} states; leave one out")
+    elif "--fresh" in words:
+        given["fresh"] = True
+    fields = preset_fields(preset, **given)
     top = {name: fields.pop(name) for name in TOP if name in fields}
     parts = parts_of(fields)
     for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():

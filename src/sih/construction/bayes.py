@@ -49,10 +49,6 @@ class Tempering:
     """By how much truncation, and rounding, may move the log-odds of two lags."""
 
     @property
-    def truncation(self) -> float:
-        return weight_error(self.log_odds[0])
-
-    @property
     def rounding(self) -> float:
         return weight_error(self.log_odds[1])
 

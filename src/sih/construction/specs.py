@@ -188,6 +188,9 @@ class LookingCircuit:
         colours = least_heads(task.lags).colours
         best = best_looking(task, max(colours) + 1, dtype)
         temper, looking = self.temper or best[0], self.looking or best[1]
+        if temper * looking > task.length:
+            most = f"temper times looking is at most the length, {task.length}, or the sink has no weight left"
+            raise FieldError("temper", f"{most}; got temper {temper:g}, looking {looking:g}")
         if looking_error(task, max(colours) + 1, temper, looking, dtype).rounding > ROUGH:
             raise FieldError("dtype", f"{dtype} has too few digits for temper {temper:g}, looking {looking:g}; {FINER}")
         beta = len(task.lags) / temper
@@ -237,7 +240,12 @@ def option_names(target: str) -> tuple[str, ...]:
 
 
 def needed_lam(circuit: Circuit | ParentsCircuit, task: MatrixTask) -> float:
-    r"""Return the least strength with which the masks let through at most `LEAK` of the attention.
+    """Return the least strength with which the masks let through at most `LEAK` of the attention."""
+    return (max(log_leaks(circuit, task)) - math.log(LEAK)) / 2
+
+
+def log_leaks(circuit: Circuit | ParentsCircuit, task: MatrixTask) -> tuple[float, float]:
+    r"""Return the logarithm of the most attention that masks of strength 0 let through, in layer 1 and in layer 3.
 
     A mask multiplies the weight of an unwanted key by $e^{-2\lambda}$; the other terms of the scores may favour it. In
     layer 1 the wanted keys have together at least $p_{min}^\gamma$ (one of them is possible), the others at most 1
@@ -245,11 +253,11 @@ def needed_lam(circuit: Circuit | ParentsCircuit, task: MatrixTask) -> float:
     vectors of non-negative numbers that sum to 1, so one key is ahead of another by no more than the sum of the
     heads' strengths (for two lags, where B has both signs, by twice that). Of the prior, some lag has 1/K at least.
     """
-    others = math.log(circuit.length / LEAK) + (math.log(len(task.hypotheses)) if circuit.prior else 0.0)
+    others = math.log(circuit.length) + (math.log(len(task.hypotheses)) if circuit.prior else 0.0)
     logs = log_probabilities(task, circuit, circuit.temper)
     possible = logs[task.P > 0] if circuit.log_zero == ZERO else logs
     first = -possible.min().item() if not circuit.symmetric else (logs.max() - logs.min()).item()
-    return (others + max(first, circuit.strength())) / 2
+    return others + first, others + circuit.strength()
 
 
 def _with_masks(circuit: Circuit, task: Task, lam: float | None) -> Circuit:

@@ -25,7 +25,7 @@ from sih.construction.layers import mask_levels
 from sih.construction.looking import looking_error
 from sih.construction.narrow import early_size
 from sih.construction.parents_circuit import ParentsCircuit, read_circuit
-from sih.construction.specs import option_names
+from sih.construction.specs import log_leaks, option_names
 from sih.models.base import Model
 from sih.models.standard.transformer import Transformer
 from sih.showing import Drawn, html_table
@@ -58,8 +58,8 @@ class Verification(Drawn):
 
     comparisons: tuple[Comparison, ...]
     tolerance: float
-    """How far rounding may move an attention weight of the last layer, and so the output, from the closed form. `BLIND`
-    or more verifies nothing."""
+    """How far rounding, and what the masks let through, may move an attention weight of the last layer, and so the
+    output, from the closed form. `BLIND` or more verifies nothing."""
     early_tolerance: float
     """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
     first_exact_position: int
@@ -106,7 +106,7 @@ class Verification(Drawn):
 
     @property
     def ok(self) -> bool:
-        """Tell whether every error is within what rounding may do, and the posterior within its bound."""
+        """Tell whether every error is within what rounding and the masks may do, and the posterior within its bound."""
         within = self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
         early = max(each.error for each in self.comparisons if each.site[0] in "12")
         near = self.max_error <= self.tolerance and early <= self.early_tolerance
@@ -156,14 +156,15 @@ def verify(
             more = max(0.0, weight_error(lost) - tolerance)
     else:
         form = parents_form(tokens, task, circuit)
+    leak, leaked = leaks(circuit, task)
     expected = [*form.before, *form.last, *([form.output] if model.config.readout == "probability" else [])]
     certificate = _certificate(circuit, task, dtype)
     bound = certificate.bound if certificate and circuit.looking else certified_bound(circuit, task, dtype)
     exact = [_compare(trace[entry.site], entry, kinds).error for entry in form.exact]
     return Verification(
         comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
-        tolerance=tolerance + more,
-        early_tolerance=early_rounding(largest, dtype),
+        tolerance=tolerance + more + leaked,
+        early_tolerance=early_rounding(largest, dtype) + leak,
         first_exact_position=circuit.first_exact_position,
         posterior_error=max(exact, default=None),
         bound=None if bound is None else bound + more,
@@ -217,6 +218,18 @@ def early_rounding(largest: float, dtype: torch.dtype) -> float:
     """Return the same for the first two layers, whose scores are as large as the masks where a mask adds to all."""
     unit = torch.finfo(dtype).eps / 2
     return math.tanh(unit * largest) + 64 * unit
+
+
+def leaks(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask) -> tuple[float, float]:
+    """Bound what weak masks change: an attention weight before the last layer, and one of any layer.
+
+    What the first two layers let through moves the last layer's scores by no more than that share of their evidence,
+    at the key that is ahead and at the other. What the last layer's masks let through counts where no certificate
+    makes them far stronger than the evidence of any sequence is.
+    """
+    first, last = (math.exp(min(log_leak - 2 * circuit.lam, 0.0)) for log_leak in log_leaks(circuit, task))
+    own = last if circuit.target not in ("bayes", "looking") else 0.0
+    return first, first + circuit.times * (own + weight_error(4 * first * circuit.strength()))
 
 
 def _certificate(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype) -> Tempering | None:

@@ -12,7 +12,6 @@ from torch import Tensor
 from sih.analysis.channels import Channels, read_channels
 from sih.analysis.correlation import pair_log_probabilities, probability_correlation, score_correlation
 from sih.analysis.distances import Measured, measured
-from sih.analysis.layer_swaps import swap_costs
 from sih.analysis.phases import Phases, has_phases, read_phases
 from sih.construction import construct
 from sih.experiments.compared import (
@@ -26,7 +25,6 @@ from sih.experiments.model_choice import Models, TrainedModel, described, model_
 from sih.metrics import kl_to_truth, mean_kl
 from sih.models import KINDS
 from sih.models.base import Model
-from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
@@ -38,13 +36,9 @@ CAPTION = (
     "(what they read there), direct (straight from layer 1), embedding (token and position); bars one standard error. "
     "Right: mean KL of the model as it is (black), and with the attention of these heads (orange), their values (blue) "
     "or both (grey) at their means, in the last layer's scores only. Models trained plainly, as the paper trains, "
-    "first; fresh sequences of each model's task."
+    "first, then those of our recipes; fresh sequences of each model's task. `sih models` has the models' KL/ML on "
+    "many more."
 )
-
-
-SWAPPED = 128
-"""Sequences that a model with a layer written anew is measured on."""
-SWAPS = ("layer 1", "layer 2", "layer 2 by residues", "layer 3")
 
 
 @dataclass(frozen=True)
@@ -67,8 +61,6 @@ class ModelAccount:
     layer_1: dict[str, Measured]
     """Correlations at the lags: of its scores with log P ("log P"), of its attention with p-tilde ("p"); {} if P has
     zeros."""
-    swaps: dict[str, Measured]
-    """Mean KL with a layer written anew (`sih.analysis.layer_swaps`), of disentangled models with heads (1, H, 1)."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +103,9 @@ def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
     task = run.task
     batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
     channels = read_channels(model, task, batch, reference, torch.Generator().manual_seed(FRESH_SEED + config.seed))
-    layer_1, swaps, possible = {}, {}, bool((task.P > 0).all())
-    if possible:
-        layer_1 = _layer_1(model, task, batch.tokens[:64])
+    layer_1 = _layer_1(model, task, batch.tokens[:64]) if (task.P > 0).all() else {}
     phases = read_phases(model, task) if has_phases(model, task) else None
-    if phases and possible and isinstance(model, DisentangledTransformer):
-        some = Batch(batch.tokens[:SWAPPED], batch.lags[:SWAPPED])
-        swaps = swap_costs(model, task, some, reference)
-    return ModelAccount(model_of(run), channels, phases, layer_1, swaps)
+    return ModelAccount(model_of(run), channels, phases, layer_1)
 
 
 def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dict[str, Measured]:
@@ -152,7 +139,7 @@ def table(data: Accounts) -> Rows:
     changes = ("attention", "values", "both", "layer 1 at keys")
     rows = [["model", "heads", "recipe", "intact", *(f"{what} := mean" for what in changes), "donor's attention",
              "donor's values", "looked", "carried", "direct", "periods of layer 2", "votes: key's row", "query's row",
-             "layer 1 with log P", *(f"{what} written anew" for what in SWAPS)]]  # fmt: skip
+             "layer 1 with log P"]]  # fmt: skip
     for name, one in data.models.items():
         found, phases = one.channels, one.phases
         period = "; ".join(f"{phases.period[h]} ({phases.explained[h]:.2f})" for h in phases.period) if phases else ""
@@ -168,7 +155,6 @@ def table(data: Accounts) -> Rows:
                 period,
                 *votes,
                 with_error(*one.layer_1["log P"]) if one.layer_1 else "",
-                *(with_error(*one.swaps[what]) if what in one.swaps else "" for what in SWAPS),
             ]
         )
     for lags, found_kl in data.circuits.items():

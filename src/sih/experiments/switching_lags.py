@@ -20,7 +20,8 @@ CAPTION = (
     "along sequences whose lag switches once, at token 64, to one of the others. Right: mean KL past the largest lag "
     "against the chance that the lag switches at each token, on one matrix, with one standard error over sequences. "
     "The filter is the exact Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the "
-    "paper's circuit, the Bayes-optimal circuit, and shipped models, trained on this matrix with lags that stay."
+    "paper's circuit, the Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to "
+    "their roles or frozen at first) on this matrix with lags that stay."
 )
 FILTER, ONE_LAG, PAPER, BAYES = "exact filter", "BMA, one lag", "the paper's circuit", "Bayes-optimal circuit"
 

@@ -9,7 +9,6 @@ from sih.experiments import (
     cancellation,
     certificates,
     channel_account,
-    channel_course,
     claim_cumulative,
     claim_expectations,
     claim_theorem,
@@ -36,7 +35,7 @@ _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
     *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
-    *(channel_account.EXPERIMENT, channel_course.EXPERIMENT, few_heads.EXPERIMENT),
+    *(channel_account.EXPERIMENT, few_heads.EXPERIMENT),
     *(cancellation.EXPERIMENT, switching_lags.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
@@ -73,7 +72,6 @@ SECONDS = {
     "errata": 1.7,
     "recipes": 2.5,
     "channels": 291.2,
-    "channels-along-training": 0.9,
     "few_heads": 46.7,
     "cancellation": 1.2,
     "switching": 13.3,

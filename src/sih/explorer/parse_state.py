@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from sih.checks import FieldError
 from sih.explorer.state import LAGS, LENGTH, PRESETS, SEED, SHOWN, STATES, TRAINED, Matrix, ModelChoice, State, to_json
@@ -61,18 +61,6 @@ def fragment(state: State) -> str:
     """
     entries = to_json(state).items()
     return "&".join(f"{name}={quote(json.dumps(entry, separators=(',', ':')), safe='[],:')}" for name, entry in entries)
-
-
-def from_fragment(text: str) -> State:
-    """Read a state from the fragment of an address.
-
-    >>> from_fragment("#lags=[1,3]&seed=4").lags
-    (1, 3)
-    """
-    try:
-        return read_state({name: json.loads(entry) for name, entry in parse_qsl(text.removeprefix("#"))})
-    except json.JSONDecodeError as error:
-        raise FieldError("state", f"the address holds no state: {error}") from error
 
 
 def _matrix(value: object) -> Matrix:

@@ -80,6 +80,6 @@ ERRATA: tuple[Erratum, ...] = (
         12, 'App. A, end of "Independent lags"', "similar techniques prove Claim 1 for symmetric P",
         "exchanging k and r does it only where reversing the chain exchanges them, as for lags 1 and 3 of {1,2,3}; "
         "for lags 1 and 4 of {1,2,4} the argument does not go through, and the claim is open there (docs/claim.md)",
-        "unit/theory/test_lemmas.py::test_symmetry_does_not_exchange_other_lags",
+        "mathematics/test_any_chain.py::test_symmetry_does_not_exchange_other_lags",
     ),
 )  # fmt: skip

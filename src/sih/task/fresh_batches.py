@@ -6,15 +6,10 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from sih.checks import FieldError, Seed, check_sizes, generator
+from sih.checks import FieldError, Seed, check_sizes, derived, generator
 from sih.task.batch import Batch
 from sih.task.parents import CausalTask, check_task
 from sih.task.sampling import sample
-
-WORDS = 624
-"""32-bit numbers in the state of the Mersenne Twister, torch's generator on the CPU."""
-FIRST_WORD = 24
-"""Byte at which they begin in `torch.Generator.get_state()`, each as a 64-bit number."""
 
 
 class FreshBatches(IterableDataset[Batch]):
@@ -64,15 +59,9 @@ class FreshBatches(IterableDataset[Batch]):
 def stream(seed: int, worker: int) -> torch.Generator:
     """Return a generator whose whole state comes from `numpy.random.SeedSequence(seed, spawn_key=(worker,))`.
 
-    A seed would not do: torch's generator on the CPU takes it modulo 2**32, so that streams would meet by chance, and
-    each would be that of some seed of `sih.sample`.
+    A seed would not do: each is one of `sih.sample`.
     """
-    words = np.random.SeedSequence(seed, spawn_key=(worker,)).generate_state(WORDS)
-    rng = torch.Generator()
-    state = rng.get_state()
-    state[FIRST_WORD : FIRST_WORD + 8 * WORDS] = torch.from_numpy(words.astype(np.uint64).view(np.uint8))
-    rng.set_state(state)
-    return rng
+    return derived(np.random.SeedSequence(seed, spawn_key=(worker,)))
 
 
 def _seed(rng: Seed | None, name: str) -> int:

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import torch
-
-from sih.checks import FieldError, check_choice, check_kind, check_sizes, described, is_whole, plain_float
+from sih.checks import FieldError, check_choice, check_kind, check_sizes, described, generator, is_whole, plain_float
 from sih.markov import RANDOM, as_transition_matrix, check_dirichlet, check_law, random_transition_matrix
 from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_prior, check_rate
 
@@ -89,7 +87,7 @@ class TaskConfig:
         """Make the task with one known matrix and lags that stay, whatever else is asked for."""
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)
-        rng = torch.Generator().manual_seed(self.matrix_seed)
+        rng = generator(self.matrix_seed)
         P = random_transition_matrix(self.states, rng=rng, concentration=self.concentration, law=self.matrix_law)
         return Task(P, self.lags, self.length, self.lag_prior)
 

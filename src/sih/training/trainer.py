@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import check_device, check_kind, check_memory
+from sih.checks import check_device, check_kind, check_memory, generator
 from sih.metrics import kl_to_truth, mean_by_position
 from sih.models import Model
 from sih.models.loss import next_token_loss
@@ -96,7 +96,7 @@ class Trainer:
         self.task, batch = config.task.build(), config.optimiser.batch
         maps = 4 * batch * sum(config.heads) * self.task.length**2
         check_memory(maps, f"the attention of {batch:,} sequences of {self.task.length:,} tokens")
-        self.rng = torch.Generator().manual_seed(config.seed)
+        self.rng = generator(config.seed)
         self.start = config.recipe.start(config.model, self.task, self.rng, self.device)
         self.model = self.start.model
         self.path = path or self.model.usual_path()

@@ -53,11 +53,13 @@ def test_show_writes_only_with_out(
     assert not list(tmp_path.iterdir())
     out = capsys.readouterr().out
     found = json.loads((SHIPPED / "standard-1.2.3-seed1" / "evaluation.json").read_text())
+    late = found["windows"][-1]["kl_over_ml"]  # where ML hardly errs, a ratio that is known to a half
     for said in (
         "standard-1.2.3-seed1: standard, lags [1, 2, 3], heads [1, 3, 1], length 128, seed 1",
         "trained by SOAP, harmonic start, ",
         "made by: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 128 --seed 1 --evaluate-every 100\n",
         f"on {found['sequences']:,} fresh sequences: KL/ML {found['kl_over_ml'][0]:.4f} ± ",
+        f", 65-127 tokens {late[0]:.0f} ± {2 * late[1]:.0f}\n",
         "on the 512 held-out sequences of training: KL/ML 0.78 (KL 0.0097, ML 0.0123, BMA 0.0072)",
     ):
         assert said in out
@@ -89,6 +91,6 @@ def test_the_held_out_ratio_and_the_fresh_one_have_columns_of_their_own(
     _, header_line, a, b, *_ = capsys.readouterr().out.splitlines()
     assert header_line.split()[-3:] == ["held-out", "KL/ML", "±"]
     ratio = found.kl_over_ml
-    assert b.split()[-2:] == [f"{ratio.mean:.2f}", f"{2 * ratio.error:.2f}"]
+    assert b.split()[-2:] == [f"{ratio.mean:.3f}", f"{2 * ratio.error:.3f}"]
     assert a.split()[-1] == f"{open_run(tmp_path / 'runs' / 'a').held_out_kl_over_ml:.2f}"
     assert not (tmp_path / "runs" / "a" / "evaluation.json").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from sih.runs.run_names import run_name
 from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
 from sih.training.presets import SEEN, preset
+from sih.training.task_config import TaskConfig
 
 
 def test_the_command_trains_and_knows_when_it_is_done(
@@ -82,6 +84,18 @@ def test_a_preset_is_filled_in_from_what_the_flags_say(tmp_path: Path, capsys: p
     assert open_run(tmp_path / "run").config == preset("harmonic", **changes)
     assert open_run(tmp_path / "run").config.flat()["frozen_steps"] == 6
     assert "presets" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_preset_with_a_law_of_its_own_takes_another_matrix(fresh: bool, tmp_path: Path) -> None:
+    (tmp_path / "P.csv").write_text("0.5,0.5\n0.25,0.75\n")
+    flags = ["--fresh"] if fresh else ["--matrix", str(tmp_path / "P.csv")]
+    words = ["--preset", "paper-relative", *flags, "--lags", "1", "2", "--length", "8", "--dim", "8", "--qk-dim", "4"]
+    sizes = ["--steps", "1", "--batch", "2", "--held-out", "2", "--out", str(tmp_path / "run")]
+    assert main(["train", *words, *sizes]) == 0
+    task = open_run(tmp_path / "run").config.task
+    given = TaskConfig(fresh=True) if fresh else TaskConfig(matrix=((0.5, 0.5), (0.25, 0.75)), states=2)
+    assert task == dataclasses.replace(given, lags=(1, 2), length=8)
 
 
 def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,6 +112,38 @@ def test_a_tolerance_that_says_nothing_is_not_ok(rng: torch.Generator) -> None:
         model.block(*block).neg_()
 
 
+LEAST: list[dict[str, Any]] = [
+    {"beta": 3.0},
+    {"beta": 3.0, "sink": True},
+    {"temper": 100.0},
+    {"target": "bayes"},
+    {"target": "bayes", "temper": 1000.0},
+]
+
+
+@pytest.mark.parametrize("options", LEAST, ids=str)
+@pytest.mark.parametrize("lags", [(1, 2, 3), (2, 5)])
+def test_the_weakest_masks_that_are_taken_are_verified(options: dict[str, Any], lags: tuple[int, ...]) -> None:
+    """What they let through is in the tolerance, and a mask taken away is not."""
+    task = Task(sih.random_transition_matrix(3, rng=4), lags, 24)
+    with pytest.raises(ValueError, match=r"lam=0.001 is too small") as refusal:
+        construct(task, lam=1e-3, **options)
+    model = construct(task, lam=float(str(refusal.value).split()[-1]), **options)
+    found = verify(model)
+    assert found.ok, found
+    assert found.tolerance < 1e-3
+    model.block("1.1", "position", "position").zero_()
+    assert not verify(model).ok
+
+
+@pytest.mark.parametrize("strengths", [{"temper": 1e3}, {"temper": 40.0, "looking": 10.0}, {"temper": 1e15}])
+def test_looking_without_weight_for_the_sink_is_refused(strengths: dict[str, Any]) -> None:
+    task = Task(sih.random_transition_matrix(3, rng=4), (2, 5), 24)
+    with pytest.raises(ValueError, match=r"^temper times looking is at most the length, 24, .*; got temper"):
+        construct(task, target="looking", **({"looking": 1.0} | strengths))
+    assert verify(construct(task, target="looking", temper=24.0, looking=1.0)).ok
+
+
 def test_masks_of_the_hard_limit_leave_digits(task: Task) -> None:
     """A mask that adds 1e8 to every wanted score would round log p away, and the tolerance would be near 1."""
     model = construct(task, beta=math.inf)

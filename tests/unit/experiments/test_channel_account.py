@@ -21,8 +21,6 @@ def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> N
     assert sum(share for share, _ in one.channels.shares.values()) == pytest.approx(1)
     assert one.phases is not None
     assert set(one.phases.period) == {"2.1", "2.2"}
-    assert one.swaps == {}
-    assert tuple(data.models["disentangled-1.2"].swaps) == account.SWAPS
     assert data == account.compute(config, RunStore())
     circuits = data.circuits["{1,2}"]
     assert circuits["looking, heads: 1"][0] == pytest.approx(circuits["BMA"][0], abs=1e-4)
@@ -38,7 +36,7 @@ def test_a_model_whose_phases_cannot_be_read_is_measured_all_the_same(tmp_path: 
     config = TrainConfig(lags=(1, 2), length=12, heads=(1, 2, 1), steps=1, batch=2, held_out=2, states=3, mlp_dim=4)
     make_all(tmp_path, {"mlp": config, "zeros": config.replace(matrix=sparse, mlp_dim=None)})
     data = account.compute(account.AccountConfig(("mlp", "zeros"), sequences=8, reference=8), RunStore(tmp_path))
-    assert [(one.phases, one.swaps) for one in data.models.values()] == [(None, {})] * 2
+    assert [one.phases for one in data.models.values()] == [None] * 2
     assert (bool(data.models["mlp"].layer_1), data.models["zeros"].layer_1) == (True, {})
     assert len(account.table(data)[1]) == len(account.table(data)[0])
 

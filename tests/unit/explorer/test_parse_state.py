@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.addresses import from_fragment
 
 from sih.checks import FieldError
-from sih.explorer.parse_state import fragment, from_fragment, read_state
+from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, ModelChoice, State, to_json
 
 CHOICES = st.one_of(

@@ -79,7 +79,7 @@ def test_a_run_says_how_it_was_trained_and_how_good_it_is(tmp_path: Path) -> Non
     own = sih.open_run(tmp_path / "run")
     assert f"held_out_kl_over_ml={own.held_out_kl_over_ml:.4g})" in repr(own)
     found = sih.evaluate("paper-1.2.3-length32")
-    windows = "windows={4-8: 0.595 x ML, 9-16: 0.78 x ML, 17-31: 1.2 x ML}"
+    windows = "windows={4-8: 0.5946 ± 0.0029 x ML, 9-16: 0.7796 ± 0.0061 x ML, 17-31: 1.199 ± 0.023 x ML}"
     assert f"{windows}, ways={{17-31: 0.98}}, found=True, sequences=8192)" in repr(found)
     assert repr(found.windows[0]).startswith("Window(tokens='4-8', kl=0.1030 ± 0.0011, ")
     assert ["way=" in repr(window) for window in found.windows] == [False, False, True]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ import torch
 from torch.utils.data import DataLoader
 
 import sih
-from sih.checks import FieldError
-from sih.task.fresh_batches import WORDS, stream
+from sih.checks import WORDS, FieldError
+from sih.task.fresh_batches import stream
 
 SEEDS, WORKERS, BATCHES = range(8), 4, 50
 
@@ -76,6 +77,14 @@ def test_seeds_that_torch_takes_for_one_are_two(task: sih.Task) -> None:
         drawn_by(torch.Generator().manual_seed(0), task, 4)
     )
     assert first(sih.FreshBatches(task, 4, rng=2**32)) != first(sih.FreshBatches(task, 4, rng=0))
+    seeds = [number + more for number in (0, 1) for more in (0, 2**32, 2**33, 2**40, 2**61)]
+    drawn = {row for seed in seeds for row in rows(sih.sample(replace(task, length=64), 8, rng=seed))}
+    assert len(drawn) == 8 * len(seeds)
+    assert torch.equal(sih.sample(task, 4, rng=2**32 - 1).tokens, next(drawn_by(_torchs(2**32 - 1), task, 4)).tokens)
+
+
+def _torchs(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
 def test_a_generator_gives_the_seed(task: sih.Task) -> None:

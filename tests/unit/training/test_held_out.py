@@ -45,3 +45,11 @@ def test_what_a_run_is_trained_on_is_drawn_so() -> None:
     trainer.advance()
     sih.sample(trainer.task, 5, rng=other.rng)
     assert torch.equal(trainer.rng.get_state(), other.rng.get_state())
+
+
+def test_runs_of_seeds_that_torch_takes_for_one_are_two() -> None:
+    """Nor does a large seed of the matrix give that of a small one."""
+    small, large = (TrainConfig(seed=seed, length=16, dim=8, heads=(1,)) for seed in (3, 2**32 + 3))
+    one, other = (Trainer(config) for config in (small, large))
+    assert not torch.equal(one.model.get_parameter("token"), other.model.get_parameter("token"))
+    assert not torch.equal(TrainConfig(matrix_seed=2**32).task.steady().P, TrainConfig().task.steady().P)

@@ -14,6 +14,7 @@ from sih.training.presets import PRESETS, SEEN, preset
 from sih.training.recipes.harmonic_positions import HarmonicPositions
 from sih.training.recipes.plain import Plain
 from sih.training.recipes.recipe import StagedRecipe
+from sih.training.task_config import TaskConfig
 
 
 def test_every_preset_says_what_it_was_seen_to_reach() -> None:
@@ -81,6 +82,17 @@ def test_a_part_given_whole_wins_over_a_preset() -> None:
             whole, by_word = preset(name, model=shape), preset(name, model=shape.kind)
             assert whole.model == shape
             assert (whole.optimiser, whole.recipe) == (by_word.optimiser, by_word.recipe)
+
+
+def test_a_preset_leaves_the_law_of_the_matrix_to_a_task_that_is_given() -> None:
+    assert preset("paper-relative").task == TaskConfig(matrix_law="uniform")
+    for task in (TaskConfig(states=3), TaskConfig(matrix_law="sparse"), TaskConfig(fresh=True)):
+        assert preset("paper-relative", task=task).task == task
+        assert preset("paper-relative", task=task, length=64).task == dataclasses.replace(task, length=64)
+    matrix = ((0.5, 0.5), (0.25, 0.75))
+    assert preset("paper-relative", matrix=matrix, states=2).task == TaskConfig(matrix=matrix, states=2)
+    assert preset("paper-relative", fresh=True).task == TaskConfig(fresh=True)
+    assert preset("paper-relative", fresh=False) == preset("paper-relative")
 
 
 def test_a_preset_takes_a_field_by_its_old_name() -> None:

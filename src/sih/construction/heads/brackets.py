@@ -1,4 +1,4 @@
-"""The least number of exact heads for small sets of lags, as searches left it: `sih heads --table` makes the table.
+"""The least number of exact heads for small sets of lags, as searches left it (`research/bracket_search.py`).
 
 A search that fails proves nothing; what it found is a circuit whose largest residual is written down.
 """
@@ -23,6 +23,8 @@ ENTRIES: dict[str, type | tuple[type, ...]] = {
 """What a row of the table holds."""
 EXACT = 1e-7
 """A circuit whose residual is below this at every offset counts as exact."""
+LENGTH, STARTS = 64, 4
+"""The tokens for which circuits were searched for, and the number of starts of each search."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def kept_brackets() -> dict[tuple[int, ...], Bracket]:
 
 
 def read_brackets(path: Path) -> list[Bracket]:
-    """Read a table that `extend` wrote, or raise a ValueError that names the file and what is wrong in it."""
-    with reading(path, "is no table of brackets; `sih heads --table` writes one"):
+    """Read a table of brackets, or raise a ValueError that names the file and what is wrong in it."""
+    with reading(path, "is no table of brackets; research/bracket_search.py writes one"):
         table = read_json(path)
         check_entries(table, {"brackets": list}, ("brackets",))
         return [_bracket(row) for row in table["brackets"]]

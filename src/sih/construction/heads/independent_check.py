@@ -1,11 +1,10 @@
-"""Checks the answers of `least_heads` and `token_heads` from the definitions, sharing no code with the search.
+"""Checks the answers of `least_heads` from the definitions, sharing no code with the search.
 
 Plain sets and dictionaries, and algorithms of their own: what is checked here does not rest on `colouring`.
 """
 
 from collections.abc import Sequence
 
-from sih.construction.heads.apart import TokenHeads
 from sih.construction.heads.least import LowerBoundProof
 from sih.task import check_lags
 
@@ -21,28 +20,6 @@ def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
     lags = check_lags(lags)
     forbidden = {abs(a - b) for a in lags for b in lags if a != b}
     return _needs({p: {q for q in proof.points if abs(p - q) in forbidden} for p in proof.points}, proof)
-
-
-def verify_token_heads(parents: Sequence[Sequence[int]], found: TokenHeads) -> bool:
-    """Tell whether tokens of one head never mix, all that say something have one, and `found.lower` heads are needed.
-
-    Two tokens mix if some position is the parent of one under other hypotheses than of the other.
-    """
-    under = [
-        {m: {h for h, row in enumerate(parents) if row[n] == m} for m in {row[n] for row in parents} if m >= 0}
-        for n in range(len(parents[0]))
-    ]
-
-    def mix(n: int, other: int) -> bool:
-        return any(under[other][m] != hypotheses for m, hypotheses in under[n].items() if m in under[other])
-
-    speak = [n for n in range(len(under)) if len(under[n]) > 1 and all(row[n] >= 0 for row in parents)]
-    right = [n for n, head in enumerate(found.colours) if head >= 0] == speak and not any(
-        mix(n, other) for n in speak for other in speak if found.colours[n] == found.colours[other]
-    )
-    points = found.certificate.points
-    graph = {n: {other for other in points if mix(n, other)} for n in points}
-    return right and set(points) <= set(speak) and (not speak or _needs(graph, found.certificate))
 
 
 def _needs(graph: dict[int, set[int]], proof: LowerBoundProof) -> bool:

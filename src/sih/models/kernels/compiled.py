@@ -170,7 +170,11 @@ def built_name() -> str:
 
 
 def _flags() -> list[str]:
-    return [*FLAGS, *shlex.split(os.environ.get("CFLAGS", ""))]
+    given = os.environ.get("CFLAGS", "")
+    try:
+        return [*FLAGS, *shlex.split(given)]
+    except ValueError as error:
+        raise OSError(f"CFLAGS is not a list of words, {str(error).lower()}: {given}") from None
 
 
 def _built() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,12 +13,34 @@ from support.oracles_parents import clash
 from support.strategies import parent_tables as tables
 
 import sih
-from sih.construction.heads.apart import pair_heads, token_heads
-from sih.construction.heads.independent_check import verify_token_heads
+from sih.construction.heads.apart import TokenHeads, pair_heads, token_heads
+from sih.construction.heads.independent_check import _needs
 from sih.construction.heads.least import LowerBoundProof
 from sih.construction.parents_circuit import shared_parent
 
 P2 = [[0.9, 0.1], [0.5, 0.5]]
+
+
+def verify_token_heads(parents: Sequence[Sequence[int]], found: TokenHeads) -> bool:
+    """Whether tokens of one head never mix, all that say something have one, and `found.lower` heads are needed.
+
+    Two tokens mix if some position is the parent of one under other hypotheses than of the other.
+    """
+    under = [
+        {m: {h for h, row in enumerate(parents) if row[n] == m} for m in {row[n] for row in parents} if m >= 0}
+        for n in range(len(parents[0]))
+    ]
+
+    def mix(n: int, other: int) -> bool:
+        return any(under[other][m] != hypotheses for m, hypotheses in under[n].items() if m in under[other])
+
+    speak = [n for n in range(len(under)) if len(under[n]) > 1 and all(row[n] >= 0 for row in parents)]
+    right = [n for n, head in enumerate(found.colours) if head >= 0] == speak and not any(
+        mix(n, other) for n in speak for other in speak if found.colours[n] == found.colours[other]
+    )
+    points = found.certificate.points
+    graph = {n: {other for other in points if mix(n, other)} for n in points}
+    return right and set(points) <= set(speak) and (not speak or _needs(graph, found.certificate))
 
 
 @given(tables(9))

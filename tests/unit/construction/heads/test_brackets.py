@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sih.construction.heads.brackets import EXACT, Bracket, normal_form, read_brackets
+from sih.construction.heads.brackets import EXACT, LENGTH, STARTS, TABLE, Bracket, normal_form, read_brackets
 
 
 def test_sets_with_the_same_numbers_have_one_form() -> None:
@@ -19,6 +19,11 @@ def test_a_bracket_counts_what_is_exact() -> None:
     found = Bracket((1, 2, 5), 4, 4, 2, {3: EXACT / 10, 2: 0.4}, {2: EXACT / 2, 1: 0.01})
     assert (found.query_heads, found.both_heads) == (3, 2)
     assert Bracket((1, 2, 5), 4, 4, 2, {}, {}).both_heads == 4
+
+
+def test_the_kept_table_says_how_it_was_searched() -> None:
+    kept = json.loads(TABLE.read_text())
+    assert (kept["length"], kept["starts"], kept["exact"]) == (LENGTH, STARTS, EXACT)
 
 
 def test_a_table_is_read_back(tmp_path: Path) -> None:

@@ -41,15 +41,17 @@ def losses(*environments: dict[str, str]) -> tuple[list[str], str]:
 def test_without_a_compiler_the_same_loss_and_a_line_that_says_so_once(tmp_path: Path) -> None:
     bare = {"XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path), "CC": ""}
     failing = {"XDG_CACHE_HOME": str(tmp_path), "CC": "false"}
+    garbled = {"XDG_CACHE_HOME": str(tmp_path), "CFLAGS": "-O3 '-g"}
     off = {"XDG_CACHE_HOME": str(tmp_path), "SIH_COMPILED": "0"}
     here, _ = losses({})
-    found, told = losses(off, bare, bare, failing, failing)
-    assert len(found) == 5
+    found, told = losses(off, bare, bare, failing, failing, garbled)
+    assert len(found) == 6
     assert len({*here, *found}) == 1
-    none, failed = told.splitlines()
+    none, failed, flags = told.splitlines()
     assert none.startswith("sih: no compiled attention (no C compiler found (cc, gcc, clang)): ")
     assert failed.startswith("sih: no compiled attention (Command ")
-    assert all(line.endswith("SIH_COMPILED=0 leaves this line out") for line in (none, failed))
+    assert "(CFLAGS is not a list of words, no closing quotation: -O3 '-g)" in flags or compiled.library() is None
+    assert all(line.endswith("SIH_COMPILED=0 leaves this line out") for line in (none, failed, flags))
 
 
 @needs_compiler

@@ -10,11 +10,13 @@ import sympy
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support import oracles_lemmas as exact
-from support.lemma_sides import g, h, lemma_d_sides, weighted_g
+from mathematics import oracles_lemmas as exact
+from mathematics.lemma_sides import g, h, lemma_d_sides, weighted_g
 from torch import Tensor
 
-from sih.theory.outside_class import CASES
+from sih.theory.coverage import CASES
+
+pytestmark = pytest.mark.slow
 
 Q = Fraction
 cases = pytest.mark.parametrize(("n", "beta"), CASES)

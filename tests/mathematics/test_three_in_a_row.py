@@ -10,12 +10,14 @@ import sympy
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support.lemma_sides import ends, overlap, staying_bound
-from support.oracles_lemmas import stationary
+from mathematics.lemma_sides import ends, overlap, staying_bound
+from mathematics.oracles_lemmas import stationary
 from torch import Tensor
 
 import sih
 from sih.theory.claim import claim_table
+
+pytestmark = pytest.mark.slow
 
 Q = Fraction
 

@@ -1,4 +1,4 @@
-"""Both sides of what `sih.theory.lemmas` proves, to be compared by the tests."""
+"""Both sides of what docs/proofs/any_chain.md proves, to be compared by the tests."""
 
 from __future__ import annotations
 

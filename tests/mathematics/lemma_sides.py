@@ -1,4 +1,4 @@
-"""What the lemmas on Claim 1 compare, in numbers: integrands, and the bounds that `sih.theory` proves."""
+"""What the lemmas of docs/proofs compare, in numbers: integrands, and the bounds that are proved."""
 
 from __future__ import annotations
 

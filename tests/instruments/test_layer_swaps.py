@@ -1,16 +1,23 @@
 """A layer written anew from the account: of the looking circuit, of which the account is true, nothing is lost."""
 
+import csv
 import itertools
 import math
 import statistics
+from pathlib import Path
 
 import pytest
 import torch
 from support import oracles
 
 import sih
-from sih.analysis.layer_swaps import swap_costs, swapped_layers
+from research import layer_swaps
+from research.layer_swaps import WAYS, swap_costs, swapped_layers
+from sih.experiments.channel_account import AccountConfig, draw
+from sih.experiments.model_choice import Models, shipped_models
 from sih.task import Task
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_the_account_is_true_of_survives_it(rng: torch.Generator) -> None:
@@ -180,3 +187,30 @@ def test_the_cost_is_that_of_the_last_layers_scores_alone(
         assert error == pytest.approx(statistics.stdev(each) / math.sqrt(5))
         costs[name] = mean
     assert len({round(mean, 9) for mean in costs.values()}) == len(costs) == 4
+
+
+def test_the_table_has_a_row_for_each_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "swaps.csv"
+    monkeypatch.setattr(layer_swaps, "SEQUENCES", 8)
+    assert layer_swaps.main(["disentangled-1.2", "--out", str(out)]) == 0
+    (row,) = csv.DictReader(out.read_text().splitlines())
+    assert list(row) == ["model", "intact", *WAYS]
+    run = sih.open_run("disentangled-1.2")
+    batch = draw(run.task, AccountConfig(), "sequences")
+    tokens, lags = batch.tokens[:8], batch.lags[:8]
+    laws, P = run.model.predict(tokens).double().tolist(), run.task.P.tolist()
+    each = [
+        statistics.fmean(oracles.kl(P[x[i + 1 - k]], law[i]) for i in range(run.task.max_lag, len(x) - 1))
+        for x, k, law in zip(tokens.tolist(), lags.tolist(), laws, strict=True)
+    ]
+    assert float(row["intact"].partition("±")[0]) == pytest.approx(statistics.fmean(each), abs=6e-5)
+    assert layer_swaps.main(["standard-1.2", "--out", str(out)]) == 2
+    assert "standard-1.2 is no disentangled model with heads (1, H, 1)" in capsys.readouterr().err
+
+
+def test_the_kept_table_is_of_every_shipped_model_that_fits() -> None:
+    kept = Path(layer_swaps.__file__).with_suffix(".csv").read_text().splitlines()
+    models = [row["model"] for row in csv.DictReader(kept)]
+    assert models == list(shipped_models(Models("disentangled")))

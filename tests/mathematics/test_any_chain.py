@@ -6,14 +6,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mathematics.proven_cases import (
+    are_independent,
+    betweenness,
+    two_lag_sides,
+    two_rows_ratio,
+    unnormalised_expectations,
+)
 from support import oracles_claim
-from support.proven_cases import are_independent, betweenness, two_lag_sides, two_rows_ratio, unnormalised_expectations
 from torch import Tensor
 
 import sih
 from sih.theory.claim import Integrand, claim_table
 from sih.theory.falsifier import SearchedClaim, normalised_gaps
 from sih.theory.laplace import reciprocal_rule
+
+pytestmark = pytest.mark.slow
 
 lag_sets = st.sets(st.integers(1, 9), min_size=2, max_size=5).map(lambda s: tuple(sorted(s)))
 RULE = reciprocal_rule(1e-13, 5.0, 1e-12)
@@ -175,7 +183,7 @@ def test_the_gap_is_a_sum_of_betweennesses(P: Tensor, lags: tuple[int, ...]) -> 
 
 
 @given(matrices(), lag_sets)
-def test_the_true_lag_is_not_between_two_others(P: Tensor, lags: tuple[int, ...]) -> None:
+def test_no_betweenness_is_negative(P: Tensor, lags: tuple[int, ...]) -> None:
     """Not proven: what the search suggests, tried on the same chains as the claim."""
     for k in lags:
         assert betweenness(P[None], lags, k).min() >= -1e-11

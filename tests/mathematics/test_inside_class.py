@@ -12,9 +12,11 @@ import sympy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.lemma_sides import Sides, lemma_b_sides, lemma_e_sides, lemma_t_sides
-from support.oracles_lemmas import Between, log
+from mathematics.lemma_sides import Sides, lemma_b_sides, lemma_e_sides, lemma_t_sides
+from mathematics.oracles_lemmas import Between, log
 from torch import Tensor
+
+pytestmark = pytest.mark.slow
 
 LEMMAS: dict[str, tuple[int, Callable[..., Sides]]] = {
     "E": (2, lemma_e_sides),

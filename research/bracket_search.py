@@ -1,26 +1,33 @@
-"""The search behind the kept table of brackets: circuits with ever fewer heads, by least squares, for small lags."""
+"""Searches, by least squares, for exact circuits with ever fewer second-layer heads, for all small sets of lags.
 
+    python research/bracket_search.py brackets.json --reach 8 --both-up-to 4
+
+The file is a table of brackets (`sih.construction.heads.brackets`, which keeps one; `sih heads` shows what it holds).
+If the file exists, the search continues it: no set is searched twice. The kept table took two core-hours. A search that
+fails proves nothing.
+"""
+
+import argparse
 import itertools
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 
 from sih.checks import FieldError
-from sih.construction.heads.brackets import EXACT, Bracket, normal_form, read_brackets
+from sih.construction.heads.brackets import EXACT, LENGTH, Bracket, normal_form, read_brackets
 from sih.construction.heads.least import least_heads
 from sih.construction.heads.mixing import progression
 from sih.construction.heads.prescribed import rank_bound
 from sih.construction.heads.read_fit import ReadProblem, fitted
 from sih.construction.heads.two_sided_fit import starts
-from sih.files import write_json
+from sih.files import check_place, write_json
 from sih.models.kernels.threads import limited_threads
 
-LENGTH = 64
-"""Tokens for which circuits are searched for."""
-STARTS = (0, 1, 5, 8)
+TRIED = (0, 1, 5, 8)
 """Which of the starts of `two_sided` are tried: closed-form waves, waves at random phases twice, noise."""
 STAGES = ((30, 1e-11), (30, 1e-14), (20, 1e-16))
 """Steps, and the pull on weights and reads, with which the best of them goes on."""
@@ -47,7 +54,7 @@ def extend(path: Path, reach: int, query: bool = True, both_up_to: int = 0) -> I
         if found != old:
             known[lags] = found
             rows = [asdict(known[one]) for one in sorted(known, key=lambda one: (len(one), one))]
-            write_json(path, {"length": LENGTH, "starts": len(STARTS), "exact": EXACT, "brackets": rows}, indent=1)
+            write_json(path, {"length": LENGTH, "starts": len(TRIED), "exact": EXACT, "brackets": rows}, indent=1)
             yield found
 
 
@@ -71,7 +78,7 @@ def best_residual(lags: tuple[int, ...], heads: int, key: bool) -> float:
     problem = ReadProblem(lags, heads, torch.ones(LENGTH - lags[-1], dtype=torch.float64))
     if not key:
         problem.W[:, -len(lags) :] = 0.0
-    weights = starts(lags, heads, problem.offsets)[list(STARTS)]
+    weights = starts(lags, heads, problem.offsets)[list(TRIED)]
     u, g, cost = fitted(problem, weights, None, 25, 1e-8)
     best = int(torch.nan_to_num(cost, nan=math.inf).argmin())
     u, g = u[best : best + 1], g[best : best + 1]
@@ -81,3 +88,32 @@ def best_residual(lags: tuple[int, ...], heads: int, key: bool) -> float:
         if off > 0.01:
             break
     return off
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Go on with the table. The exit code is 0, 2 if a flag or the file is wrong, 130 if it was stopped."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path, help="the table, a .json file")
+    parser.add_argument("--reach", type=int, default=8, help="the largest lag of the table")
+    parser.add_argument(
+        "--both-up-to",
+        type=int,
+        default=4,
+        help="also search circuits that read both sides, for sets of at most this many lags",
+    )
+    given = parser.parse_args(words)
+    try:
+        check_place(given.table)
+        for bracket in extend(given.table, given.reach, both_up_to=given.both_up_to):
+            print(bracket, flush=True)
+    except ValueError as error:
+        print(f"bracket_search: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"bracket_search: what is done is in {given.table}; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""The lemmas on Claim 1 in Fractions, with logarithms known to lie between two of them. Shares no code with `sih`."""
+"""The lemmas of docs/proofs in Fractions, logarithms between two of them. Shares no code with `sih`."""
 
 from __future__ import annotations
 

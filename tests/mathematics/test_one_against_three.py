@@ -11,7 +11,9 @@ import sympy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.lemma_sides import lemma_m_ends
+from mathematics.lemma_sides import lemma_m_ends
+
+pytestmark = pytest.mark.slow
 
 Q = Fraction
 values = st.one_of(

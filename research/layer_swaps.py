@@ -1,5 +1,11 @@
 r"""Writes one layer of a trained model anew from the account of what it does: what survives, the account explains.
 
+    python research/layer_swaps.py --out layer_swaps.csv
+
+A row is of one disentangled model with heads (1, H, 1): its mean KL past max_lag as it is and with a layer written
+anew, each with its standard error, on the first 128 sequences of the figure `channels`. What follows from the table is
+in docs/mechanism.md, "The test of an account is to write it by hand".
+
 - "layer 1": its scores become $b \log P$ at the lags, b the slope of its own scores on log P there, and nothing else.
 - "layer 2": of each head only the position block and the block position | 1.1/position stay, where layer 1 looked
   against the query's position: no tokens, nothing of what layer 1 found at the query.
@@ -11,7 +17,11 @@ r"""Writes one layer of a trained model anew from the account of what it does: w
 The first three are measured in the last layer's scores alone.
 """
 
+import argparse
 import copy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
@@ -20,12 +30,21 @@ from torch import Tensor
 from sih.analysis.correlation import pair_log_probabilities
 from sih.analysis.distances import Measured, measured
 from sih.analysis.interventions import CHUNK, values_until
-from sih.analysis.phases import NEAR, by_offset, period
+from sih.analysis.phases import NEAR, by_offset, has_phases, period
+from sih.experiments.channel_account import AccountConfig, draw
+from sih.experiments.experiment import with_error
+from sih.experiments.model_choice import Models, shipped_models
+from sih.files import check_place, write_rows
 from sih.metrics import kl_to_truth, mean_kl
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.kernels.threads import limited_threads
+from sih.runs.run_store import RunStore
 from sih.task import Batch, Task
 
 FORBID = -1e4
+SEQUENCES = 128
+"""Sequences that a model is measured on."""
+WAYS = ("layer 1", "layer 2", "layer 2 by residues", "layer 3")
 
 
 @torch.no_grad()
@@ -121,3 +140,40 @@ def _by_residues(block: Float[Tensor, "query key"]) -> Float[Tensor, "query key"
 
 def _gaps(length: int) -> Int[Tensor, "query key"]:
     return torch.arange(length)[:, None] - torch.arange(length)
+
+
+def row_of(name: str, store: RunStore) -> list[str]:
+    """Measure one model, or raise a ValueError that says why its layers cannot be written anew."""
+    run = store.run(name)
+    model, task, config = run.model, run.task, AccountConfig()
+    if not isinstance(model, DisentangledTransformer) or not has_phases(model, task) or not (task.P > 0).all():
+        raise ValueError(f"{name} is no disentangled model with heads (1, H, 1) and a matrix without zeros")
+    batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
+    batch = Batch(batch.tokens[:SEQUENCES], batch.lags[:SEQUENCES])
+    with torch.no_grad():
+        laws = torch.cat([model.predict(tokens) for tokens in batch.tokens.split(CHUNK)])
+    intact = measured(mean_kl(kl_to_truth(laws, batch, task), task))
+    costs = swap_costs(model, task, batch, reference)
+    return [name, with_error(*intact), *(with_error(*costs[way]) for way in WAYS)]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the table. The exit code is 0, 2 if a model or a flag is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", help="names of models; all that ship and fit unless given")
+    parser.add_argument("--out", type=Path, required=True, help="the table, a .csv file")
+    given, store = parser.parse_args(words), RunStore()
+    try:
+        check_place(given.out)
+        names = given.models or list(shipped_models(Models("disentangled")))
+        with limited_threads(1):
+            rows = [row_of(name, store) for name in names]
+        write_rows(given.out, [["model", "intact", *WAYS], *rows])
+    except ValueError as error:
+        print(f"layer_swaps: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

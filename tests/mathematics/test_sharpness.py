@@ -6,10 +6,12 @@ from fractions import Fraction
 from math import cos, pi
 
 import pytest
-from support.oracles_lemmas import cycle_gap, free_gaps, stationary
+from mathematics.oracles_lemmas import cycle_gap, free_gaps, stationary
 
 import sih
 from sih.theory.monte_carlo import PAPER_LAGS
+
+pytestmark = pytest.mark.slow
 
 Q = Fraction
 

@@ -1,10 +1,17 @@
 """Exact circuits from any positive weights of one head, and what they cost."""
 
+import csv
+import doctest
+from pathlib import Path
+
 import pytest
 import torch
 
-from sih.construction.heads.any_weights import profile_from_weights, relative_sizes
+from research import any_weights
+from research.any_weights import profile_from_weights, relative_sizes
 from sih.construction.heads.mixing import mixing_profile
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("count", range(2, 9))
@@ -48,3 +55,25 @@ def test_no_choice_saves_more_than_a_ninth() -> None:
         assert 8 / 9 < sizes["best arched weights"] < 1
         assert sizes["reads not moved"] > 7
         assert abs(sizes["eta 0.5"] - 1) < 0.03
+
+
+def test_the_table_has_the_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "sizes.csv"
+    assert any_weights.main(["--counts", "2", "4", "--length", "24", "--out", str(out)]) == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [row["K"] for row in rows] == ["2", "4"]
+    for row in rows:
+        sizes = relative_sizes(int(row.pop("K")), 24)
+        assert {name: float(cell) for name, cell in row.items()} == pytest.approx(sizes, abs=6e-4)
+    assert any_weights.main(["--counts", "1", "--out", str(out)]) == 2
+    assert "numbers of lags, 2 or more, e.g. 2 3 4; got 1" in capsys.readouterr().err
+
+
+def test_its_example_runs() -> None:
+    assert doctest.testmod(any_weights) == (0, 1)
+
+
+def test_the_kept_table_is_of_its_closed_form() -> None:
+    kept = Path(any_weights.__file__).with_suffix(".csv").read_text().splitlines()
+    row = next(csv.DictReader(kept))
+    assert float(row["closed form"]) == pytest.approx(mixing_profile((1, 2), 128).size, abs=1e-3)

@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from sih.construction.heads import bracket_search
+from research import bracket_search
 from sih.construction.heads.brackets import EXACT, read_brackets
 from sih.construction.heads.read_fit import ReadProblem
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +57,17 @@ def test_a_residual_is_the_largest_norm_at_an_offset(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(bracket_search, "fitted", unread)
     assert bracket_search.best_residual((1, 2, 5), 2, key=True) == pytest.approx(2**0.5, abs=1e-12)
+
+
+def test_it_goes_on_with_a_file_and_refuses_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.json"
+    for reach, found in (("2", 1), ("3", 1), ("3", 0)):
+        assert bracket_search.main([str(table), "--reach", reach, "--both-up-to", "0"]) == 0
+        assert capsys.readouterr().out.count("Bracket(") == found
+    whole = table.read_bytes()
+    assert bracket_search.main([str(table), "--reach", "1"]) == 2
+    assert "reach is the largest lag of the table, 2 to 16; got 1" in capsys.readouterr().err
+    (tmp_path / "u.json").write_text("[]")
+    assert bracket_search.main([str(tmp_path / "u.json")]) == 2
+    assert "u.json is no table of brackets" in capsys.readouterr().err
+    assert table.read_bytes() == whole
