@@ -16,7 +16,9 @@ def main() -> None:
     found = medians(
         {
             "weights": lambda: model.predict(tokens),
-            "closed": lambda: sih.mixture(sih.circuit_weights(tokens, task, model.circuit), tokens, task),
+            "closed": lambda: sih.mixture(
+                sih.circuit_weights(tokens, task, model.circuit), tokens, task
+            ),
         },
         rounds=5,
     )

@@ -13,7 +13,9 @@ from sih.theory.claim import claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, printed, random_matrices, trimmed
 
 
-@limited_threads(1)  # the arrays fit a core's cache: a second thread gains little, and loses much when disturbed
+@limited_threads(
+    1
+)  # the arrays fit a core's cache: a second thread gains little, and loses much when disturbed
 def main() -> None:
     P = random_matrices(10, 20, seed=0)
     rng = torch.Generator().manual_seed(0)
@@ -26,14 +28,18 @@ def main() -> None:
             "exact to 1e-08": lambda: claim_table(P, PAPER_LAGS, tolerance=1e-8),
             "exact to 1e-12": lambda: claim_table(P, PAPER_LAGS, tolerance=1e-12),
             "trimmed": lambda: trimmed(P[0], PAPER_LAGS, samples=samples, rng=rng),
-            "printed": lambda: printed(P[0], PAPER_LAGS, sequences=samples // 10, length=1000, rng=rng),
+            "printed": lambda: printed(
+                P[0], PAPER_LAGS, sequences=samples // 10, length=1000, rng=rng
+            ),
         },
         rounds=5,
     )
     for tolerance in (1e-3, 1e-8, 1e-12):
         took = found[f"exact to {tolerance:.0e}"] / len(P)
         off = (exact[tolerance].expectations - exact[1e-12].expectations).abs().max().item()
-        print(f"  exact, {exact[tolerance].error:.0e} guaranteed: {took * 1e3:8.2f} ms ({off:.0e} from the finest)")
+        print(
+            f"  exact, {exact[tolerance].error:.0e} guaranteed: {took * 1e3:8.2f} ms ({off:.0e} from the finest)"
+        )
     runs = {
         "trimmed": trimmed(P[0], PAPER_LAGS, samples=samples, rng=rng),
         "printed": printed(P[0], PAPER_LAGS, sequences=samples // 10, length=1000, rng=rng),
@@ -42,9 +48,13 @@ def main() -> None:
         error = run.error.mean().item()
         print(f"  {form} Monte Carlo, standard error {error:.1e}: {found[form] * 1e3:8.1f} ms")
         for tolerance in (1e-3, 1e-8):
-            needed = found[form] * (error / tolerance) ** 2  # the error falls as the root of the time
+            needed = (
+                found[form] * (error / tolerance) ** 2
+            )  # the error falls as the root of the time
             ratio = needed / (found[f"exact to {tolerance:.0e}"] / len(P))
-            print(f"    for {tolerance:.0e} it would take {needed:.3g} s: {ratio:.3g} times the exact method")
+            print(
+                f"    for {tolerance:.0e} it would take {needed:.3g} s: {ratio:.3g} times the exact method"
+            )
 
     print("  whole tables, each once")
     for states, matrices, tolerance in ((10, 1000, 1e-8), (25, 10, 1e-8), (50, 1, 1e-8)):
@@ -60,7 +70,9 @@ def main() -> None:
     P = sih.random_transition_matrix(50, rng=rng)
     begin = time.perf_counter()
     table = claim_table(P, lags)
-    print(f"    1 matrix of 50 states, 16 lags up to 100: {time.perf_counter() - begin:6.2f} s, to {table.error:.0e}")
+    print(
+        f"    1 matrix of 50 states, 16 lags up to 100: {time.perf_counter() - begin:6.2f} s, to {table.error:.0e}"
+    )
 
 
 if __name__ == "__main__":

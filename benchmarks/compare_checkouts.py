@@ -48,7 +48,11 @@ RUN = "import json, sys; from sih.cli import main; sys.exit(max(main(words) for 
 
 def main(what: str, old: str, new: str) -> int:
     differences = list({"training": training, "numbers": numbers}[what](Path(old), Path(new)))
-    print("\n".join([*differences, f"{what} of {old} and {new}: {len(differences) or 'no'} differences"]))
+    print(
+        "\n".join(
+            [*differences, f"{what} of {old} and {new}: {len(differences) or 'no'} differences"]
+        )
+    )
     return 1 if differences else 0
 
 
@@ -66,7 +70,8 @@ def training(old: Path, new: Path) -> Iterator[str]:
 
 def _train_all(checkout: Path, out: Path) -> None:
     commands = [
-        ["train", *_flags(f"{SMALL} {words}"), "--out", str(out / str(n))] for n, words in enumerate(CASES.values())
+        ["train", *_flags(f"{SMALL} {words}"), "--out", str(out / str(n))]
+        for n, words in enumerate(CASES.values())
     ]
     environment = {**os.environ, "PYTHONPATH": str(checkout.resolve() / "src")}
     subprocess.run(
@@ -87,17 +92,25 @@ def _flags(words: str) -> list[str]:
 def numbers(old: Path, new: Path) -> Iterator[str]:
     """Compare every file of numbers and say what is lost, what is new, and what differs."""
     files = {
-        path.relative_to(folder) for folder in (old, new) for path in folder.glob("data/*") if "drawn" not in path.name
+        path.relative_to(folder)
+        for folder in (old, new)
+        for path in folder.glob("data/*")
+        if "drawn" not in path.name
     }
     for file in sorted(files | {Path("report.json")}):
         if not (old / file).exists() or not (new / file).exists():
             yield f"{file}: only in {old if (old / file).exists() else new}"
         elif file.suffix == ".csv":
-            yield from (f"{file}: {line}" for line in _compare_tables(*(_read_table(out / file) for out in (old, new))))
+            yield from (
+                f"{file}: {line}"
+                for line in _compare_tables(*(_read_table(out / file) for out in (old, new)))
+            )
         else:
             yield from (
                 f"{file}: {line}"
-                for line in _compare_records(*(json.loads((out / file).read_bytes()) for out in (old, new)))
+                for line in _compare_records(
+                    *(json.loads((out / file).read_bytes()) for out in (old, new))
+                )
             )
 
 
@@ -108,7 +121,8 @@ def _compare_records(old: Any, new: Any) -> Iterator[str]:
     if lost or extra:
         yield f"{len(lost)} of {len(theirs)} numbers are lost {lost[:4]}, {len(extra)} are new {extra[:4]}"
     verdicts = [
-        [(one["id"], one["verdict"]) for one in record] if isinstance(record, list) else [] for record in (old, new)
+        [(one["id"], one["verdict"]) for one in record] if isinstance(record, list) else []
+        for record in (old, new)
     ]
     yield from (f"verdict {a} became {b}" for a, b in zip(*verdicts, strict=True) if a != b)
 

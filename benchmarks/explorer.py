@@ -69,7 +69,11 @@ def load() -> None:
         def client(number: int) -> None:
             with httpx.Client(base_url=address, timeout=300) as ask:
                 for n in range(REQUESTS):
-                    value = {"seed": number, "edits": [[20, n % 5]], "models": [MODELS[(number + n) % len(MODELS)]]}
+                    value = {
+                        "seed": number,
+                        "edits": [[20, n % 5]],
+                        "models": [MODELS[(number + n) % len(MODELS)]],
+                    }
                     begin = time.perf_counter()
                     answer = ask.post("api/view", json={"lags": "no"} if n % 10 == 9 else value)
                     answered.append(time.perf_counter() - begin)
@@ -92,7 +96,9 @@ def load() -> None:
         f"  {CLIENTS} clients, {REQUESTS} requests each: {len(answered) / took:.0f} a second, median answer "
         f"{median(answered):.2f} s, longest {max(answered):.2f} s, {len(wrong)} errors {wrong[:1] or ''}"
     )
-    print(f"  memory: {before / 1e3:.0f} MB after one client, at most {most / 1e3:.0f} MB under load")
+    print(
+        f"  memory: {before / 1e3:.0f} MB after one client, at most {most / 1e3:.0f} MB under load"
+    )
 
 
 def memory(pid: int) -> int:

@@ -18,7 +18,9 @@ TIME_LIMIT = 5.0
 
 def main(number: int = 3) -> None:
     begin = time.perf_counter()
-    answers = [least_heads(lags) for k in range(1, 13) for lags in itertools.combinations(range(1, 13), k)]
+    answers = [
+        least_heads(lags) for k in range(1, 13) for lags in itertools.combinations(range(1, 13), k)
+    ]
     taken = time.perf_counter() - begin
     settled = sum(answer.exact for answer in answers)
     preferred = sum(answer.preferred for answer in answers)
@@ -28,7 +30,8 @@ def main(number: int = 3) -> None:
     )
     begin = time.perf_counter()
     right = sum(
-        verify_colouring(answer.lags, answer.colours) and verify_lower_bound(answer.lags, answer.certificate)
+        verify_colouring(answer.lags, answer.colours)
+        and verify_lower_bound(answer.lags, answer.certificate)
         for answer in answers
     )
     print(f"checked again by separate code: {right:,} hold, {time.perf_counter() - begin:.2f} s")

@@ -21,8 +21,18 @@ END = "506bc9e"
 """The last commit of the house's own work."""
 NOT_YET = ("Claim 1", "Attention in C", "Fast:")
 STILL = (
-    *("House:", "Annotations are evaluated", "Experiments, figures, report", "Experiments over matrices"),
-    *("Types of tokens", "Analysis, models, construction: no", "Tables in fewer", "Figures: one way"),
+    *(
+        "House:",
+        "Annotations are evaluated",
+        "Experiments, figures, report",
+        "Experiments over matrices",
+    ),
+    *(
+        "Types of tokens",
+        "Analysis, models, construction: no",
+        "Tables in fewer",
+        "Figures: one way",
+    ),
     *("Circuits: what is asked in fewer", "Tensors of tokens"),
 )
 
@@ -32,7 +42,10 @@ def git(*words: str) -> str:
 
 
 def main(old: str) -> None:
-    commits = [line.split(maxsplit=1) for line in git("log", "--format=%h %s", "--reverse", f"{old}..").splitlines()]
+    commits = [
+        line.split(maxsplit=1)
+        for line in git("log", "--format=%h %s", "--reverse", f"{old}..").splitlines()
+    ]
     before_end = set(git("log", "--format=%h", f"{old}..{END}").split())
     was, now = size_at(old), size_at("HEAD")
     house, others = Counter(was), Counter[str]()
@@ -43,7 +56,10 @@ def main(old: str) -> None:
     columns = "".join(f"{word:>10}" for word in (old[:8], "house", "others", "now"))
     print(f"{'lines':16}{columns}   code lines{columns}")
     for room in ["", *sorted({name.partition(",")[0] for name in (*was, *now)} - {""})]:
-        cells = ["".join(f"{size[room + word]:>10,}" for size in (was, house, others, now)) for word in ("", ", code")]
+        cells = [
+            "".join(f"{size[room + word]:>10,}" for size in (was, house, others, now))
+            for word in ("", ", code")
+        ]
         print(f"{room or 'all':16}{cells[0]}             {cells[1]}")
 
 
@@ -55,7 +71,9 @@ def size_at(commit: str) -> Counter[str]:
 
 def difference(commit: str) -> Counter[str]:
     found = Counter[str]()
-    for path in git("diff-tree", "-r", "--no-renames", "--name-only", "--no-commit-id", commit, SOURCE).split():
+    for path in git(
+        "diff-tree", "-r", "--no-renames", "--name-only", "--no-commit-id", commit, SOURCE
+    ).split():
         if path.endswith(".py"):
             found.update(size_of(commit, path))
             found.subtract(size_of(f"{commit}^", path))
@@ -68,9 +86,16 @@ def size_of(commit: str, path: str) -> Counter[str]:
     if found.returncode:
         return Counter()
     lines, tree = found.stdout.splitlines(), ast.parse(found.stdout)
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    texts = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
     inside = {n for node in texts for n in range(node.lineno, (node.end_lineno or 0) + 1)}
-    code = sum(n not in inside and line.strip() != "" and line.strip()[0] != "#" for n, line in enumerate(lines, 1))
+    code = sum(
+        n not in inside and line.strip() != "" and line.strip()[0] != "#"
+        for n, line in enumerate(lines, 1)
+    )
     room = path.removeprefix(f"{SOURCE}/").split("/")[0].removesuffix(".py")
     return Counter({"": len(lines), ", code": code, room: len(lines), f"{room}, code": code})
 

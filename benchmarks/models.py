@@ -52,7 +52,9 @@ def plain_step(model: nn.Module, tokens: Tensor, path: str) -> Callable[[], obje
     return step
 
 
-def fast_step(model: Model, tokens: Tensor, path: str | None = None, rows: int | None = None) -> Callable[[], object]:
+def fast_step(
+    model: Model, tokens: Tensor, path: str | None = None, rows: int | None = None
+) -> Callable[[], object]:
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> None:
@@ -63,12 +65,16 @@ def fast_step(model: Model, tokens: Tensor, path: str | None = None, rows: int |
     return step
 
 
-def standard_operations(heads: Sequence[int], batch: int, time: int = 128, dim: int = 64, qk_dim: int = 32) -> int:
+def standard_operations(
+    heads: Sequence[int], batch: int, time: int = 128, dim: int = 64, qk_dim: int = 32
+) -> int:
     """Forward and backward (twice the forward) of the equations as they stand, masked entries included."""
     return 3 * 2 * batch * sum(heads) * (time * dim * (2 * qk_dim + dim) + time**2 * (qk_dim + dim))
 
 
-def disentangled_operations(heads: Sequence[int], batch: int, time: int = 128, states: int = 5) -> int:
+def disentangled_operations(
+    heads: Sequence[int], batch: int, time: int = 128, states: int = 5
+) -> int:
     total, dim = 0, time + states
     for count in heads:
         total += count * (time * dim**2 + 2 * time**2 * dim)
@@ -89,7 +95,9 @@ def report(
     products = times.pop("product")
     rate = 2 * SIDE**3 / statistics.median(products)
     limit = operations / rate
-    print(f"  {title}: the equations' operations alone would take {limit * 1e3:.0f} ms at {rate / 1e9:.0f} GFLOP/s")
+    print(
+        f"  {title}: the equations' operations alone would take {limit * 1e3:.0f} ms at {rate / 1e9:.0f} GFLOP/s"
+    )
     slow = next(iter(times.values()))
     for name, found in times.items():
         of_limit = ratio(found, [operations / (2 * SIDE**3) * seconds for seconds in products])
@@ -121,7 +129,9 @@ def standard(rounds: int = 7) -> list[str]:
             wanted=2,
         )
         wrong += _slower_than(times, title, model)
-    print(f"  the default path of standard models is the fastest, within {SLACK - 1:.0%}: {'NO' if wrong else 'yes'}")
+    print(
+        f"  the default path of standard models is the fastest, within {SLACK - 1:.0%}: {'NO' if wrong else 'yes'}"
+    )
     return wrong
 
 
@@ -131,7 +141,12 @@ def relative(rounds: int = 7) -> list[str]:
     Limits are on the ratio to the standard model's default: for the default with C, and for torch alone.
     """
     wrong = []
-    limits = {(128, 127): (1.6, 2.3), (128, 16): (1.3, 1.55), (64, 63): (1.45, 2.3), (64, 16): (1.35, 1.55)}
+    limits = {
+        (128, 127): (1.6, 2.3),
+        (128, 16): (1.3, 1.55),
+        (64, 63): (1.45, 2.3),
+        (64, 16): (1.35, 1.55),
+    }
     for (length, reach), wanted in limits.items():
         tokens = sequences(256, length)
         model = sih.RelativeTransformer(5, reach)
@@ -141,7 +156,9 @@ def relative(rounds: int = 7) -> list[str]:
         usual = times.pop("standard")
         found = ", ".join(f"{path} {ratio(each, usual):.2f}" for path, each in times.items())
         title = f"relative [1, 1, 1], T = {length}, reach {reach}"
-        print(f"  {title}: times as long as standard: {found} (at most {wanted[0]} with C, {wanted[1]} without)")
+        print(
+            f"  {title}: times as long as standard: {found} (at most {wanted[0]} with C, {wanted[1]} without)"
+        )
         wrong += _slower_than(times, title, model)
     return wrong
 
@@ -154,9 +171,14 @@ def own_step(rounds: int = 7) -> None:
             continue
         calls = {path: plain_step(model, tokens, path) for path in ("fused", "compiled")}
         times = in_turn({**calls, "loss": fast_step(model, tokens, "compiled")}, rounds, clock())
-        gain, beside = ratio(times["fused"], times["compiled"]), ratio(times["compiled"], times["loss"])
+        gain, beside = (
+            ratio(times["fused"], times["compiled"]),
+            ratio(times["compiled"], times["loss"]),
+        )
         name = type(model).__name__
-        print(f"  {name}, 256 sequences at once: C {gain:.2f}x; {beside:.2f} of the time of next_token_loss")
+        print(
+            f"  {name}, 256 sequences at once: C {gain:.2f}x; {beside:.2f} of the time of next_token_loss"
+        )
 
 
 def _here(model: Model) -> list[str]:
@@ -182,7 +204,13 @@ def disentangled(rounds: int = 3) -> None:
             "structured, in one piece": fast_step(model, tokens, rows=WHOLE),
             "structured": fast_step(model, tokens),
         }
-        report(f"disentangled {list(heads)}, batch 64", calls, disentangled_operations(heads, 64), rounds, wanted=2.4)
+        report(
+            f"disentangled {list(heads)}, batch 64",
+            calls,
+            disentangled_operations(heads, 64),
+            rounds,
+            wanted=2.4,
+        )
 
 
 def short(rounds: int = 9) -> None:
@@ -198,7 +226,9 @@ def short(rounds: int = 9) -> None:
         took = {name: f"{statistics.median(found) * 1e3:.0f} ms" for name, found in times.items()}
         gain = ratio(times["always"], times["usual"])
         name = f"{type(model).__name__} {list(model.config.heads)}"
-        print(f"  length 32, {name}: {ROWS} sequences at a time {took['always']}, more {took['usual']}, {gain:.2f}x")
+        print(
+            f"  length 32, {name}: {ROWS} sequences at a time {took['always']}, more {took['usual']}, {gain:.2f}x"
+        )
 
 
 def memory() -> None:
@@ -211,14 +241,26 @@ def memory() -> None:
         grown = {}
         for kind in ("dense", "structured, in one piece", "structured"):
             grown[kind] = _grown(kind, heads)
-        shown = ", ".join(f"{kind} {size / 1024:.0f} MB ({size / grown['dense']:.0%})" for kind, size in grown.items())
+        shown = ", ".join(
+            f"{kind} {size / 1024:.0f} MB ({size / grown['dense']:.0%})"
+            for kind, size in grown.items()
+        )
         print(f"  disentangled {list(heads)}, batch 64, peak memory of a step: {shown}")
 
 
 def _grown(kind: str, heads: Sequence[int]) -> int:
     """Kilobytes, measured in a process of its own."""
     threads = ["--threads", str(torch.get_num_threads())]
-    words = [sys.executable, "-m", "benchmarks.models", *threads, "--memory", kind, "--heads", *map(str, heads)]
+    words = [
+        sys.executable,
+        "-m",
+        "benchmarks.models",
+        *threads,
+        "--memory",
+        kind,
+        "--heads",
+        *map(str, heads),
+    ]
     return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
@@ -226,7 +268,11 @@ def memory_of(kind: str, heads: Sequence[int]) -> int:
     """Kilobytes."""
     if kind.startswith(("standard", "relative")):
         reach = 16 if kind.endswith("16") else 127
-        one = sih.RelativeTransformer(5, reach) if kind.startswith("relative") else sih.Transformer(5, 128, heads=heads)
+        one = (
+            sih.RelativeTransformer(5, reach)
+            if kind.startswith("relative")
+            else sih.Transformer(5, 128, heads=heads)
+        )
         return _growth_of(fast_step(one, sequences(256)))
     model, tokens = sih.DisentangledTransformer(5, 128, heads), sequences(64)
     if kind == "dense":
@@ -248,7 +294,9 @@ def peak() -> int:
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return next(
+        int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")
+    )
 
 
 Growth = dict[str, list[tuple[int, float, float]]]
@@ -257,7 +305,11 @@ Growth = dict[str, list[tuple[int, float, float]]]
 def growth(rounds: int = 3, batch: int = 16) -> Growth:
     """Seconds of a step of each model against T, the heads of layer 2, and S; all else as in the paper."""
     table: Growth = {}
-    for name, values in (("T", (64, 128, 256, 512)), ("heads", (1, 2, 4, 8)), ("S", (2, 8, 32, 64))):
+    for name, values in (
+        ("T", (64, 128, 256, 512)),
+        ("heads", (1, 2, 4, 8)),
+        ("S", (2, 8, 32, 64)),
+    ):
         table[name] = []
         for value in values:
             time = value if name == "T" else 128
@@ -267,7 +319,9 @@ def growth(rounds: int = 3, batch: int = 16) -> Growth:
             found = medians(
                 {
                     "standard": fast_step(sih.Transformer(states, time, heads=heads), tokens),
-                    "disentangled": fast_step(sih.DisentangledTransformer(states, time, heads), tokens),
+                    "disentangled": fast_step(
+                        sih.DisentangledTransformer(states, time, heads), tokens
+                    ),
                 },
                 rounds,
                 clock(),
@@ -280,10 +334,14 @@ def draw(table: Growth, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3), layout="constrained")
-    for axes, (name, rows) in zip(figure.subplots(1, len(table), sharey=True), table.items(), strict=True):
+    for axes, (name, rows) in zip(
+        figure.subplots(1, len(table), sharey=True), table.items(), strict=True
+    ):
         values = [value for value, _, _ in rows]
         axes.loglog(values, [standard * 1e3 for _, standard, _ in rows], "o-", label="standard")
-        axes.loglog(values, [disentangled * 1e3 for _, _, disentangled in rows], "s-", label="disentangled")
+        axes.loglog(
+            values, [disentangled * 1e3 for _, _, disentangled in rows], "s-", label="disentangled"
+        )
         axes.set_xticks(values, [str(value) for value in values])
         axes.minorticks_off()
         axes.set_xlabel({"T": "length T", "heads": "heads in layer 2", "S": "states S"}[name])
@@ -301,9 +359,13 @@ def main(plot: Path | None = None) -> int:
     short()
     memory()
     table = growth()
-    print("  ms a step at batch 16, heads [1, 3, 1] unless said: standard, disentangled (medians of 3)")
+    print(
+        "  ms a step at batch 16, heads [1, 3, 1] unless said: standard, disentangled (medians of 3)"
+    )
     for name, rows in table.items():
-        shown = ";  ".join(f"{value}: {one * 1e3:.0f}, {other * 1e3:.0f}" for value, one, other in rows)
+        shown = ";  ".join(
+            f"{value}: {one * 1e3:.0f}, {other * 1e3:.0f}" for value, one, other in rows
+        )
         print(f"    {name:<6} {shown}")
     if plot is not None:
         draw(table, plot)

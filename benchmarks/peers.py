@@ -47,7 +47,9 @@ class WithSDPA(nn.Module):
         super().__init__()
         self.heads, self.padding = heads, DIM - QK_DIM if padded else 0
         self.token, self.position = nn.Embedding(STATES, DIM), nn.Embedding(TIME, DIM)
-        self.qkv = nn.ModuleList(nn.Linear(DIM, count * (2 * QK_DIM + DIM), bias=False) for count in heads)
+        self.qkv = nn.ModuleList(
+            nn.Linear(DIM, count * (2 * QK_DIM + DIM), bias=False) for count in heads
+        )
         self.readout = nn.Linear(DIM, STATES, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -56,7 +58,9 @@ class WithSDPA(nn.Module):
             parts = torch.split(layer(h), [count * QK_DIM, count * QK_DIM, count * DIM], dim=-1)
             q, k, v = (part.unflatten(-1, (count, -1)).transpose(1, 2) for part in parts)
             q, k = (nn.functional.pad(each, (0, self.padding)) for each in (q, k))
-            attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1 / math.sqrt(QK_DIM))
+            attended = nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=True, scale=1 / math.sqrt(QK_DIM)
+            )
             h = h + attended.sum(dim=1)
         output: Tensor = self.readout(h)
         return output
@@ -169,8 +173,14 @@ def compare(setting: Setting, rounds: int) -> list[str]:
     times = in_turn({"sih": fast_step(ours, setting.tokens), **peers}, rounds, timer)
     for name, seconds in times.items():
         slower = ratio(seconds, times["sih"])
-        print(f"    {name:<44} {1e3 * statistics.median(seconds):7.0f} ms   {slower:5.2f} times as long")
-    return [f"{list(setting.heads)}: {name} is faster" for name in peers if ratio(times[name], times["sih"]) < 1]
+        print(
+            f"    {name:<44} {1e3 * statistics.median(seconds):7.0f} ms   {slower:5.2f} times as long"
+        )
+    return [
+        f"{list(setting.heads)}: {name} is faster"
+        for name in peers
+        if ratio(times[name], times["sih"]) < 1
+    ]
 
 
 def check_same_model(ours: sih.Transformer, setting: Setting) -> None:
@@ -213,7 +223,9 @@ def main(arguments: Sequence[str] = ()) -> int:
         return 2
     where = torch.cuda.get_device_name(tokens.device) if tokens.is_cuda else machine()
     print(f"peers: forward, backward and Adam of the standard model, T = {TIME}, S = {STATES}")
-    print(f"  {where}; medians of {given.rounds} rounds in turn, each peer at its best of what is tried")
+    print(
+        f"  {where}; medians of {given.rounds} rounds in turn, each peer at its best of what is tried"
+    )
     settings = [Setting((1, 1, 1), 1, tokens), Setting((1, 3, 1), 2, tokens)]
     wrong = [line for setting in settings for line in compare(setting, given.rounds)]
     print("\n".join(wrong), file=sys.stderr)

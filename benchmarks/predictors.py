@@ -22,7 +22,9 @@ def plain_bma(tokens: np.ndarray, task: sih.Task) -> np.ndarray:
             law[:, i] = task.stationary.numpy()
             continue
         n = np.arange(task.max_lag, i + 1)
-        scores = np.stack([log_P[tokens[:, n - k], tokens[:, n]].sum(axis=1) for k in task.lags], axis=1)
+        scores = np.stack(
+            [log_P[tokens[:, n - k], tokens[:, n]].sum(axis=1) for k in task.lags], axis=1
+        )
         weights = np.exp(scores - scores.max(axis=1, keepdims=True)) * task.lag_prior.numpy()
         weights /= weights.sum(axis=1, keepdims=True)
         parents = np.stack([tokens[:, i - k + 1] for k in task.lags], axis=1)
@@ -54,7 +56,10 @@ def main() -> None:
     task = sih.Task(P, (1, 2, 3), 128)
     tokens = sih.sample(task, 256, rng=rng).tokens
     assert np.abs(plain_bma(tokens.numpy(), task) - sih.bma(tokens, task).numpy()).max() < 1e-12
-    assert np.abs(plain_selective(tokens.numpy(), task) - sih.selective(tokens, task).numpy()).max() < 1e-12
+    assert (
+        np.abs(plain_selective(tokens.numpy(), task) - sih.selective(tokens, task).numpy()).max()
+        < 1e-12
+    )
     print(f"predictors: 256 x 128, 5 states, lags 1 2 3 ({machine()}; medians of 7)")
     found = medians(
         {
@@ -72,7 +77,9 @@ def main() -> None:
     for name in ("maximum likelihood", "n-gram"):
         print(f"  {name}: {found[name] * 1e3:.1f} ms")
 
-    print("  other tasks at the same size, by the processor's time, over bma's (median of ratios, round by round):")
+    print(
+        "  other tasks at the same size, by the processor's time, over bma's (median of ratios, round by round):"
+    )
     fresh, switching = sih.FreshTask(5, (1, 2, 3), 128), sih.SwitchingTask(P, (1, 2, 3), 128, 0.02)
     family: dict[str, Callable[[], object]] = {
         "bma": lambda: sih.bma(tokens, task),
@@ -82,7 +89,9 @@ def main() -> None:
     times = in_turn(family, rounds=31, clock=time.process_time)
     for name in ("P unknown", "switching lags"):
         print(f"    {name}: {ratio(times[name], times['bma']):.2f}x")
-    print("  and along one sequence (lags 1 2 3): ratio to bma, nanoseconds a token, which should stay level")
+    print(
+        "  and along one sequence (lags 1 2 3): ratio to bma, nanoseconds a token, which should stay level"
+    )
     for length in (10_000, 100_000, 1_000_000):
         row = torch.randint(5, (1, length), generator=rng)
         calls: dict[str, Callable[[], object]] = {

@@ -10,7 +10,9 @@ from benchmarks.timing import machine, medians
 
 def usual_loop(task: sih.Task, size: int, rng: torch.Generator) -> torch.Tensor:
     """Algorithm 1 as most would write it."""
-    lags = torch.tensor(task.lags)[torch.multinomial(task.lag_prior, size, replacement=True, generator=rng)]
+    lags = torch.tensor(task.lags)[
+        torch.multinomial(task.lag_prior, size, replacement=True, generator=rng)
+    ]
     tokens = torch.empty((size, task.length), dtype=torch.int64)
     rows = torch.arange(size)
     for i in range(task.length):
@@ -39,12 +41,17 @@ def main() -> None:
             f"{ratio:.1f}x (wanted {wanted}x)"
         )
     large = {
-        "1,000 states, 256 x 128": (sih.Task(sih.random_transition_matrix(1000, rng=rng), (1, 2, 3), 128), 256),
+        "1,000 states, 256 x 128": (
+            sih.Task(sih.random_transition_matrix(1000, rng=rng), (1, 2, 3), 128),
+            256,
+        ),
         "100,000 sequences of 16": (task.with_length(16), 100_000),
         "1 sequence of 1,000,000": (task.with_length(1_000_000), 1),
     }
     for name, (big, size) in large.items():
-        took = medians({"": lambda big=big, size=size: sih.sample(big, size, rng=rng)}, rounds=1)[""]  # type: ignore[misc]
+        took = medians({"": lambda big=big, size=size: sih.sample(big, size, rng=rng)}, rounds=1)[  # type: ignore[misc]
+            ""
+        ]
         print(f"  {name}: {took:.2f} s")
 
 

@@ -13,7 +13,9 @@ def fresh(code: str) -> None:
 
 
 def main() -> None:
-    found = medians({"torch": lambda: fresh("import torch"), "sih": lambda: fresh("import sih")}, rounds=5)
+    found = medians(
+        {"torch": lambda: fresh("import torch"), "sih": lambda: fresh("import sih")}, rounds=5
+    )
     print("start: a fresh process (medians of 5)")
     print(
         f"  import torch {found['torch']:.2f} s, import sih {found['sih']:.2f} s, "

@@ -34,7 +34,9 @@ def cross_entropy(outputs: Tensor, tokens: Tensor) -> Callable[[], object]:
     def call() -> None:
         for part, target in zip(outputs.split(ROWS), tokens.split(ROWS), strict=True):
             leaf = part.detach().requires_grad_()
-            nn.functional.cross_entropy(leaf[:, :-1].flatten(0, 1), target[:, 1:].flatten(), reduction="sum").backward()
+            nn.functional.cross_entropy(
+                leaf[:, :-1].flatten(0, 1), target[:, 1:].flatten(), reduction="sum"
+            ).backward()
 
     return call
 

@@ -14,7 +14,10 @@ batch = sih.sample(task, size=256, rng=rng)
 tracker = sih.LagTracker(task)  # one token at a time, as it would come from a stream
 for position, token in enumerate(batch.tokens[0, :24].tolist()):
     weights = zip(task.lags, tracker.update(token).tolist(), strict=True)
-    print(f"{position:>3}  token {token}  " + "  ".join(f"lag {lag} {'#' * round(20 * p):<20}" for lag, p in weights))
+    print(
+        f"{position:>3}  token {token}  "
+        + "  ".join(f"lag {lag} {'#' * round(20 * p):<20}" for lag, p in weights)
+    )
 print(f"the lag was {batch.lags[0].item()}\n")
 
 print("mean KL to the true law of the next token, in nats, over", len(batch), "sequences:")

@@ -7,7 +7,9 @@ import torch
 
 import sih
 
-run = sih.open_run("standard-1.2.3")  # its layers were restricted to roles at first; "paper-1.2.3" was trained without
+run = sih.open_run(
+    "standard-1.2.3"
+)  # its layers were restricted to roles at first; "paper-1.2.3" was trained without
 task, model = run.task, run.model
 batch = sih.sample(task, size=32, rng=0)
 
@@ -31,5 +33,10 @@ for name in ("1.1/attention", "2.1/attention", "2.2/attention", "2.3/attention",
 clean, other = sih.sample(task, size=32, rng=1, lag=1), sih.sample(task, size=32, rng=2, lag=3)
 patched = sih.patch(model, clean, other, ["3.1/attention"])
 believed = {k: sih.known_lag(clean.tokens, torch.full((32,), k), task)[:, 64:-1] for k in task.lags}
-distance = {k: round((patched[:, 64:-1] - law).abs().mean().item(), 3) for k, law in believed.items()}
-print("sequences of lag 1 with the attention of lag 3; distance of the prediction from that of each lag:", distance)
+distance = {
+    k: round((patched[:, 64:-1] - law).abs().mean().item(), 3) for k, law in believed.items()
+}
+print(
+    "sequences of lag 1 with the attention of lag 3; distance of the prediction from that of each lag:",
+    distance,
+)

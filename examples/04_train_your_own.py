@@ -33,4 +33,7 @@ print(sih.diagnose(task, batch, model=step.model).verdict)
 with tempfile.TemporaryDirectory() as folder:
     sih.save(step.model, folder)
     again = sih.load(folder)
-print("saved and loaded: the same", bool((again.predict(batch.tokens) == step.model.predict(batch.tokens)).all()))
+print(
+    "saved and loaded: the same",
+    bool((again.predict(batch.tokens) == step.model.predict(batch.tokens)).all()),
+)

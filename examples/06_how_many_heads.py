@@ -23,7 +23,9 @@ for words, model in {
     "the paper's form, 1 head": sih.construct(task, heads=1),
     "the paper's form, 3 heads": sih.construct(task, heads=3),
     "mixed, 2 heads": sih.construct(task, target="bayes", heads=2),
-    "mixed, 1 head, read at query and key": sih.construct(task, target="bayes", heads=1, reading="both"),
+    "mixed, 1 head, read at query and key": sih.construct(
+        task, target="bayes", heads=1, reading="both"
+    ),
 }.items():
     kl = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean()
     print(f"{words:>38}: {kl / best:.3f}")

@@ -25,7 +25,13 @@ def induction_head(tree: list[int]) -> sih.DisentangledTransformer:
     equal. For a chain it is the induction head; for a tree the construction of Nichani et al. P is not used.
     """
     model = sih.DisentangledTransformer(
-        STATES, LENGTH, (2, 1), temperature=1.0, readout="probability", dtype=torch.float64, init="zeros"
+        STATES,
+        LENGTH,
+        (2, 1),
+        temperature=1.0,
+        readout="probability",
+        dtype=torch.float64,
+        init="zeros",
     )
     for head, parents in (("1.1", tree[:-1]), ("1.2", tree[1:])):
         for position, parent in enumerate(parents):
@@ -52,10 +58,16 @@ def counted_along(tree: list[int], tokens: Tensor) -> Tensor:
 
 def drawn_along(tree: list[int]) -> tuple[Tensor, Tensor]:
     """Draw sequences with a matrix of their own each, the root uniform, and the true law of the next token."""
-    tokens, truth = torch.zeros(SIZE, LENGTH, dtype=torch.int64), torch.zeros(SIZE, LENGTH, STATES, dtype=torch.float64)
+    tokens, truth = (
+        torch.zeros(SIZE, LENGTH, dtype=torch.int64),
+        torch.zeros(SIZE, LENGTH, STATES, dtype=torch.float64),
+    )
     for row in range(SIZE):
         task = sih.ParentsTask(sih.random_transition_matrix(STATES, rng=rng), [tree], LENGTH)
-        start, batch = int(torch.randint(STATES, (1,), generator=rng)), sih.sample(task, 32, rng=rng)
+        start, batch = (
+            int(torch.randint(STATES, (1,), generator=rng)),
+            sih.sample(task, 32, rng=rng),
+        )
         while not (batch.tokens[:, 0] == start).any():  # the root as drawn is stationary
             batch = sih.sample(task, 32, rng=rng)
         batch = batch[batch.tokens[:, 0] == start][:1]
@@ -75,8 +87,14 @@ def over_bayes(law: Tensor, best: Tensor, truth: Tensor) -> str:
 lags = sih.Task(P, (1, 2, 3), LENGTH)
 known: dict[str, tuple[sih.Task | sih.ParentsTask, list[int] | None]] = {
     "lag 1, 2 or 3 (the paper's)": (lags, CHAIN),
-    "one of 3 random graphs": (sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng), LENGTH), None),
-    "one of 3 random trees": (sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng, distinct=False), LENGTH), None),
+    "one of 3 random graphs": (
+        sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng), LENGTH),
+        None,
+    ),
+    "one of 3 random trees": (
+        sih.ParentsTask(P, sih.random_parents(3, LENGTH, rng=rng, distinct=False), LENGTH),
+        None,
+    ),
     "one tree, P known": (sih.ParentsTask(P, [TREE], LENGTH), TREE),
 }
 hidden = {

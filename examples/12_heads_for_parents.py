@@ -36,6 +36,10 @@ for count in (2, 3, 5):
             if not paired and shared_parent(sih.ParentsTask(P, table, length)) is None:
                 paired.append(1 + max(map(max, pair_heads(table))))
     for (name, form), by_length in cells.items():
-        ranges = ["-" if not found else f"{min(found)} - {max(found)}" for found in by_length.values()]
-        said = [text.split(" - ")[0] if len(set(text.split(" - "))) == 1 else text for text in ranges]
+        ranges = [
+            "-" if not found else f"{min(found)} - {max(found)}" for found in by_length.values()
+        ]
+        said = [
+            text.split(" - ")[0] if len(set(text.split(" - "))) == 1 else text for text in ranges
+        ]
         print(f"| {count} | {name} | {form} | {' | '.join(said)} |")

@@ -66,7 +66,11 @@ def profile_from_weights(
     T = 2 * torch.eye(heads, dtype=torch.float64)
     T[range(1, heads), range(heads - 1)] = T[range(heads - 1), range(1, heads)] = -1.0
     inverse = torch.linalg.inv(T)
-    waves = [wave(theta * o[:heads] + phase) for theta in angles(count) for wave in (torch.cos, torch.sin)][: heads - 1]
+    waves = [
+        wave(theta * o[:heads] + phase)
+        for theta in angles(count)
+        for wave in (torch.cos, torch.sin)
+    ][: heads - 1]
     rows = list(torch.stack([first[:heads], *(first[:heads] * wave for wave in waves)], dim=1))
     for n in range(heads, len(o)):
         newest = inverse[[0, -1]] @ torch.stack(rows[-heads:])
@@ -78,7 +82,9 @@ def profile_from_weights(
     windows = u.unfold(1, heads, 1)  # the K - 1 rows in which column n, too, is prescribed
     curves = torch.linalg.solve(windows.permute(1, 2, 0), T[:, 0])
     g = _read(curves)
-    return Profile(tuple(range(1, count + 1)), length, u[:, beyond : beyond + offsets], g.T.contiguous())
+    return Profile(
+        tuple(range(1, count + 1)), length, u[:, beyond : beyond + offsets], g.T.contiguous()
+    )
 
 
 def _read(curves: Float[Tensor, "index head"]) -> Float[Tensor, "longer head"]:
@@ -96,15 +102,22 @@ def relative_sizes(count: int, length: int) -> dict[str, float]:
 
     def arched(height: float) -> Profile:
         turn = 2 * math.pi / (length - count)
-        return profile_from_weights(count, length, lambda o: (-height * (turn * (o + 0.5)).cos()).exp())
+        return profile_from_weights(
+            count, length, lambda o: (-height * (turn * (o + 0.5)).cos()).exp()
+        )
 
-    found = {f"eta {eta}": profile_from_weights(count, length, torch.ones_like, eta=eta) for eta in (0.3, 0.5, 0.99)}
+    found = {
+        f"eta {eta}": profile_from_weights(count, length, torch.ones_like, eta=eta)
+        for eta in (0.3, 0.5, 0.99)
+    }
     found |= {
-        f"phase {phase}": profile_from_weights(count, length, torch.ones_like, phase=phase) for phase in (0.8, 2.4)
+        f"phase {phase}": profile_from_weights(count, length, torch.ones_like, phase=phase)
+        for phase in (0.8, 2.4)
     }
     return {
         "closed form": closed.size,
-        "reads not moved": float((closed.totals * closed.query.abs().amax(dim=1)).sum()) / closed.size,
+        "reads not moved": float((closed.totals * closed.query.abs().amax(dim=1)).sum())
+        / closed.size,
         "reads as a product about the middle": float(product) / closed.size,
         **{name: profile.size / closed.size for name, profile in found.items()},
         "best arched weights": min(arched(height).size for height in ARCHES) / closed.size,
@@ -113,18 +126,26 @@ def relative_sizes(count: int, length: int) -> dict[str, float]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write the table. The exit code is 0, 2 if a flag is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--counts", type=int, nargs="+", default=[2, 3, 4, 5, 6, 7, 8], help="numbers of lags, K")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--counts", type=int, nargs="+", default=[2, 3, 4, 5, 6, 7, 8], help="numbers of lags, K"
+    )
     parser.add_argument("--length", type=int, default=128, help="tokens of a sequence")
     parser.add_argument("--out", type=Path, required=True, help="the table, a .csv file")
     given = parser.parse_args(words)
     try:
         check_place(given.out)
         if min(given.counts) < 2:
-            raise ValueError(f"--counts are numbers of lags, 2 or more, e.g. 2 3 4; got {min(given.counts)}")
+            raise ValueError(
+                f"--counts are numbers of lags, 2 or more, e.g. 2 3 4; got {min(given.counts)}"
+            )
         sizes = {count: relative_sizes(count, given.length) for count in given.counts}
         names = list(sizes[given.counts[0]])
-        rows = [[str(count), *(f"{sizes[count][name]:.3f}" for name in names)] for count in given.counts]
+        rows = [
+            [str(count), *(f"{sizes[count][name]:.3f}" for name in names)] for count in given.counts
+        ]
         write_rows(given.out, [["K", *names], *rows])
     except ValueError as error:
         print(f"any_weights: {error}", file=sys.stderr)

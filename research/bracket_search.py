@@ -41,20 +41,32 @@ def extend(path: Path, reach: int, query: bool = True, both_up_to: int = 0) -> I
     What theory leaves open is searched for if `query`, and on both sides for sets of no more than `both_up_to` lags.
     """
     if not 2 <= reach <= FARTHEST:
-        raise FieldError("reach", f"reach is the largest lag of the table, 2 to {FARTHEST}; got {reach}")
+        raise FieldError(
+            "reach", f"reach is the largest lag of the table, 2 to {FARTHEST}; got {reach}"
+        )
     known = {bracket.lags: bracket for bracket in read_brackets(path)} if path.exists() else {}
-    sets = [(1, *rest) for size in range(1, reach) for rest in itertools.combinations(range(2, reach + 1), size)]
+    sets = [
+        (1, *rest)
+        for size in range(1, reach)
+        for rest in itertools.combinations(range(2, reach + 1), size)
+    ]
     for lags in dict.fromkeys(map(normal_form, sets)):
         old = known.get(lags)
         found = _proved(lags) if old is None else old
         if query and not found.query:
-            found = replace(found, query=_downwards(lags, found.query_heads - 1, found.lower, key=False))
+            found = replace(
+                found, query=_downwards(lags, found.query_heads - 1, found.lower, key=False)
+            )
         if len(lags) <= both_up_to and not found.both:
             found = replace(found, both=_downwards(lags, found.query_heads - 1, 1, key=True))
         if found != old:
             known[lags] = found
             rows = [asdict(known[one]) for one in sorted(known, key=lambda one: (len(one), one))]
-            write_json(path, {"length": LENGTH, "starts": len(TRIED), "exact": EXACT, "brackets": rows}, indent=1)
+            write_json(
+                path,
+                {"length": LENGTH, "starts": len(TRIED), "exact": EXACT, "brackets": rows},
+                indent=1,
+            )
             yield found
 
 
@@ -92,7 +104,9 @@ def best_residual(lags: tuple[int, ...], heads: int, key: bool) -> float:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Go on with the table. The exit code is 0, 2 if a flag or the file is wrong, 130 if it was stopped."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("table", type=Path, help="the table, a .json file")
     parser.add_argument("--reach", type=int, default=8, help="the largest lag of the table")
     parser.add_argument(
@@ -110,7 +124,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"bracket_search: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"bracket_search: what is done is in {given.table}; the same command goes on", file=sys.stderr)
+        print(
+            f"bracket_search: what is done is in {given.table}; the same command goes on",
+            file=sys.stderr,
+        )
         return 130
     return 0
 

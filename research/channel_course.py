@@ -83,9 +83,13 @@ def kept_weights(run: Run, kept: Path | None = None) -> dict[int, Path]:
 def course_of(run: Run, files: dict[int, Path], config: AccountConfig) -> ChannelCourse:
     """Measure the model at every step whose weights are given."""
     if len(run.config.heads) != 3 or not has_channels(run.config):
-        raise ValueError(f"channels along training are those of a model of three layers; {run.name} is none")
+        raise ValueError(
+            f"channels along training are those of a model of three layers; {run.name} is none"
+        )
     if not files:
-        raise ValueError(f"{run.name} kept no weights along the way; `sih train --keep-every N` keeps them")
+        raise ValueError(
+            f"{run.name} kept no weights along the way; `sih train --keep-every N` keeps them"
+        )
     task = run.task
     batch = draw(task, config, "sequences")
     ml = mean_kl(kl_to_truth(yardsticks(batch.tokens, task)["ML"], batch, task), task).mean().item()
@@ -106,10 +110,18 @@ def _point(model: Model, step: int, run: Run, config: AccountConfig) -> CoursePo
     batch = draw(task, config, "sequences")
     trace = model.trace(batch.tokens[:64])
     lags = batch.lags[:64, None] == torch.tensor(task.lags)
-    copied = attention_at(trace.attention[-1].sum(dim=1), [lag - 1 for lag in task.lags])[:, task.max_lag : -1]
+    copied = attention_at(trace.attention[-1].sum(dim=1), [lag - 1 for lag in task.lags])[
+        :, task.max_lag : -1
+    ]
     position = torch.arange(task.length)
-    keys = (position[:, None] >= position) & (position >= task.max_lag) & (position[:, None] < task.length - 1)
-    by_offset = [explained_variance(scores, keys, "offset") for scores in trace.scores[1].unbind(dim=1)]
+    keys = (
+        (position[:, None] >= position)
+        & (position >= task.max_lag)
+        & (position[:, None] < task.length - 1)
+    )
+    by_offset = [
+        explained_variance(scores, keys, "offset") for scores in trace.scores[1].unbind(dim=1)
+    ]
     return CoursePoint(
         step,
         found.channels,
@@ -132,7 +144,10 @@ def table(courses: Sequence[ChannelCourse]) -> Rows:
                     course.name,
                     str(point.step),
                     *(with_error(*found.kl[what]) for what in changes),
-                    *(f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}" for what in ("attention", "values")),
+                    *(
+                        f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}"
+                        for what in ("attention", "values")
+                    ),
                     *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
                     with_error(*point.selected),
                     with_error(*point.diagonal),
@@ -169,7 +184,9 @@ def _draw_costs(ax: Axes, course: ChannelCourse) -> None:
     ax.set_yscale("log")
     end = "" if course.settled else f", unsettled at {steps[-1]:,} steps"
     how = "plain" if course.plain else "harmonic"
-    ax.set_title(f"{course.name}\n{braces(course.lags)}, length {course.length}, {how}{end}", fontsize=7)
+    ax.set_title(
+        f"{course.name}\n{braces(course.lags)}, length {course.length}, {how}{end}", fontsize=7
+    )
 
 
 def _draw_shares(ax: Axes, course: ChannelCourse) -> None:
@@ -177,8 +194,12 @@ def _draw_shares(ax: Axes, course: ChannelCourse) -> None:
     for name in ("looked", "carried", "direct"):
         pairs = [point.channels.shares[name] for point in course.points]
         mean, error = ([pair[n] for pair in pairs] for n in (0, 1))
-        ax.errorbar(steps, mean, yerr=error, color=SHARES[name], marker=".", label=f"evidence {name}")
-    selected, diagonal = ([getattr(point, what)[0] for point in course.points] for what in ("selected", "diagonal"))
+        ax.errorbar(
+            steps, mean, yerr=error, color=SHARES[name], marker=".", label=f"evidence {name}"
+        )
+    selected, diagonal = (
+        [getattr(point, what)[0] for point in course.points] for what in ("selected", "diagonal")
+    )
     ax.plot(steps, selected, color="black", ls="--", label="layer 3 on the true lag's token")
     ax.plot(steps, diagonal, color="#888888", ls=":", label="layer 2's scores by offset")
     ax.set(xlabel="step", ylim=(-0.05, 1.02))
@@ -186,13 +207,25 @@ def _draw_shares(ax: Axes, course: ChannelCourse) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write the table and the figure. The exit code is 0, 2 if a run or a flag is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="names of models, or folders of runs")
-    parser.add_argument("--kept", type=Path, help="the folder of NAME-kept, where weights stand apart from their runs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="names of models, or folders of runs"
+    )
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="the folder of NAME-kept, where weights stand apart from their runs",
+    )
     parser.add_argument("--steps", type=int, nargs="+", help="measure these steps alone")
     parser.add_argument("--sequences", type=int, default=128, help="sequences to measure on")
-    parser.add_argument("--reference", type=int, default=256, help="sequences that means are taken over")
-    parser.add_argument("--out", type=Path, required=True, help="the table and the figure, without their endings")
+    parser.add_argument(
+        "--reference", type=int, default=256, help="sequences that means are taken over"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="the table and the figure, without their endings"
+    )
     given, courses = parser.parse_args(words), []
     try:
         check_place(given.out)
@@ -201,7 +234,11 @@ def main(words: Sequence[str] | None = None) -> int:
             for name in given.runs:
                 run = RunStore().run(name)
                 files = kept_weights(run, given.kept)
-                wanted = {step: files[step] for step in files if given.steps is None or step in given.steps}
+                wanted = {
+                    step: files[step]
+                    for step in files
+                    if given.steps is None or step in given.steps
+                }
                 courses.append(course_of(run, wanted, config))
                 print(f"{run.name}: {len(wanted)} steps", flush=True)
         write_rows(f"{given.out}.csv", table(courses))

@@ -56,7 +56,15 @@ REDRAWN = ("1", "2", "3", "12", "13", "23", "123", "all")
 AUTO = "auto"
 COLUMNS = (
     *("donor", "law", "matrix", "length", "redrawn", "seed", "steps"),
-    *("kl_over_ml", "selected", "candidates", "correlation", "offset_1", "offset_2", "core_seconds"),
+    *(
+        "kl_over_ml",
+        "selected",
+        "candidates",
+        "correlation",
+        "offset_1",
+        "offset_2",
+        "core_seconds",
+    ),
 )
 KEY = 7
 """The first columns, which say what a row is of."""
@@ -109,7 +117,9 @@ def donor_run(donor: Donor, settings: Settings, runs: Path) -> Run:
         run = sih.open_run(donor.name)
         task = run.config.task
         if (task.length, task.matrix_seed) != (donor.length, donor.matrix):
-            raise ValueError(f"{donor.name} is of length {task.length} and matrix {task.matrix_seed}; got {donor}")
+            raise ValueError(
+                f"{donor.name} is of length {task.length} and matrix {task.matrix_seed}; got {donor}"
+            )
         return run
     config, folder = auto_config(donor, settings), runs / "-".join(donor.words)
     for step in RunWriter(config, folder, threads=1):
@@ -194,7 +204,10 @@ def rows_of(
 ) -> Iterator[list[str]]:
     """Make the rows of a donor that are not done yet: its own, then those of each seed."""
     wanted = [(what, seed) for seed in seeds for what in redrawn]
-    keys = {(what, seed): (*donor.words, what, str(seed), str(settings.steps_of(what))) for what, seed in wanted}
+    keys = {
+        (what, seed): (*donor.words, what, str(seed), str(settings.steps_of(what)))
+        for what, seed in wanted
+    }
     whole = (*donor.words, "none", "0", "0")
     if {whole, *keys.values()} <= done:
         return
@@ -220,7 +233,12 @@ def read_rows(path: Path) -> list[list[str]]:
 
 
 def fill(
-    path: Path, donors: Sequence[Donor], redrawn: Sequence[str], seeds: Sequence[int], settings: Settings, runs: Path
+    path: Path,
+    donors: Sequence[Donor],
+    redrawn: Sequence[str],
+    seeds: Sequence[int],
+    settings: Settings,
+    runs: Path,
 ) -> None:
     """Make all rows that the table has not yet, and write it, whole or not at all, after each."""
     for donor in donors:
@@ -241,11 +259,22 @@ def _settings(given: argparse.Namespace) -> Settings:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Fill the table. The exit code is 0, 2 if a flag is wrong, 130 if it was stopped."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True, help="the table, a .csv file")
-    parser.add_argument("--runs", type=Path, required=True, help="the folder that donors are trained into")
-    parser.add_argument("--donors", nargs="+", default=list(DONORS), help=f"of {', '.join(DONORS)}; all unless given")
-    parser.add_argument("--redrawn", nargs="+", default=list(REDRAWN), help=f"of {', '.join(REDRAWN)}, none")
+    parser.add_argument(
+        "--runs", type=Path, required=True, help="the folder that donors are trained into"
+    )
+    parser.add_argument(
+        "--donors",
+        nargs="+",
+        default=list(DONORS),
+        help=f"of {', '.join(DONORS)}; all unless given",
+    )
+    parser.add_argument(
+        "--redrawn", nargs="+", default=list(REDRAWN), help=f"of {', '.join(REDRAWN)}, none"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     for field in dataclasses.fields(Settings):
         kind = float if field.name == "learning_rate" else int
@@ -257,10 +286,19 @@ def main(words: Sequence[str] | None = None) -> int:
         for name in given.redrawn:
             check_choice("redrawn", name, (*REDRAWN, "none"))
         if min(given.seeds) < 0:
-            raise FieldError("seeds", f"seeds are whole numbers from 0 on, e.g. 0 1 2; got {min(given.seeds)}")
+            raise FieldError(
+                "seeds", f"seeds are whole numbers from 0 on, e.g. 0 1 2; got {min(given.seeds)}"
+            )
         settings = _settings(given)
         with limited_threads(1):
-            fill(given.out, [DONORS[name] for name in given.donors], given.redrawn, given.seeds, settings, given.runs)
+            fill(
+                given.out,
+                [DONORS[name] for name in given.donors],
+                given.redrawn,
+                given.seeds,
+                settings,
+                given.runs,
+            )
     except ValueError as error:
         print(f"given: {error}", file=sys.stderr)
         return 2

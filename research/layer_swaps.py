@@ -59,7 +59,10 @@ def swapped_layers(
     _write_first(ways["layer 1"], task, slope)
     second = ways["layer 2"]
     for head in range(1, model.config.heads[1] + 1):
-        kept = {key: second.block(f"2.{head}", "position", key).clone() for key in ("position", "1.1/position")}
+        kept = {
+            key: second.block(f"2.{head}", "position", key).clone()
+            for key in ("position", "1.1/position")
+        }
         second.A[1].data[head - 1].zero_()
         for key, block in kept.items():
             second.block(f"2.{head}", "position", key).copy_(block)
@@ -73,7 +76,9 @@ def swapped_layers(
 
 
 @torch.no_grad()
-def swap_costs(model: DisentangledTransformer, task: Task, batch: Batch, reference: Batch) -> dict[str, Measured]:
+def swap_costs(
+    model: DisentangledTransformer, task: Task, batch: Batch, reference: Batch
+) -> dict[str, Measured]:
     """Measure the mean KL past max_lag with each layer written anew, by what was written."""
     found = {}
     for name, written in swapped_layers(model, task, reference.tokens[: 2 * CHUNK]).items():
@@ -101,10 +106,14 @@ def _write_first(model: DisentangledTransformer, task: Task, slope: float) -> No
     model.A[0].data.zero_()
     gap = _gaps(task.length)
     model.block("1.1", "token", "token").copy_(slope * task.P.log().T)
-    model.block("1.1", "position", "position").copy_(torch.where(torch.isin(gap, torch.tensor(task.lags)), 0.0, FORBID))
+    model.block("1.1", "position", "position").copy_(
+        torch.where(torch.isin(gap, torch.tensor(task.lags)), 0.0, FORBID)
+    )
 
 
-def _write_third(model: DisentangledTransformer, task: Task, tokens: Int[Tensor, "batch time"], sign: float) -> None:
+def _write_third(
+    model: DisentangledTransformer, task: Task, tokens: Int[Tensor, "batch time"], sign: float
+) -> None:
     trace, gap = model.trace(tokens), _gaps(task.length)
     used = (gap >= max(task.max_lag - 1, 1)) & (gap + 1 < task.length)
     filters, read = [], torch.zeros(())
@@ -121,7 +130,9 @@ def _write_third(model: DisentangledTransformer, task: Task, tokens: Int[Tensor,
     model.block("3.1", "position", "position").copy_(allowed - beta * read.mean(dim=0))
 
 
-def _evidence(scores: Float[Tensor, "batch time time"], task: Task) -> Float[Tensor, "batch row lag"]:
+def _evidence(
+    scores: Float[Tensor, "batch time time"], task: Task
+) -> Float[Tensor, "batch row lag"]:
     rows = torch.arange(task.max_lag, scores.shape[1] - 1)
     x = torch.stack([scores[:, rows, rows - k + 1] for k in task.lags], dim=-1)
     x = x - x.mean(dim=-1, keepdim=True)
@@ -146,8 +157,14 @@ def row_of(name: str, store: RunStore) -> list[str]:
     """Measure one model, or raise a ValueError that says why its layers cannot be written anew."""
     run = store.run(name)
     model, task, config = run.model, run.task, AccountConfig()
-    if not isinstance(model, DisentangledTransformer) or not has_phases(model, task) or not (task.P > 0).all():
-        raise ValueError(f"{name} is no disentangled model with heads (1, H, 1) and a matrix without zeros")
+    if (
+        not isinstance(model, DisentangledTransformer)
+        or not has_phases(model, task)
+        or not (task.P > 0).all()
+    ):
+        raise ValueError(
+            f"{name} is no disentangled model with heads (1, H, 1) and a matrix without zeros"
+        )
     batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
     batch = Batch(batch.tokens[:SEQUENCES], batch.lags[:SEQUENCES])
     with torch.no_grad():
@@ -159,8 +176,12 @@ def row_of(name: str, store: RunStore) -> list[str]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write the table. The exit code is 0, 2 if a model or a flag is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", help="names of models; all that ship and fit unless given")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "models", nargs="*", help="names of models; all that ship and fit unless given"
+    )
     parser.add_argument("--out", type=Path, required=True, help="the table, a .csv file")
     given, store = parser.parse_args(words), RunStore()
     try:

@@ -59,7 +59,9 @@ class StopRule:
     def __post_init__(self) -> None:
         check_sizes(at=self.at)
         for name in ("correlation", "selected"):
-            check_number(name, getattr(self, name), 0, wanted=f"{name} is a number from 0 on, e.g. 0.1")
+            check_number(
+                name, getattr(self, name), 0, wanted=f"{name} is a number from 0 on, e.g. 0.1"
+            )
 
     def ends(self, signs: CircuitSigns) -> bool:
         """Tell whether a run with these signs ends."""
@@ -84,11 +86,17 @@ class Planned:
             return
         if self.stop.at % self.config.evaluation.evaluate_every:
             every = self.config.evaluation.evaluate_every
-            raise FieldError("at", f"stop.at is a multiple of evaluate_every, {every}; got {self.stop.at}")
+            raise FieldError(
+                "at", f"stop.at is a multiple of evaluate_every, {every}; got {self.stop.at}"
+            )
         if not self.config.task.usual:
-            raise FieldError("stop", "a stop rule needs one matrix and one lag a sequence; leave out stop")
+            raise FieldError(
+                "stop", "a stop rule needs one matrix and one lag a sequence; leave out stop"
+            )
         if self.config.optimiser.schedule != "constant":
-            raise FieldError("schedule", "a stop rule needs a constant learning rate; leave out schedule")
+            raise FieldError(
+                "schedule", "a stop rule needs a constant learning rate; leave out schedule"
+            )
 
     @property
     def looked_at(self) -> bool:
@@ -99,17 +107,25 @@ class Planned:
 def read_plan(path: str | Path) -> list[Planned]:
     """Read the runs of a plan, or raise a ValueError that says in one line what is wrong with it."""
     path = Path(path)
-    with reading(path, f"is no plan in TOML, {EXAMPLE}", missing=f"there is no file {path}; a plan is a TOML file"):
+    with reading(
+        path,
+        f"is no plan in TOML, {EXAMPLE}",
+        missing=f"there is no file {path}; a plan is a TOML file",
+    ):
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     if unknown := sorted(tables.keys() - {"base", "runs"}):
-        raise ValueError(f"{path}: there is no table {unknown[0]!r}; a plan has [base] and [[runs]], {EXAMPLE}")
+        raise ValueError(
+            f"{path}: there is no table {unknown[0]!r}; a plan has [base] and [[runs]], {EXAMPLE}"
+        )
     base, runs = tables.get("base", {}), tables.get("runs", [])
     if not isinstance(base, dict) or not isinstance(runs, list) or not runs:
         raise ValueError(f"{path}: a plan has a table [base] and tables [[runs]], {EXAMPLE}")
     plan = [_planned(path, number, base, run) for number, run in enumerate(runs, 1)]
     names = [planned.name for planned in plan]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{path}: there are two runs of the name {twice[0]!r}; a name is of one run")
+        raise ValueError(
+            f"{path}: there are two runs of the name {twice[0]!r}; a name is of one run"
+        )
     return plan
 
 
@@ -131,9 +147,14 @@ def is_finished(planned: Planned, out: Path) -> bool:
     run = Run(out / planned.name)
     if not run.finished or (run.folder / CHECKPOINT).exists():
         return False
-    ends = [planned.config.optimiser.steps, *([planned.stop.at] if planned.stop and planned.looked_at else [])]
+    ends = [
+        planned.config.optimiser.steps,
+        *([planned.stop.at] if planned.stop and planned.looked_at else []),
+    ]
     if run.config not in [planned.config.replace(steps=steps) for steps in ends]:
-        raise ValueError(f"{run.folder} holds another run, which is finished; choose another folder")
+        raise ValueError(
+            f"{run.folder} holds another run, which is finished; choose another folder"
+        )
     return True
 
 
@@ -158,7 +179,9 @@ def _ends_early(planned: Planned, folder: Path) -> bool:
     if Run(folder).finished:
         return False
     if (done := _steps_done(folder)) > rule.at:
-        raise ValueError(f"{folder} is at step {done:,}, past {rule.at:,}, where it was to be looked at")
+        raise ValueError(
+            f"{folder} is at step {done:,}, past {rule.at:,}, where it was to be looked at"
+        )
     if done < rule.at:
         _train(planned.config, folder, planned.keep_every, until=rule.at)
     task = planned.config.task.steady()
@@ -166,7 +189,11 @@ def _ends_early(planned: Planned, folder: Path) -> bool:
         signs = circuit_signs(Run(folder).model, sih.sample(task, SEQUENCES, rng=SEED), task)
     stopped, words = rule.ends(signs), _words(planned, signs)
     found = {"step": rule.at, "sequences": SEQUENCES, **dataclasses.asdict(signs)}
-    write_json(beside, {"stopped": stopped, "words": words, **found, "rule": dataclasses.asdict(rule)}, indent=2)
+    write_json(
+        beside,
+        {"stopped": stopped, "words": words, **found, "rule": dataclasses.asdict(rule)},
+        indent=2,
+    )
     _say(f"{planned.name}: {words}")
     return stopped
 
@@ -187,7 +214,9 @@ def _steps_done(folder: Path) -> int:
     return int(read_checkpoint(folder / CHECKPOINT)[0]["step"])
 
 
-def _train(config: TrainConfig, folder: Path, keep_every: int | None, until: int | None = None) -> None:
+def _train(
+    config: TrainConfig, folder: Path, keep_every: int | None, until: int | None = None
+) -> None:
     """Train to the end, or save at a step and leave it there."""
     writer, asked = RunWriter(config, folder, threads=1, keep_every=keep_every), list[int]()
     with on_stop(lambda number, _: asked.append(number)), closing(iter(writer)) as steps:  # type: ignore[type-var]
@@ -195,7 +224,9 @@ def _train(config: TrainConfig, folder: Path, keep_every: int | None, until: int
             _report(folder.name, step, config.optimiser.steps)
             if asked:
                 writer.save()
-                raise KeyboardInterrupt(f"{folder} is saved at step {step.step:,}; the same command goes on")
+                raise KeyboardInterrupt(
+                    f"{folder} is saved at step {step.step:,}; the same command goes on"
+                )
             if step.step == until:
                 writer.save()
                 return
@@ -212,7 +243,9 @@ def _say(words: str) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Train a plan. The exit code is 0, 1 if a run failed, 2 if the plan is wrong, 130 if it was stopped."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("plan", type=Path, help="the plan's file")
     parser.add_argument("--out", type=Path, required=True, help="the folder of the runs")
     given = parser.parse_args(words)

@@ -52,7 +52,11 @@ def row_of(run: Run) -> list[str]:
         raise ValueError(f"{run.folder} is not finished")
     formation, config = keep_formation(run), run.config
     flat = config.flat()
-    cells = [run.name, *(_cell(flat[name]) for name in (*WHAT, *HOW)), str(len(formation.checkpoints))]
+    cells = [
+        run.name,
+        *(_cell(flat[name]) for name in (*WHAT, *HOW)),
+        str(len(formation.checkpoints)),
+    ]
     for event in EVENTS:
         cells += _time_to(getattr(formation, event), config, run.environment.get("core_seconds"))
     return cells
@@ -73,7 +77,10 @@ def tokens_by(step: int, config: TrainConfig) -> int:
 
 def share_by(step: int, config: TrainConfig) -> float:
     """Return the share of a run's time that so many updates take."""
-    done, whole = (sum(_work(config, n) for n in _lengths(end, config)) for end in (step, config.optimiser.steps))
+    done, whole = (
+        sum(_work(config, n) for n in _lengths(end, config))
+        for end in (step, config.optimiser.steps)
+    )
     return done / whole
 
 
@@ -88,7 +95,13 @@ def _lengths(steps: int, config: TrainConfig) -> list[int]:
 
 
 def _cell(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+    return (
+        " ".join(map(str, value))
+        if isinstance(value, tuple)
+        else ""
+        if value is None
+        else str(value)
+    )
 
 
 def runs_in(folders: Sequence[Path]) -> Iterator[Run]:
@@ -99,7 +112,9 @@ def runs_in(folders: Sequence[Path]) -> Iterator[Run]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Write the table. The exit code is 0, 2 if there is no row to write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", type=Path, nargs="+", help="folders of runs")
     parser.add_argument("--out", type=Path, required=True, help="the table, a .csv file")
     given = parser.parse_args(words)
@@ -109,11 +124,18 @@ def main(words: Sequence[str] | None = None) -> int:
         for run in runs_in(given.folders):
             try:
                 rows.append(row_of(run))
-                print("  ".join(f"{name} {cell}" for name, cell in zip(COLUMNS, rows[-1], strict=True)), flush=True)
+                print(
+                    "  ".join(
+                        f"{name} {cell}" for name, cell in zip(COLUMNS, rows[-1], strict=True)
+                    ),
+                    flush=True,
+                )
             except ValueError as error:  # a bad neighbour hides no other
                 print(f"time_to_circuit: left out: {error}", file=sys.stderr)
         if not rows:
-            raise ValueError("there is no finished run with kept weights in these folders; `--keep-every N` keeps them")
+            raise ValueError(
+                "there is no finished run with kept weights in these folders; `--keep-every N` keeps them"
+            )
         write_rows(given.out, [COLUMNS, *rows])
     except ValueError as error:
         print(f"time_to_circuit: {error}", file=sys.stderr)

@@ -14,7 +14,14 @@ from urllib.parse import unquote, urlsplit
 
 import sih
 
-FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "link": "href"}
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "link": "href",
+}
 """What a browser fetches by itself."""
 MERELY_SAID = {"canonical", "prev", "next"}
 """Links in a page's head that no browser fetches."""
@@ -66,15 +73,28 @@ def fetched_by_style(css: str) -> list[str]:
 def complaints(site: Path, names: list[str]) -> list[str]:
     """Say what is wrong with the site, a line each."""
     pages = {path.resolve(): Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
-    found = [said for path, page in pages.items() if path.name != "404.html" for said in _broken(path, page, pages)]
+    found = [
+        said
+        for path, page in pages.items()
+        if path.name != "404.html"
+        for said in _broken(path, page, pages)
+    ]
     for path in sorted(site.rglob("*.css")):
-        found += [f"{path}: fetches {target}" for target in fetched_by_style(path.read_text()) if _elsewhere(target)]
+        found += [
+            f"{path}: fetches {target}"
+            for target in fetched_by_style(path.read_text())
+            if _elsewhere(target)
+        ]
     for path, page in pages.items():
         found += [f"{path}: fetches {target}" for target in page.fetched if _elsewhere(target)]
         formulas = re.findall(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\\?\w[^$\n]*\$", "".join(page.text))
         found += [f"{path}: the formula {formula} is not drawn" for formula in formulas]
-    anchors = set().union(*(page.anchors for path, page in pages.items() if path.parent.name == "reference"))
-    found += [f"sih.{name} is not in the reference" for name in names if f"sih.{name}" not in anchors]
+    anchors = set().union(
+        *(page.anchors for path, page in pages.items() if path.parent.name == "reference")
+    )
+    found += [
+        f"sih.{name} is not in the reference" for name in names if f"sih.{name}" not in anchors
+    ]
     return found
 
 
@@ -87,7 +107,11 @@ def _broken(path: Path, page: Page, pages: dict[Path, Page]) -> list[str]:
         target = Path(normpath(path.parent / unquote(parts.path))) if parts.path else path
         if target not in pages and not target.exists():
             found.append(f"{path}: {link} leads nowhere")
-        elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+        elif (
+            parts.fragment
+            and target in pages
+            and unquote(parts.fragment) not in pages[target].anchors
+        ):
             found.append(f"{path}: {link} has no such anchor")
     return found
 
@@ -99,6 +123,7 @@ def _elsewhere(target: str) -> bool:
 if __name__ == "__main__":
     said = complaints(Path(sys.argv[1]), sih.__all__)
     print(
-        "\n".join(said) or f"{sys.argv[1]}: links, anchors, formulas and {len(sih.__all__)} public names are in order"
+        "\n".join(said)
+        or f"{sys.argv[1]}: links, anchors, formulas and {len(sih.__all__)} public names are in order"
     )
     sys.exit(1 if said else 0)

@@ -23,13 +23,18 @@ class Readable(griffe.Extension):
         if obj.docstring:
             obj.docstring.value = readable(obj.docstring.value, obj.name, obj.is_module)
         annotations = [getattr(obj, "annotation", None), getattr(obj, "returns", None)]
-        for annotation in [*annotations, *(parameter.annotation for parameter in getattr(obj, "parameters", ()))]:
+        for annotation in [
+            *annotations,
+            *(parameter.annotation for parameter in getattr(obj, "parameters", ())),
+        ]:
             keep_shapes(annotation)
 
 
 def keep_shapes(annotation: Any) -> None:
     """Turn shapes that griffe took for products, "batch *time", into the strings that they are."""
-    if isinstance(annotation, griffe.ExprSubscript) and isinstance(annotation.slice, griffe.ExprTuple):
+    if isinstance(annotation, griffe.ExprSubscript) and isinstance(
+        annotation.slice, griffe.ExprTuple
+    ):
         shape = annotation.slice.elements[-1]
         if isinstance(shape, griffe.ExprBinOp) and getattr(annotation.left, "name", "") in SHAPED:
             annotation.slice.elements[-1] = repr(str(shape).replace(" * ", " *"))
@@ -48,7 +53,10 @@ def readable(text: str, own: str = "", module: bool = False) -> str:
     end = 0
     for found in EXAMPLE.finditer(text):
         indent = found[1]
-        parts += [_linked(text[end : found.start()], own), f"{indent}```pycon\n{found[0]}\n{indent}```"]
+        parts += [
+            _linked(text[end : found.start()], own),
+            f"{indent}```pycon\n{found[0]}\n{indent}```",
+        ]
         end = found.end()
     return "".join([*parts, _linked(text[end:], own)])
 

@@ -16,7 +16,10 @@ FONT = Path(str(distribution("ziamath").locate_file("ziamath/fonts/STIXTwoMath-R
 MEANT = (
     (r"\\arg\b", r"\\operatorname{arg}"),  # latex2mathml does not know it
     (r"\\(mathcal|mathbb|mathbf)\s+(\w)", r"\\\1{\2}"),
-    (r"\\(log|exp|min|max|cos|sin|tan)\s+(?=[A-Za-z\\])(?!\\(?:left|big|Big|le\b|ge\b|lt\b|gt\b))", r"\\\1\\,"),
+    (
+        r"\\(log|exp|min|max|cos|sin|tan)\s+(?=[A-Za-z\\])(?!\\(?:left|big|Big|le\b|ge\b|lt\b|gt\b))",
+        r"\\\1\\,",
+    ),
 )
 """What TeX would do by itself: a name it knows, a letter without braces, and the space between log and its argument."""
 TIGHT = re.compile(r'<mo( stretchy="false")?>(&#x0007C;|\||&#x0002F;|/)</mo>')
@@ -36,7 +39,9 @@ def mathml(latex: str, display: bool = False) -> str:
     try:
         found = convert(said.strip(), display="block" if display else "inline")
     except Exception as error:  # latex2mathml's errors have no base of their own
-        raise ValueError(f"cannot read the formula {latex!r}: {type(error).__name__} {error}") from error
+        raise ValueError(
+            f"cannot read the formula {latex!r}: {type(error).__name__} {error}"
+        ) from error
     if unknown := re.search(r"<m\w+[^>]*>(\\[A-Za-z]+)", found):
         raise ValueError(f"cannot read the formula {latex!r}: {unknown[1]} is not known")
     return TIGHT.sub(r'<mo\1 lspace="0.06em" rspace="0.06em">\2</mo>', found)

@@ -32,7 +32,9 @@ class Shown:
 
 def executed(paths: list[Path]) -> dict[Path, Any]:
     """Read the notebooks and run those whose cells, or whose package, changed since they were last run."""
-    source = _digest(*sorted(p for p in SOURCE.rglob("*") if p.suffix in {".py", ".c", ".json", ".safetensors"}))
+    source = _digest(
+        *sorted(p for p in SOURCE.rglob("*") if p.suffix in {".py", ".c", ".json", ".safetensors"})
+    )
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
         return dict(zip(paths, pool.map(lambda path: _executed(path, source), paths), strict=True))
 
@@ -62,7 +64,9 @@ def _output(output: Any, name: str, page: Shown) -> str:
     for kind, suffix in (("image/svg+xml", "svg"), ("image/png", "png")):
         if kind in data:
             picture = f"{name}/{len(page.pictures) + 1}.{suffix}"
-            page.pictures[picture] = data[kind].encode() if suffix == "svg" else b64decode(data[kind])
+            page.pictures[picture] = (
+                data[kind].encode() if suffix == "svg" else b64decode(data[kind])
+            )
             return f"![what the cell above draws]({picture})"
     if "text/html" in data:
         return _aside(data["text/html"], page)
@@ -83,7 +87,10 @@ def _executed(path: Path, source: str) -> Any:
     notebook = nbformat.read(path, as_version=4)
     if notebook.metadata.get("sih", {}).get("set_up") == "tools":
         return notebook
-    kept = KEPT / f"{path.stem}-{hashlib.sha256((_digest(path) + source).encode()).hexdigest()[:16]}.ipynb"
+    kept = (
+        KEPT
+        / f"{path.stem}-{hashlib.sha256((_digest(path) + source).encode()).hexdigest()[:16]}.ipynb"
+    )
     if kept.exists():
         return nbformat.read(kept, as_version=4)
     KEPT.mkdir(parents=True, exist_ok=True)

@@ -42,8 +42,13 @@ def rooms() -> dict[str, list[str]]:
     public = {path for names in found.values() for path in map(canonical, names)}
     pages = {}
     for room in order:
-        more = [*BESIDES.get(room, ()), *(record for name in found[room] for record in _returned(name))]
-        pages[room] = sorted(found[room]) + [name for name in dict.fromkeys(more) if name not in public]
+        more = [
+            *BESIDES.get(room, ()),
+            *(record for name in found[room] for record in _returned(name)),
+        ]
+        pages[room] = sorted(found[room]) + [
+            name for name in dict.fromkeys(more) if name not in public
+        ]
         public.update(pages[room])
     return pages
 
@@ -59,9 +64,17 @@ def pages(docs: Path) -> dict[str, str]:
 
 def contents(found: dict[str, list[str]]) -> str:
     """Write the page that lists all others."""
-    lines = ["# Reference", "", "Every public name, by room, from its docstring. `import sih` has them all.", ""]
+    lines = [
+        "# Reference",
+        "",
+        "Every public name, by room, from its docstring. `import sih` has them all.",
+        "",
+    ]
     for room, names in found.items():
-        lines.append(f"- [{room.capitalize()}]({room}.md): " + ", ".join(f"[`{name}`][{name}]" for name in names))
+        lines.append(
+            f"- [{room.capitalize()}]({room}.md): "
+            + ", ".join(f"[`{name}`][{name}]" for name in names)
+        )
     lines.append("- [Commands](commands.md): `sih` on the command line.")
     lines.append("- [Behind the paper map](behind.md): what the documents name besides.")
     return "\n".join(lines) + "\n"
@@ -70,8 +83,17 @@ def contents(found: dict[str, list[str]]) -> str:
 def page(room: str, names: list[str]) -> str:
     """Write a room's page: what the room is for, and each name for mkdocstrings to fill in."""
     about = inspect.getdoc(pkgutil.resolve_name(f"sih.{room}")) or ""
-    table = ["| name | |", "|---|---|", *(f"| [`{name}`][{name}] | {_first_sentence(name)} |" for name in names)]
-    return "\n\n".join([f"# {room.capitalize()}", about, "\n".join(table), *(f"::: {name}" for name in names)]) + "\n"
+    table = [
+        "| name | |",
+        "|---|---|",
+        *(f"| [`{name}`][{name}] | {_first_sentence(name)} |" for name in names),
+    ]
+    return (
+        "\n\n".join(
+            [f"# {room.capitalize()}", about, "\n".join(table), *(f"::: {name}" for name in names)]
+        )
+        + "\n"
+    )
 
 
 def behind(named: list[str]) -> str:

@@ -11,7 +11,16 @@ from typing import Any
 from sih.cli import COMMANDS, main
 
 GUIDES = (
-    *("mechanism", "beyond", "claim", "training", "sweeps", "family", "family_circuits", "inference"),
+    *(
+        "mechanism",
+        "beyond",
+        "claim",
+        "training",
+        "sweeps",
+        "family",
+        "family_circuits",
+        "inference",
+    ),
     *("field_tools", "ground_truth", "explorer", "reliability", "architecture"),
 )
 """The guides in the order of the menu; one that is not named comes after these."""
@@ -34,7 +43,12 @@ def menu(docs: Path, rooms: list[str]) -> list[dict[str, Any]]:
     guides = [*(name for name in GUIDES if name in found), *others]
     return [
         {"Home": ["index.md", "quickstart.md", "examples.md", "glossary.md"]},
-        {"Tutorials": ["tutorials/index.md", *(f"tutorials/{path.stem}.md" for path in tutorials(docs))]},
+        {
+            "Tutorials": [
+                "tutorials/index.md",
+                *(f"tutorials/{path.stem}.md" for path in tutorials(docs)),
+            ]
+        },
         {"Guides": [f"{name}.md" for name in guides]},
         {"Proofs": ["proofs/index.md", *(f"proofs/{name}.md" for name in proofs(docs))]},
         {"The paper": ["paper_map.md", "errata.md", "report.md"]},
@@ -65,15 +79,21 @@ def source(place: str) -> str:
 
 def pages(root: Path) -> dict[str, str]:
     """Give the text of the pages that are not in docs/, by their place in the site."""
-    made = {place: (root / name).read_text() for name, place in PAGES.items() if name.endswith(".md")}
+    made = {
+        place: (root / name).read_text() for name, place in PAGES.items() if name.endswith(".md")
+    }
     return made | {"examples.md": examples(root / "examples"), "reference/commands.md": commands()}
 
 
 def examples(folder: Path) -> str:
     """Show every script."""
-    parts = ["# Examples\n\nScripts for what people do first, in `examples/`. The tests run each of them."]
+    parts = [
+        "# Examples\n\nScripts for what people do first, in `examples/`. The tests run each of them."
+    ]
     for path in [*sorted(folder.glob("*.py")), *sorted(folder.glob("*/*.py"))]:
-        parts.append(f"## {path.relative_to(folder).as_posix()}\n\n```python\n{path.read_text().strip()}\n```")
+        parts.append(
+            f"## {path.relative_to(folder).as_posix()}\n\n```python\n{path.read_text().strip()}\n```"
+        )
     return "\n\n".join(parts) + "\n"
 
 

@@ -26,5 +26,7 @@ with seen.trace(batch.tokens):
 
 print("attention of head 3.1:", tuple(attention.shape))
 for name, law in (("whole", model.predict(batch.tokens)), ("without head 2.1", ablated)):
-    print(f"{name:>17}: KL {sih.mean_kl(sih.kl_to_truth(law.detach(), batch, task), task).mean():.4f}")
+    print(
+        f"{name:>17}: KL {sih.mean_kl(sih.kl_to_truth(law.detach(), batch, task), task).mean():.4f}"
+    )
 print("gradient at 2/stream:", tuple(slope.shape))

@@ -15,7 +15,9 @@ model = sih.construct(task)
 
 name = "3.1/attention"
 exchange = pyvene.VanillaIntervention(embed_dim=task.length)
-intervenable = pyvene.IntervenableModel({"component": f"{name}.output", "intervention": exchange}, model)
+intervenable = pyvene.IntervenableModel(
+    {"component": f"{name}.output", "intervention": exchange}, model
+)
 positions = [[list(range(task.length))] * len(base)]
 _, law = intervenable(
     base={"tokens": base.tokens},

@@ -7,7 +7,9 @@ import torch
 
 import sih
 
-run = sih.open_run("standard-1.2.3")  # trained by our recipe: its layers were restricted to roles at first
+run = sih.open_run(
+    "standard-1.2.3"
+)  # trained by our recipe: its layers were restricted to roles at first
 batch = sih.sample(run.task, size=32, rng=torch.Generator().manual_seed(0))
 bridge = sih.to_transformer_lens(run.model)
 
@@ -22,7 +24,9 @@ def without_head_2_1(z, hook):  # type: ignore[no-untyped-def]
     return z
 
 
-ablated = bridge.run_with_hooks(batch.tokens, fwd_hooks=[("blocks.1.attn.hook_z", without_head_2_1)])
+ablated = bridge.run_with_hooks(
+    batch.tokens, fwd_hooks=[("blocks.1.attn.hook_z", without_head_2_1)]
+)
 print("without head 2.1:", sih.diagnose(run.task, batch, law=ablated).law.words)
 
 again = sih.from_transformer_lens(bridge)

@@ -32,6 +32,10 @@ hooked = Hooked(sih.construct(task))
 
 _, cache = hooked.run_with_cache(batch.tokens)
 print("values by name:", ", ".join(list(cache)[:4]), "...")
-ablated = hooked.run_with_hooks(batch.tokens, fwd_hooks=[("model.2.1/output", lambda value, hook: 0 * value)])
+ablated = hooked.run_with_hooks(
+    batch.tokens, fwd_hooks=[("model.2.1/output", lambda value, hook: 0 * value)]
+)
 for name, law in (("whole", hooked(batch.tokens)), ("without head 2.1", ablated)):
-    print(f"{name:>17}: KL {sih.mean_kl(sih.kl_to_truth(law.detach(), batch, task), task).mean():.4f}")
+    print(
+        f"{name:>17}: KL {sih.mean_kl(sih.kl_to_truth(law.detach(), batch, task), task).mean():.4f}"
+    )

@@ -95,7 +95,9 @@ from sih.training.config import TrainConfig as TrainConfig
 from sih.training.trainer import train as train
 
 __version__ = "0.2.0"
-__all__ = sorted(name for name, value in globals().items() if getattr(value, "__module__", "").startswith("sih."))
+__all__ = sorted(
+    name for name, value in globals().items() if getattr(value, "__module__", "").startswith("sih.")
+)
 
 
 def __dir__() -> list[str]:

@@ -78,7 +78,9 @@ def _negative_entropies(
         return _of_unknown_rows(laws, task)
     found = []
     for index in range(len(task.hypotheses)):
-        alone = torch.zeros((*tokens.shape, len(task.hypotheses)), dtype=torch.float64, device=tokens.device)
+        alone = torch.zeros(
+            (*tokens.shape, len(task.hypotheses)), dtype=torch.float64, device=tokens.device
+        )
         alone[..., index] = 1.0
         law = laws.mixture(alone)
         found.append(torch.xlogy(law, law).sum(dim=-1))

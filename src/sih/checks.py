@@ -40,7 +40,10 @@ class FieldError(ValueError):
         self.field = field
 
     def __reduce__(self) -> tuple[type["FieldError"], tuple[str, str]]:
-        return type(self), (self.field, str(self))  # so that it passes from a worker process to its parent
+        return type(self), (
+            self.field,
+            str(self),
+        )  # so that it passes from a worker process to its parent
 
 
 def check_sizes(**sizes: int) -> None:
@@ -48,7 +51,9 @@ def check_sizes(**sizes: int) -> None:
     for name, value in sizes.items():
         if not is_whole(value) or not 1 <= value < 2**31:
             most = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
-            raise FieldError(name, f"{name} must be a whole number, at least 1{most}; got {described(value)}")
+            raise FieldError(
+                name, f"{name} must be a whole number, at least 1{most}; got {described(value)}"
+            )
 
 
 def is_whole(value: object) -> bool:
@@ -60,7 +65,9 @@ def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
     """Give the numbers of heads of each layer as a tuple, or raise a FieldError."""
     given = tuple(heads) if isinstance(heads, Iterable) and not isinstance(heads, Tensor) else ()
     if not given or any(not is_whole(h) or h < 1 for h in given):
-        raise FieldError("heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}")
+        raise FieldError(
+            "heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}"
+        )
     return given
 
 
@@ -121,11 +128,19 @@ def check_fields(record: Any) -> None:
     for name, hint in _hints(kind).items():
         value = getattr(record, name)
         if not _fits(value, hint):
-            wanted = " or ".join(WANTED.get(kind, _a(kind.__name__)) for kind in map(_class_of, _choices(hint)))
+            wanted = " or ".join(
+                WANTED.get(kind, _a(kind.__name__)) for kind in map(_class_of, _choices(hint))
+            )
             raise FieldError(name, f"{name} must be {wanted}; got {described(value)}")
 
 
-WANTED = {int: "a whole number", float: "a number", str: "text", tuple: "a tuple", type(None): "None"}
+WANTED = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    tuple: "a tuple",
+    type(None): "None",
+}
 """What messages call a class."""
 
 
@@ -160,7 +175,11 @@ def described(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     shown = " ".join(reprlib.repr(value).split())
-    return shown if isinstance(value, str | int | float | list | tuple | dict | None) else _a(type(value).__name__)
+    return (
+        shown
+        if isinstance(value, str | int | float | list | tuple | dict | None)
+        else _a(type(value).__name__)
+    )
 
 
 def _a(noun: str) -> str:
@@ -174,7 +193,11 @@ def generator(rng: Seed, name: str = "rng") -> torch.Generator:
     `SeedSequence`, so that no two seeds are one.
     """
     if isinstance(rng, int) and not isinstance(rng, bool) and 0 <= rng < 2**63:
-        return torch.Generator().manual_seed(rng) if rng < 2**32 else derived(np.random.SeedSequence(rng))
+        return (
+            torch.Generator().manual_seed(rng)
+            if rng < 2**32
+            else derived(np.random.SeedSequence(rng))
+        )
     check_kind(name, rng, torch.Generator, "a torch.Generator or a seed, a whole number from 0 on")
     assert isinstance(rng, torch.Generator)
     return rng
@@ -192,7 +215,9 @@ def derived(seeds: np.random.SeedSequence) -> torch.Generator:
 
 def as_tokens(tokens: object, name: str = "tokens") -> Int[Tensor, "batch time"]:
     """Give sequences of tokens as an int64 tensor, or raise a FieldError."""
-    given = torch.from_numpy(np.array(tokens, dtype=np.int64)) if _is_integer_array(tokens) else tokens
+    given = (
+        torch.from_numpy(np.array(tokens, dtype=np.int64)) if _is_integer_array(tokens) else tokens
+    )
     if not isinstance(given, Tensor) or given.ndim != 2 or given.dtype not in _INTEGERS:
         wanted = "whole numbers of shape (batch, time), a tensor or an array such as batch.tokens"
         raise FieldError(name, f"{name} must be {wanted}; got {described(tokens)}")
@@ -213,7 +238,11 @@ def check_memory(needed: int, what: str) -> None:
     """
     free = memory_free()
     if needed > free:
-        size = f"{needed / 1e9:,.1f}" if needed < 10**18 else f"about 10^{needed.bit_length() * 3 // 10 - 9}"
+        size = (
+            f"{needed / 1e9:,.1f}"
+            if needed < 10**18
+            else f"about 10^{needed.bit_length() * 3 // 10 - 9}"
+        )
         raise ValueError(
             f"{what} would take {size} GB; {free / 1e9:,.1f} GB are free (SIH_MEMORY_GB sets another limit)"
         )
@@ -235,7 +264,9 @@ def memory_free() -> float:
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise a FieldError for the field `name` unless the value is one of the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise FieldError(name, f"{name} must be one of {', '.join(choices)}; got {described(value)}")
+        raise FieldError(
+            name, f"{name} must be one of {', '.join(choices)}; got {described(value)}"
+        )
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -272,11 +303,16 @@ def check_tokens(tokens: Tokens, num_states: int, length: int | None) -> Int[Ten
     if time < 1 or (length is not None and time > length):
         wanted = "at least 1" if length is None else f"1 to {length}"
         got = f"got shape {tuple(tokens.shape)}"
-        raise FieldError("tokens", f"tokens must be of shape (batch, time) with time {wanted}; {got}")
+        raise FieldError(
+            "tokens", f"tokens must be of shape (batch, time) with time {wanted}; {got}"
+        )
     if tokens.numel() and is_concrete(tokens):
         low, high = (int(bound) for bound in torch.aminmax(tokens))
         if low < 0 or high >= num_states:
-            raise FieldError("tokens", f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}")
+            raise FieldError(
+                "tokens",
+                f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}",
+            )
     return tokens
 
 

@@ -92,7 +92,9 @@ def lag_posterior(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time
 def log_likelihood_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
     """Give `lag_log_likelihood` from laws of the tokens that are there already."""
     log_likelihood = task.log_likelihood(laws.log_probabilities())
-    if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():  # likelihoods only fall, so the last position tells
+    if (
+        torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any()
+    ):  # likelihoods only fall, so the last position tells
         dead = torch.isneginf(log_likelihood).all(dim=-1)
         row = int(dead[:, -1].nonzero()[0])
         raise ValueError(
@@ -134,7 +136,9 @@ def mixture(
     tokens = check_states(tokens, task)
     shape = (*tokens.shape, len(task.hypotheses))
     if not isinstance(weights, Tensor) or weights.shape != shape:
-        raise FieldError("weights", f"weights must be a tensor of shape {shape}; got {described(weights)}")
+        raise FieldError(
+            "weights", f"weights must be a tensor of shape {shape}; got {described(weights)}"
+        )
     return task.laws(tokens).mixture(weights)
 
 

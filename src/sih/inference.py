@@ -28,7 +28,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_fields, check_number, check_sizes, described, generator, plot
+from sih.checks import (
+    FieldError,
+    Seed,
+    check_fields,
+    check_number,
+    check_sizes,
+    described,
+    generator,
+    plot,
+)
 from sih.markov import check_dirichlet
 from sih.showing import Shown
 from sih.stats import beta_quantile
@@ -213,7 +222,9 @@ def infer(
     ends = [beta_quantile(mine, total - mine, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
     rivals = {"independent": torch.zeros_like(child), "markov": _contexts(window, num_states)}
     factors = {
-        name: float(log_evidence[best] - _log_predictive(parent, child, num_states, concentration).sum())
+        name: float(
+            log_evidence[best] - _log_predictive(parent, child, num_states, concentration).sum()
+        )
         for name, parent in rivals.items()
     }
     along = torch.softmax(joint.cumsum(dim=0) + prior.log(), dim=1)
@@ -261,7 +272,13 @@ def permutation_test(
     def statistic(series: Int[Tensor, " time"]) -> float:
         child = series[places]
         one = _log_marginal(torch.zeros_like(child), child, num_states, concentration)
-        return max(_log_marginal(series[places - lag], child, num_states, concentration) for lag in lags) - one
+        return (
+            max(
+                _log_marginal(series[places - lag], child, num_states, concentration)
+                for lag in lags
+            )
+            - one
+        )
 
     def shuffled() -> Int[Tensor, " time"]:
         series = whole.clone()
@@ -292,7 +309,9 @@ def _earlier(key: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
     return torch.empty_like(order).scatter_(0, order, rank)
 
 
-def _log_marginal(parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int, concentration: float) -> float:
+def _log_marginal(
+    parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int, concentration: float
+) -> float:
     """Give the sum of `_log_predictive`, from the counts at the end alone."""
     counts = _pairs(parent, child, num_states).double()
     total = counts.sum(dim=1)
@@ -309,13 +328,22 @@ def _contexts(window: Int[Tensor, "n max_lag"], num_states: int) -> Int[Tensor, 
     return ids
 
 
-def _pairs(parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int) -> Int[Tensor, "state state"]:
-    return torch.bincount(parent * num_states + child, minlength=num_states**2).view(num_states, num_states)
+def _pairs(
+    parent: Int[Tensor, " n"], child: Int[Tensor, " n"], num_states: int
+) -> Int[Tensor, "state state"]:
+    return torch.bincount(parent * num_states + child, minlength=num_states**2).view(
+        num_states, num_states
+    )
 
 
-def _counted(parts: list[Int[Tensor, " _"]], max_lag: int) -> tuple[Int[Tensor, " n"], Int[Tensor, "n max_lag"]]:
+def _counted(
+    parts: list[Int[Tensor, " _"]], max_lag: int
+) -> tuple[Int[Tensor, " n"], Int[Tensor, "n max_lag"]]:
     """Find the tokens that count, by their places in all parts together, and the max_lag tokens before each."""
-    places, windows = [torch.empty(0, dtype=torch.int64)], [torch.empty((0, max_lag), dtype=torch.int64)]
+    places, windows = (
+        [torch.empty(0, dtype=torch.int64)],
+        [torch.empty((0, max_lag), dtype=torch.int64)],
+    )
     for (first, last), part in zip(_bounds(parts), parts, strict=True):
         if last - first > max_lag:
             stretches = part.unfold(0, max_lag + 1, 1)
@@ -341,23 +369,34 @@ def _check_series(tokens: Series, num_states: int | None) -> tuple[list[Int[Tens
     """Give the parts of a series as int64, and how many states there are, or raise a FieldError."""
     wanted = "a series of states 0, 1, ... with -1 for a missing one, or a list of such series, e.g. [0, 1, 1, 0]"
     try:
-        whole_rows = isinstance(tokens, Tensor | np.ndarray) or not len(tokens) or np.isscalar(tokens[0])
+        whole_rows = (
+            isinstance(tokens, Tensor | np.ndarray) or not len(tokens) or np.isscalar(tokens[0])
+        )
         given = [_as_tensor(tokens)] if whole_rows else [_as_tensor(part) for part in tokens]
     except (TypeError, ValueError, RuntimeError, IndexError, KeyError):
         raise FieldError("tokens", f"tokens is {wanted}; got {described(tokens)}") from None
     given = [row for part in given for row in (part if part.ndim == 2 and whole_rows else [part])]
     for part in given:
-        if part.ndim != 1 or (len(part) and part.is_floating_point()) or part.dtype == torch.bool or part.is_complex():
+        if (
+            part.ndim != 1
+            or (len(part) and part.is_floating_point())
+            or part.dtype == torch.bool
+            or part.is_complex()
+        ):
             raise FieldError("tokens", f"tokens is {wanted}; got {described(part)}")
     parts = [part.long().cpu() for part in given]
     whole = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
     if not len(whole) or int(whole.max()) < 0:
         raise FieldError("tokens", f"tokens is {wanted}; got none that is there")
     if int(whole.min()) < -1:
-        raise FieldError("tokens", f"a token is a state, or -1 for a missing one; got {int(whole.min())}")
+        raise FieldError(
+            "tokens", f"a token is a state, or -1 for a missing one; got {int(whole.min())}"
+        )
     found = max(2, int(whole.max()) + 1)
     if num_states is not None:
         check_number("num_states", num_states, 2, wanted="a number of states, 2 or more")
         if int(num_states) != num_states or num_states < found:
-            raise FieldError("num_states", f"num_states is at least {found}, for these tokens; got {num_states}")
+            raise FieldError(
+                "num_states", f"num_states is at least {found}, for these tokens; got {num_states}"
+            )
     return parts, int(num_states or found)

@@ -53,17 +53,23 @@ def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
     """
     P = as_squares(value)
     if P.ndim != 2:
-        raise ValueError(f"one transition matrix is asked for; got a table of shape {tuple(P.shape)}")
+        raise ValueError(
+            f"one transition matrix is asked for; got a table of shape {tuple(P.shape)}"
+        )
     if not torch.isfinite(P).all():
         i, j = (~torch.isfinite(P)).nonzero()[0].tolist()
-        raise ValueError(f"a transition matrix holds finite numbers; entry ({i}, {j}) is {P[i, j].item()}")
+        raise ValueError(
+            f"a transition matrix holds finite numbers; entry ({i}, {j}) is {P[i, j].item()}"
+        )
     if (P < 0).any():
         i, j = (P < 0).nonzero()[0].tolist()
         raise ValueError(f"probabilities are not negative; entry ({i}, {j}) is {P[i, j].item():g}")
     sums = P.sum(dim=1, keepdim=True)
     worst = int((sums - 1).abs().argmax())
     if abs(sums[worst].item() - 1) > ROW_SUM_TOLERANCE:
-        raise ValueError(f"every row of a transition matrix sums to 1; row {worst} sums to {sums[worst].item():.9g}")
+        raise ValueError(
+            f"every row of a transition matrix sums to 1; row {worst} sums to {sums[worst].item():.9g}"
+        )
     check_ergodic(P)
     return P / sums
 
@@ -88,7 +94,10 @@ def check_ergodic(P: Float[Tensor, "state state"]) -> None:
     """Raise ValueError, naming the states at fault, unless the chain is irreducible and aperiodic."""
     edges = P > 0
     steps = _steps_from_first(edges)
-    for count, fault in ((steps, "never reaches"), (_steps_from_first(edges.T), "is never reached from")):
+    for count, fault in (
+        (steps, "never reaches"),
+        (_steps_from_first(edges.T), "is never reached from"),
+    ):
         if (count < 0).any():
             raise ValueError(
                 f"the chain must be irreducible: state 0 {fault} {_states(count < 0)}; "
@@ -151,13 +160,17 @@ def random_transition_matrix(
     return draw(num_states, rng=rng, concentration=concentration)
 
 
-def _random_dirichlet(num_states: int, *, rng: Seed, concentration: float) -> Float[Tensor, "state state"]:
+def _random_dirichlet(
+    num_states: int, *, rng: Seed, concentration: float
+) -> Float[Tensor, "state state"]:
     """Draw a matrix with Dirichlet rows, again until it is ergodic."""
     check_dirichlet(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
         P = torch.softmax(_log_gamma_draws((num_states, num_states), concentration, draw), dim=-1)
-        with suppress(ValueError):  # raised only where a tiny concentration makes entries underflow to 0
+        with suppress(
+            ValueError
+        ):  # raised only where a tiny concentration makes entries underflow to 0
             check_ergodic(P)
             return P
     raise FieldError(
@@ -182,7 +195,9 @@ def random_uniform(num_states: int, *, rng: Seed) -> Float[Tensor, "state state"
     """
     check_states(num_states)
     rng = generator(rng)
-    numbers = torch.rand(num_states, num_states, dtype=torch.float64, generator=rng, device=rng.device).cpu()
+    numbers = torch.rand(
+        num_states, num_states, dtype=torch.float64, generator=rng, device=rng.device
+    ).cpu()
     P = numbers / numbers.sum(dim=-1, keepdim=True)
     check_ergodic(P)
     return P
@@ -195,10 +210,14 @@ def random_transition_matrices(
     check_sizes(count=count)
     check_dirichlet(num_states, concentration)
     check_memory(4 * 8 * count * num_states**2, f"{count:,} matrices of {num_states:,} states")
-    return torch.softmax(_log_gamma_draws((count, num_states, num_states), concentration, _numpy_rng(rng)), dim=-1)
+    return torch.softmax(
+        _log_gamma_draws((count, num_states, num_states), concentration, _numpy_rng(rng)), dim=-1
+    )
 
 
-def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float = 1.0) -> Float[Tensor, "state state"]:
+def random_doubly_stochastic(
+    num_states: int, *, rng: Seed, concentration: float = 1.0
+) -> Float[Tensor, "state state"]:
     """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform.
 
     Args:
@@ -218,7 +237,8 @@ def random_doubly_stochastic(num_states: int, *, rng: Seed, concentration: float
         if row_sums.abs().max() < 1e-14:
             return as_transition_matrix(log_P.exp())
     raise FieldError(
-        "concentration", f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more"
+        "concentration",
+        f"concentration={concentration:g} is too small to balance {num_states} states; try 0.1 or more",
     )
 
 
@@ -242,7 +262,10 @@ def random_sparse(
     check_dirichlet(num_states, concentration)
     check_sizes(nonzero=nonzero)
     if not 1 <= nonzero <= num_states:
-        raise FieldError("nonzero", f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}")
+        raise FieldError(
+            "nonzero",
+            f"nonzero is the number of successors of a state, 1 to {num_states}; got {nonzero}",
+        )
     draw = _numpy_rng(rng)
     support = np.zeros((num_states, num_states), dtype=bool)
     cycle = draw.permutation(num_states)
@@ -278,16 +301,21 @@ def random_near_periodic(
     check_sizes(period=period)
     check_number("noise", noise, 0, wanted="the probability of leaving the cycle, in (0, 1]")
     if not 2 <= period <= num_states:
-        raise FieldError("period", f"period is the number of groups of states, 2 to {num_states}; got {period}")
+        raise FieldError(
+            "period", f"period is the number of groups of states, 2 to {num_states}; got {period}"
+        )
     if not 0 < noise <= 1:
-        raise FieldError("noise", f"noise is the probability of leaving the cycle, in (0, 1]; got {noise:g}")
+        raise FieldError(
+            "noise", f"noise is the probability of leaving the cycle, in (0, 1]; got {noise:g}"
+        )
     rng = generator(rng)
     group = torch.arange(num_states) % period
     onward = group[None, :] == (group[:, None] + 1) % period
     logits = _log_gamma_draws((num_states, num_states), concentration, _numpy_rng(rng))
     cyclic = torch.softmax(logits.masked_fill(~onward, -math.inf), dim=-1)
     return as_transition_matrix(
-        (1 - noise) * cyclic + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
+        (1 - noise) * cyclic
+        + noise * random_transition_matrix(num_states, rng=rng, concentration=concentration)
     )
 
 
@@ -315,7 +343,10 @@ def check_law(law: str, concentration: float = 1.0) -> None:
         return
     check_positive("concentration", concentration, CONCENTRATION)
     if concentration != 1.0:
-        raise FieldError("concentration", f"the law {law} has no concentration: leave it out; got {concentration:g}")
+        raise FieldError(
+            "concentration",
+            f"the law {law} has no concentration: leave it out; got {concentration:g}",
+        )
 
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
@@ -355,10 +386,14 @@ def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
 def _numpy_rng(rng: Seed) -> np.random.Generator:
     """Seed a NumPy generator from torch's: NumPy has a public Gamma sampler that takes one, torch does not."""
     rng = generator(rng)
-    return np.random.default_rng(torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist())
+    return np.random.default_rng(
+        torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist()
+    )
 
 
-def _log_gamma_draws(shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator) -> Float[Tensor, "..."]:
+def _log_gamma_draws(
+    shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator
+) -> Float[Tensor, "..."]:
     """Draw logarithms of Gamma(a, 1) numbers: log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
     boosted = np.log(draw.standard_gamma(shape_parameter + 1, shape))
     return torch.from_numpy(boosted + np.log1p(-draw.random(shape)) / shape_parameter)
@@ -366,7 +401,9 @@ def _log_gamma_draws(shape: tuple[int, ...], shape_parameter: float, draw: np.ra
 
 def _states(which: Bool[Tensor, " state"]) -> str:
     indices = which.nonzero().flatten().tolist()
-    named = ", ".join(map(str, indices[:10])) + (f", ... ({len(indices)} in all)" if len(indices) > 10 else "")
+    named = ", ".join(map(str, indices[:10])) + (
+        f", ... ({len(indices)} in all)" if len(indices) > 10 else ""
+    )
     return ("state " if len(indices) == 1 else "states ") + named
 
 
@@ -381,4 +418,6 @@ def check_states(num_states: int) -> None:
     check_sizes(num_states=num_states)
     check_memory(6 * 8 * num_states**2, f"a matrix of {num_states:,} states")
     if num_states < 2:
-        raise FieldError("num_states", f"a chain has at least 2 states; got num_states={num_states}")
+        raise FieldError(
+            "num_states", f"a chain has at least 2 states; got num_states={num_states}"
+        )

@@ -40,21 +40,28 @@ def kl_to_truth(
     return divergence(true_law, check_law("prediction", prediction, tuple(true_law.shape)))
 
 
-def check_law(name: str, law: Float[Tensor, "*batch state"], shape: tuple[int, ...]) -> Float[Tensor, "*batch state"]:
+def check_law(
+    name: str, law: Float[Tensor, "*batch state"], shape: tuple[int, ...]
+) -> Float[Tensor, "*batch state"]:
     """Give the law if it has this shape and its numbers are probabilities that sum to 1, or raise a FieldError."""
     if not isinstance(law, Tensor) or law.shape != shape or not law.is_floating_point():
-        raise FieldError(name, f"{name} must be a law, a tensor of shape {shape}; got {described(law)}")
+        raise FieldError(
+            name, f"{name} must be a law, a tensor of shape {shape}; got {described(law)}"
+        )
     if is_concrete(law):
         gap = (law.detach().sum(dim=-1) - 1).abs().amax() if law.numel() else law.new_zeros(())
         if gap > LAW_TOLERANCE or (law < -LAW_TOLERANCE).any():
             found = f"numbers {law.min().item():.3g} to {law.max().item():.3g} with sums off by {gap.item():.3g}"
             raise FieldError(
-                name, f"{name} must be probabilities that sum to 1, e.g. model.predict(tokens); got {found}"
+                name,
+                f"{name} must be probabilities that sum to 1, e.g. model.predict(tokens); got {found}",
             )
     return law
 
 
-def divergence(p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch"]:
+def divergence(
+    p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"]
+) -> Float[Tensor, "*batch"]:
     r"""Measure $D_{KL}(p \,\|\, q)$ in nats, infinite where q rules out what p does not."""
     return (torch.xlogy(p, p) - torch.xlogy(p, q.to(p))).sum(dim=-1)
 

@@ -21,8 +21,25 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, Tokens, check_choice, check_number, check_positive, described
-from sih.evidence import check_states, lag_posterior, log_likelihood_of, mixture, normalised_of, posterior_of
-from sih.task import Batch, CausalTask, CountLaws, Lagged, MatrixTask, RowLaws, check_batch, check_task, counted
+from sih.evidence import (
+    check_states,
+    lag_posterior,
+    log_likelihood_of,
+    mixture,
+    normalised_of,
+    posterior_of,
+)
+from sih.task import (
+    Batch,
+    CausalTask,
+    CountLaws,
+    Lagged,
+    MatrixTask,
+    RowLaws,
+    check_batch,
+    check_task,
+    counted,
+)
 
 Evidence = Literal["mean", "sum"]
 
@@ -87,7 +104,9 @@ def selective(
     >>> sih.selective(tokens, task, beta=10.0)[0, -1]
     tensor([0.7697, 0.2303], dtype=torch.float64)
     """
-    return mixture(selective_weights(tokens, task, beta=beta, evidence=evidence, temper=temper), tokens, task)
+    return mixture(
+        selective_weights(tokens, task, beta=beta, evidence=evidence, temper=temper), tokens, task
+    )
 
 
 def selective_weights(
@@ -117,7 +136,9 @@ def selective_weights(
     >>> sih.selective_weights(tokens, task, beta=10.0)[0, -1]
     tensor([0.9241, 0.0759], dtype=torch.float64)
     """
-    check_number("beta", beta, 0, wanted="an inverse temperature, 0 or more (math.inf for the limit)")
+    check_number(
+        "beta", beta, 0, wanted="an inverse temperature, 0 or more (math.inf for the limit)"
+    )
     return weights_of(selective_evidence(tokens, task, evidence=evidence, temper=temper), beta)
 
 
@@ -139,7 +160,9 @@ def selective_evidence(
     return total / seen.clamp_min(1)[:, None]
 
 
-def weights_of(evidence: Float[Tensor, "batch time hypothesis"], beta: float) -> Float[Tensor, "batch time hypothesis"]:
+def weights_of(
+    evidence: Float[Tensor, "batch time hypothesis"], beta: float
+) -> Float[Tensor, "batch time hypothesis"]:
     r"""Weigh each hypothesis by $\exp(\beta E)$, or with `beta=math.inf` the largest alone."""
     if math.isinf(beta):
         largest = _leaders(evidence).to(evidence.dtype)
@@ -147,7 +170,9 @@ def weights_of(evidence: Float[Tensor, "batch time hypothesis"], beta: float) ->
     return torch.softmax(beta * evidence, dim=-1)
 
 
-def known_lag(tokens: Tokens, lags: Int[Tensor, "batch *time"], task: MatrixTask) -> Float[Tensor, "batch time state"]:
+def known_lag(
+    tokens: Tokens, lags: Int[Tensor, "batch *time"], task: MatrixTask
+) -> Float[Tensor, "batch time state"]:
     r"""Predict by each sequence's own lag, $P_{s_{i-k+1},\,\cdot}$: the true law of the next token.
 
     Args:
@@ -163,7 +188,10 @@ def known_lag(tokens: Tokens, lags: Int[Tensor, "batch *time"], task: MatrixTask
     check_task(task, MatrixTask)
     tokens = check_states(tokens, task)
     if not isinstance(lags, Tensor) or lags.shape[:1] != tokens.shape[:1]:
-        raise FieldError("lags", f"lags must be a tensor with one lag a sequence, as batch.lags; got {described(lags)}")
+        raise FieldError(
+            "lags",
+            f"lags must be a tensor with one lag a sequence, as batch.lags; got {described(lags)}",
+        )
     return truth(Batch(tokens, lags), task)
 
 
@@ -202,7 +230,9 @@ def stationary_law(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch tim
     return task.initial.to(tokens.device).repeat(*tokens.shape, 1)
 
 
-def plug_in(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Float[Tensor, "batch time state"]:
+def plug_in(
+    tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
+) -> Float[Tensor, "batch time state"]:
     r"""Estimate P by counting under each lag, and predict by BMA as if the estimates were the truth.
 
     $\hat P_{ab} = (n_{ab} + c) / (n_a + |\mathcal{S}|\,c)$ with c the `pseudo_count` and $n_{ab}$ the transitions that
@@ -234,15 +264,23 @@ def plug_in_weights(
 def _counted_laws(tokens: Tokens, task: CausalTask, pseudo_count: float) -> CountLaws:
     check_task(task, Lagged)
     assert isinstance(task, Lagged)
-    check_positive("pseudo_count", pseudo_count, "a positive number of imagined observations of each transition")
+    check_positive(
+        "pseudo_count",
+        pseudo_count,
+        "a positive number of imagined observations of each transition",
+    )
     return CountLaws(check_states(tokens, task), task.lags, task.num_states, pseudo_count)
 
 
 def _plug_in_weights(laws: CountLaws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    return torch.softmax(laws.plug_in_gains().cumsum(dim=1) + task.prior.log().to(laws.tokens.device), dim=-1)
+    return torch.softmax(
+        laws.plug_in_gains().cumsum(dim=1) + task.prior.log().to(laws.tokens.device), dim=-1
+    )
 
 
-def ngram(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Float[Tensor, "batch time state"]:
+def ngram(
+    tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
+) -> Float[Tensor, "batch time state"]:
     r"""Count how often each state followed the last max_lag tokens, earlier in the sequence: a (max_lag + 1)-gram.
 
     $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$ with c the `pseudo_count`: the stationary law where the context
@@ -256,10 +294,13 @@ def ngram(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Flo
     """
     check_task(task, Lagged)
     assert isinstance(task, Lagged)
-    check_number("pseudo_count", pseudo_count, 0, wanted="a number of imagined observations, 0 or more")
+    check_number(
+        "pseudo_count", pseudo_count, 0, wanted="a number of imagined observations, 0 or more"
+    )
     if not (pseudo_count >= 0 and math.isfinite(pseudo_count)):
         raise FieldError(
-            "pseudo_count", f"pseudo_count is a number of imagined observations, 0 or more; got {pseudo_count}"
+            "pseudo_count",
+            f"pseudo_count is a number of imagined observations, 0 or more; got {pseudo_count}",
         )
     tokens = check_states(tokens, task)
     law = stationary_law(tokens, task)
@@ -268,8 +309,12 @@ def ngram(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Flo
     if time <= first:
         return law
     context = _context_ids(tokens, task.max_lag).flatten()  # of positions first .. time - 1
-    following = torch.zeros((size, time - first, task.num_states), dtype=torch.float64, device=tokens.device)
-    following[:, :-1].scatter_(-1, tokens[:, first + 1 :, None], 1.0)  # nothing has followed the last one yet
+    following = torch.zeros(
+        (size, time - first, task.num_states), dtype=torch.float64, device=tokens.device
+    )
+    following[:, :-1].scatter_(
+        -1, tokens[:, first + 1 :, None], 1.0
+    )  # nothing has followed the last one yet
     # Sorted by context, earlier first, a context's history is the running sum from where its run of equals began.
     ids, order = torch.sort(context, stable=True)
     events = following.view(-1, task.num_states)[order]
@@ -284,7 +329,9 @@ def ngram(tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0) -> Flo
     return law
 
 
-def _leaders(score: Float[Tensor, "batch time hypothesis"]) -> Bool[Tensor, "batch time hypothesis"]:
+def _leaders(
+    score: Float[Tensor, "batch time hypothesis"],
+) -> Bool[Tensor, "batch time hypothesis"]:
     """Tell which hypotheses have the largest score, up to rounding."""
     largest = score.amax(dim=-1, keepdim=True)
     return score >= largest - 1e-12 * largest.abs().clamp_min(1.0)
@@ -325,7 +372,10 @@ PREDICTORS: dict[str, Predictor] = {
         partial(selective_weights, beta=3.0, evidence="sum"),
     ),
     "selective": Predictor(
-        "selective, mean (β=100)", selective, selective_weights, options=("beta", "evidence", "temper")
+        "selective, mean (β=100)",
+        selective,
+        selective_weights,
+        options=("beta", "evidence", "temper"),
     ),
     "ml": Predictor("ML", maximum_likelihood, yardstick=True),
     "plug-in": Predictor("plug-in, P by counting", plug_in, plug_in_weights),

@@ -47,7 +47,11 @@ class Shown:
         """Give what the object says of itself, by name. Tensors are said by type and shape."""
         if not dataclasses.is_dataclass(self):
             return {}
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.repr}
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.repr
+        }
 
     def _pictures(self) -> Iterable[str]:
         """Give HTML to stand below the facts, from the functions of this module."""
@@ -107,7 +111,9 @@ def said(value: Any) -> str:
     if type(value) in (tuple, list):
         comma = "," * (len(value) == 1 and type(value) is tuple)
         left, right = "()" if type(value) is tuple else "[]"
-        inside = _as_many_as_fit([said(item) for item in value[:MANY]], len(value), f", ... {len(value)} in all")
+        inside = _as_many_as_fit(
+            [said(item) for item in value[:MANY]], len(value), f", ... {len(value)} in all"
+        )
         return f"{left}{inside}{comma}{right}"
     if type(value) is dict:
         pairs = [f"{said(key)}: {said(item)}" for key, item in list(value.items())[:MANY]]
@@ -141,9 +147,14 @@ def text_lines(lines: Iterable[str]) -> str:
     return f'<div style="font-size:12px">{"<br>".join(html.escape(line) for line in lines)}</div>'
 
 
-def coloured_cells(rows: Sequence[Sequence[tuple[str, int]]], title: str = "", labels: Sequence[str] = ()) -> str:
+def coloured_cells(
+    rows: Sequence[Sequence[tuple[str, int]]], title: str = "", labels: Sequence[str] = ()
+) -> str:
     """Write cells with a text and a colour of `PALETTE`, by its number modulo 8 or -1 for none, a label by each row."""
-    wide, width = max(map(len, labels), default=0), max((len(text) for row in rows for text, _ in row), default=0)
+    wide, width = (
+        max(map(len, labels), default=0),
+        max((len(text) for row in rows for text, _ in row), default=0),
+    )
     lines = []
     for number, row in enumerate(rows):
         label = html.escape(f"{labels[number]:{wide}} ") if labels else ""
@@ -163,20 +174,31 @@ def heat_map(values: Tensor | np.ndarray, title: str = "", size: int = 150) -> s
 
     The image's darkest is its largest number. Where there are more than 256 rows, a pixel is the largest of several.
     """
-    table = np.nan_to_num(np.asarray(torch.as_tensor(values).detach().cpu(), dtype=np.float64)).clip(0, 1)
+    table = np.nan_to_num(
+        np.asarray(torch.as_tensor(values).detach().cpu(), dtype=np.float64)
+    ).clip(0, 1)
     if max(table.shape) <= MANY:
         return _figure(title, _table([[_level(value) for value in row] for row in table.tolist()]))
     step = -(-max(table.shape) // FINEST)
     padded = np.pad(table, [(0, -side % step) for side in table.shape])
     small = padded.reshape(padded.shape[0] // step, step, -1, step).max(axis=(1, 3))
-    encoded = base64.b64encode(_png((255 * small / (small.max() or 1)).round().astype(np.uint8))).decode()
-    frame = "image-rendering:pixelated;border:1px solid rgba(128,128,128,.5);margin:0;max-width:none"
+    encoded = base64.b64encode(
+        _png((255 * small / (small.max() or 1)).round().astype(np.uint8))
+    ).decode()
+    frame = (
+        "image-rendering:pixelated;border:1px solid rgba(128,128,128,.5);margin:0;max-width:none"
+    )
     scale = max(1, size // small.shape[1])  # a whole number, so that all cells are as wide
     look = f"width:{scale * small.shape[1]}px;height:{max(8, scale * small.shape[0])}px;{frame}"
-    return _figure(title, f'<img alt="{html.escape(title)}" style="{look}" src="data:image/png;base64,{encoded}">')
+    return _figure(
+        title,
+        f'<img alt="{html.escape(title)}" style="{look}" src="data:image/png;base64,{encoded}">',
+    )
 
 
-def line_chart(curves: Mapping[str, Sequence[tuple[float, float]]], title: str = "", size: int = 220) -> str:
+def line_chart(
+    curves: Mapping[str, Sequence[tuple[float, float]]], title: str = "", size: int = 220
+) -> str:
     """Draw a few curves of points (x, y) as a small picture, each named beside its end."""
     found = {name: np.array(curve, dtype=float).reshape(-1, 2) for name, curve in curves.items()}
     found = {name: curve[np.isfinite(curve).all(axis=1)] for name, curve in found.items()}
@@ -187,16 +209,22 @@ def line_chart(curves: Mapping[str, Sequence[tuple[float, float]]], title: str =
     low, high = points.min(axis=0), points.max(axis=0)
     lines, height = [], size // 2
     ends: list[tuple[float, float, str]] = []
-    for (name, curve), colour in zip(found.items(), (PALETTE[0], PALETTE[4], PALETTE[7], PALETTE[2]), strict=False):
+    for (name, curve), colour in zip(
+        found.items(), (PALETTE[0], PALETTE[4], PALETTE[7], PALETTE[2]), strict=False
+    ):
         places = (curve - low) / np.where(high > low, high - low, 1)
         path = " ".join(f"{size * x:.1f},{height - 4 - (height - 16) * y:.1f}" for x, y in places)
         last_x, last_y = map(float, path.split(" ")[-1].split(","))
-        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        lines.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+        )
         ends.append((last_y, last_x, name))
     below = float(height)
     for y, x, name in sorted(ends, reverse=True):  # names from below, none on another
         below = min(y + 4, below)
-        lines.append(f'<text x="{x + 4}" y="{below}" font-size="11" fill="currentColor">{html.escape(name)}</text>')
+        lines.append(
+            f'<text x="{x + 4}" y="{below}" font-size="11" fill="currentColor">{html.escape(name)}</text>'
+        )
         below -= 12
     return _figure(title, f'<svg width="{size + 110}" height="{height}">{"".join(lines)}</svg>')
 
@@ -221,10 +249,14 @@ def _png(levels: np.ndarray) -> bytes:
     """Encode levels 0 to 255 as a PNG of one colour, as opaque as the level: it takes the colour of what is below."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
 
     rows = b"".join(b"\0" + row.tobytes() for row in levels)
-    head = struct.pack(">IIBBBBB", levels.shape[1], levels.shape[0], 8, 3, 0, 0, 0)  # a palette of 256
+    head = struct.pack(
+        ">IIBBBBB", levels.shape[1], levels.shape[0], 8, 3, 0, 0, 0
+    )  # a palette of 256
     colours = chunk(b"PLTE", bytes(BLUE) * 256) + chunk(b"tRNS", bytes(range(256)))
     return (
         b"\x89PNG\r\n\x1a\n"

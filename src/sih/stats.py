@@ -60,7 +60,9 @@ def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
     rows = _stacked(values)
     count = rows.shape[dim]
     mean = rows.mean(dim=dim)
-    return Estimate(mean, rows.std(dim=dim) / math.sqrt(count) if count > 1 else torch.full_like(mean, math.nan))
+    return Estimate(
+        mean, rows.std(dim=dim) / math.sqrt(count) if count > 1 else torch.full_like(mean, math.nan)
+    )
 
 
 def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
@@ -120,7 +122,9 @@ def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, fl
 def _stacked(values: Rows) -> Tensor:
     if isinstance(values, Tensor):
         return values
-    return torch.stack([v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values])
+    return torch.stack(
+        [v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values]
+    )
 
 
 def beta_quantile(a: Tensor, b: Tensor, q: float) -> Tensor:

@@ -48,7 +48,10 @@ class LagTracker(Shown):
         self._recent: deque[int] = deque(maxlen=task.max_lag)
 
     def _facts(self) -> Mapping[str, Any]:
-        return {"seen": self.seen, "posterior": dict(zip(self._lags, self.posterior().tolist(), strict=True))}
+        return {
+            "seen": self.seen,
+            "posterior": dict(zip(self._lags, self.posterior().tolist(), strict=True)),
+        }
 
     def update(self, token: SupportsIndex) -> Float[Tensor, " lag"]:
         """Take the next token and give the posterior over the task's lags after it.
@@ -61,9 +64,13 @@ class LagTracker(Shown):
         try:
             token = operator.index(token)
         except TypeError:
-            raise FieldError("token", f"a token is a whole number; got {described(token)}") from None
+            raise FieldError(
+                "token", f"a token is a whole number; got {described(token)}"
+            ) from None
         if not 0 <= token < self.task.num_states:
-            raise ValueError(f"tokens are states 0 to {self.task.num_states - 1}; got {token} at position {self.seen}")
+            raise ValueError(
+                f"tokens are states 0 to {self.task.num_states - 1}; got {token} at position {self.seen}"
+            )
         if self.seen >= self._lags[-1]:
             self._learn(token)
         self._recent.append(token)
@@ -75,10 +82,18 @@ class LagTracker(Shown):
         log_joint = []
         for h, (before, prior) in enumerate(zip(self._log_joint, self._log_prior, strict=True)):
             p = self._rows.probability(h, parents[h], token)
-            kept = before if self.forgetting == 1 or before == -math.inf else prior + self.forgetting * (before - prior)
+            kept = (
+                before
+                if self.forgetting == 1 or before == -math.inf
+                else prior + self.forgetting * (before - prior)
+            )
             log_joint.append(kept + (math.log(p) if p > 0 else -math.inf))
-        if max(log_joint) == -math.inf:  # nothing is changed, so that another token may come instead
-            raise ValueError(f"token {token} at position {self.seen} is impossible under every lag of the task")
+        if (
+            max(log_joint) == -math.inf
+        ):  # nothing is changed, so that another token may come instead
+            raise ValueError(
+                f"token {token} at position {self.seen} is impossible under every lag of the task"
+            )
         for h, parent in enumerate(parents):
             self._rows.learn(h, parent, token)
         self._log_joint = self.task.moved(log_joint)

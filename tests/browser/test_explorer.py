@@ -28,22 +28,33 @@ from sih.explorer.view import draw_sequence
 from sih.runs.run_store import RunStore
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium"
+)
 PANELS = ("sequence", "race", "next", "circuit", "channels", "mixed", "stream")
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "sih.cli", "explore", "--no-browser", "--port", "0"]
-    own = {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}  # nothing is fitted yet
+    own = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")),
+    }  # nothing is fitted yet
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as server:
         assert server.stdout is not None
         found = re.search(r"http://\S+/", server.stdout.readline())
         assert found
         body = json.dumps({"models": [{"kind": "trained", "name": "standard-1.2.3"}]}).encode()
-        first = urllib.request.Request(f"{found[0]}api/view", body, {"Content-Type": "application/json"})
-        urllib.request.urlopen(first, timeout=180).close()  # a new cache folder: the kernel is compiled and timed
+        first = urllib.request.Request(
+            f"{found[0]}api/view", body, {"Content-Type": "application/json"}
+        )
+        urllib.request.urlopen(
+            first, timeout=180
+        ).close()  # a new cache folder: the kernel is compiled and timed
         yield found[0]
         server.terminate()
 
@@ -63,16 +74,28 @@ def visit(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     wrong: list[str] = []
     contexts = []
 
-    def open_page(at: str = "", width: int = 1280, height: int = 800, base: str = address, **options: Any) -> Any:
+    def open_page(
+        at: str = "", width: int = 1280, height: int = 800, base: str = address, **options: Any
+    ) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if "Content Security" in message.text else None)
-        page.on("request", lambda r: None if r.url.startswith((base, "blob:", "data:")) else wrong.append(r.url))
+        page.on(
+            "console",
+            lambda message: (
+                wrong.append(message.text) if "Content Security" in message.text else None
+            ),
+        )
+        page.on(
+            "request",
+            lambda r: None if r.url.startswith((base, "blob:", "data:")) else wrong.append(r.url),
+        )
         page.goto(f"{base}#{at}" if at else base)
         until(page, "Number(document.body.dataset.views) > 0")
-        until(page, "!document.getElementById('channels').textContent.includes('Working')")  # drawn when they come
+        until(
+            page, "!document.getElementById('channels').textContent.includes('Working')"
+        )  # drawn when they come
         return page
 
     yield open_page
@@ -94,7 +117,10 @@ def after(page: Any, act: Callable[[], object]) -> None:
     before = page.evaluate("document.body.dataset.views")
     page.evaluate("delete document.body.dataset.latency")
     act()
-    until(page, f"document.body.dataset.views !== '{before}' && document.body.dataset.latency !== undefined")
+    until(
+        page,
+        f"document.body.dataset.views !== '{before}' && document.body.dataset.latency !== undefined",
+    )
 
 
 def state_of(page: Any) -> State:
@@ -125,7 +151,9 @@ def test_first_visit_is_drawn_and_says_what_to_try(visit: Callable[..., Any]) ->
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
-def test_what_the_page_works_out_by_itself_is_what_the_library_says(visit: Callable[..., Any]) -> None:
+def test_what_the_page_works_out_by_itself_is_what_the_library_says(
+    visit: Callable[..., Any],
+) -> None:
     page = visit("seed=14")
     state = State(seed=14)
     task, query = state.task(), state.length // 3
@@ -141,7 +169,9 @@ def test_what_the_page_works_out_by_itself_is_what_the_library_says(visit: Calla
         numbers = re.findall(r"([\d.]+) (?:at|for) (\d+)", said)
         assert numbers
         for value, index in numbers:
-            assert abs(float(value) - trace.stream(name)[0, query, int(index)].item()) < 0.0051, said
+            assert abs(float(value) - trace.stream(name)[0, query, int(index)].item()) < 0.0051, (
+                said
+            )
 
 
 def test_a_click_changes_a_token_and_everything_answers(visit: Callable[..., Any]) -> None:
@@ -170,7 +200,10 @@ def test_models_are_switched_tuned_and_compared(visit: Callable[..., Any]) -> No
     assert "no closed form" in page.inner_text(".verdict")
     after(page, lambda: choose.select_option("fewer"))
     assert page.locator("#maps canvas").count() == 3
-    after(page, lambda: page.locator("input[aria-label='Model A: number of second-layer heads']").fill("2"))
+    after(
+        page,
+        lambda: page.locator("input[aria-label='Model A: number of second-layer heads']").fill("2"),
+    )
     assert page.locator("#maps canvas").count() == 4
     after(page, lambda: page.locator("input[aria-label^='Model A: beta']").fill("1"))
     assert state_of(page).models[0] == ModelChoice("fewer", heads=2, beta=10.0)
@@ -188,8 +221,12 @@ CHANNELS = (
 )
 
 
-@pytest.mark.parametrize("model", [{"kind": "trained", "name": "standard-1.2.3"}, {"kind": "looking"}, {}], ids=str)
-def test_channels_are_the_librarys_and_colour_layer_2(visit: Callable[..., Any], model: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "model", [{"kind": "trained", "name": "standard-1.2.3"}, {"kind": "looking"}, {}], ids=str
+)
+def test_channels_are_the_librarys_and_colour_layer_2(
+    visit: Callable[..., Any], model: dict[str, Any]
+) -> None:
     state = read_state({"models": [model], "length": 60, "query": 40})
     page = visit(fragment(state))
     until(page, CHANNELS)
@@ -221,8 +258,12 @@ def test_channels_give_nothing_away_before_the_guess(visit: Callable[..., Any]) 
     assert page.locator("#channels svg").is_visible()
 
 
-def test_a_model_without_a_middle_layer_says_that_it_has_no_channels(visit: Callable[..., Any]) -> None:
-    page = visit(fragment(read_state({"models": [{"kind": "trained", "name": "standard-1.2.3-1.3"}]})))
+def test_a_model_without_a_middle_layer_says_that_it_has_no_channels(
+    visit: Callable[..., Any],
+) -> None:
+    page = visit(
+        fragment(read_state({"models": [{"kind": "trained", "name": "standard-1.2.3-1.3"}]}))
+    )
     until(page, "document.getElementById('channels').innerText.includes('no layer between')")
 
 
@@ -253,14 +294,22 @@ def test_a_fit_is_announced_and_the_page_stays_alive(visit: Callable[..., Any]) 
     assert page.evaluate("document.body.dataset.views") == before
     until(page, f"document.body.dataset.views !== '{before}'", 120)
     assert page.locator("#fitting").is_hidden()
-    assert page.inner_text(".built").startswith("1 head: read from both sides, approximate: residual up to 0.4")
+    assert page.inner_text(".built").startswith(
+        "1 head: read from both sides, approximate: residual up to 0.4"
+    )
     assert "read at the query and at the key" in page.inner_text("#mixed")
     assert state_of(page).models == (ModelChoice("both"),)
     assert state_of(page).query == 21
     page.locator("#copy-python").click()
-    until(page, "navigator.clipboard.readText().then((text) => text.includes(\"heads=1, reading='both')\"))")
+    until(
+        page,
+        "navigator.clipboard.readText().then((text) => text.includes(\"heads=1, reading='both')\"))",
+    )
     page.locator("#copy-link").click()
-    until(page, "navigator.clipboard.readText().then((text) => text.includes('both') && text.endsWith('query=21'))")
+    until(
+        page,
+        "navigator.clipboard.readText().then((text) => text.includes('both') && text.endsWith('query=21'))",
+    )
 
 
 def test_what_is_too_large_to_fit_is_said_at_the_model(visit: Callable[..., Any]) -> None:
@@ -283,7 +332,12 @@ def test_the_offset_looked_at_is_in_the_address(visit: Callable[..., Any]) -> No
 
 def test_a_trained_model_brings_its_task_and_leaves_with_it(visit: Callable[..., Any]) -> None:
     page = visit()
-    after(page, lambda: page.locator("select[aria-label='Model A']").select_option("trained:standard-3.5.7"))
+    after(
+        page,
+        lambda: page.locator("select[aria-label='Model A']").select_option(
+            "trained:standard-3.5.7"
+        ),
+    )
     assert state_of(page).lags == (3, 5, 7)
     after(page, page.get_by_role("button", name="lag 1", exact=True).click)
     assert state_of(page).models == (ModelChoice(),)
@@ -325,7 +379,9 @@ def test_a_sequence_is_drawn_hidden_guessed_and_revealed(visit: Callable[..., An
     assert state_of(page).revealed is False
     page.locator("#guess").get_by_role("button", name="lag 2").click()
     assert page.locator("#race svg").is_visible()
-    assert re.search(r"Right: it was made with|You said lag 2; it was made with", page.text_content("#guess"))
+    assert re.search(
+        r"Right: it was made with|You said lag 2; it was made with", page.text_content("#guess")
+    )
 
 
 def test_every_panel_can_be_saved(visit: Callable[..., Any], tmp_path: Path) -> None:
@@ -400,7 +456,12 @@ def test_the_keyboard_alone_is_enough(visit: Callable[..., Any]) -> None:
     assert page.get_attribute("#sequence", "aria-valuenow") == "31"
     press("Home")
     assert page.get_attribute("#sequence", "aria-valuenow") == "0"
-    after(page, lambda: press("3" if "token 3" not in page.get_attribute("#sequence", "aria-valuetext") else "2"))
+    after(
+        page,
+        lambda: press(
+            "3" if "token 3" not in page.get_attribute("#sequence", "aria-valuetext") else "2"
+        ),
+    )
     assert len(state_of(page).edits) == 1
     press("+")
     assert state_of(page).zoom == 4
@@ -426,7 +487,9 @@ def test_every_control_has_a_name(visit: Callable[..., Any]) -> None:
 ROW = "#row-text"
 
 
-def test_nonsense_is_explained_beside_its_control_and_the_last_view_stays(visit: Callable[..., Any]) -> None:
+def test_nonsense_is_explained_beside_its_control_and_the_last_view_stays(
+    visit: Callable[..., Any],
+) -> None:
     page = visit()
     race = page.inner_html("#race")
 
@@ -479,7 +542,9 @@ def test_it_fits_a_phone(visit: Callable[..., Any], scheme: str) -> None:
 
 
 @pytest.mark.parametrize(("length", "limit"), [(128, 100), (256, 300)])
-def test_a_change_is_answered_and_drawn_quickly(visit: Callable[..., Any], length: int, limit: int) -> None:
+def test_a_change_is_answered_and_drawn_quickly(
+    visit: Callable[..., Any], length: int, limit: int
+) -> None:
     """Ask, compute, send, draw, up to the next frame: the median of nine changes, in time of a machine that is ours.
     Where others have it for a while, there are three tries, and the limit is stretched by what they take. Beside other
     tests page and server, which take turns on one core then, get three times as long."""
@@ -544,11 +609,17 @@ def test_a_saved_page_works_without_a_server(visit: Callable[..., Any], tmp_path
     assert "nothing mixed, exact" in page.inner_text(".built >> nth=1")
     assert page.locator("#mixed-panel").is_hidden()
     after(
-        page, lambda: page.locator("select[aria-label='Model A']").select_option(label="Bayes, few heads, both sides")
+        page,
+        lambda: page.locator("select[aria-label='Model A']").select_option(
+            label="Bayes, few heads, both sides"
+        ),
     )
     assert "approximate: residual up to" in page.inner_text(".built >> nth=0")
     assert page.locator("#mixed svg").count() == 5
-    after(page, lambda: page.locator("select[aria-label='Model A']").select_option(label="Fewer heads"))
+    after(
+        page,
+        lambda: page.locator("select[aria-label='Model A']").select_option(label="Fewer heads"),
+    )
     after(page, page.locator("#draw").click)
     page.locator("#reveal").click()
     assert "made with lag" in page.text_content("#guess")

@@ -30,10 +30,15 @@ def test_examples_of_several_lines_stay_together() -> None:
 
 def test_outputs_of_several_lines_stay_with_their_example() -> None:
     output = "tensor([[0.6000, 0.4000],\n        [0.4000, 0.6000]])"
-    found = readable(f"Do it.\n\n    >>> f()\n    {output.replace(chr(10), chr(10) + '    ')}\n\nAnd [a] [b].")
+    found = readable(
+        f"Do it.\n\n    >>> f()\n    {output.replace(chr(10), chr(10) + '    ')}\n\nAnd [a] [b]."
+    )
     assert found.count("```") == 2
     block, after = found.split("```pycon\n")[1].split("\n    ```")
-    assert [line.removeprefix("    ") for line in block.splitlines()] == [">>> f()", *output.splitlines()]
+    assert [line.removeprefix("    ") for line in block.splitlines()] == [
+        ">>> f()",
+        *output.splitlines(),
+    ]
     assert after == "\n\nAnd [a] \\[b]."
 
 
@@ -48,7 +53,9 @@ def docstrings() -> Iterator[tuple[str, str, bool]]:
                 yield place, text, isinstance(node, ast.Module)
 
 
-@pytest.mark.parametrize(("place", "text", "module"), [pytest.param(*one, id=one[0]) for one in docstrings()])
+@pytest.mark.parametrize(
+    ("place", "text", "module"), [pytest.param(*one, id=one[0]) for one in docstrings()]
+)
 def test_no_example_or_output_is_outside_its_block(place: str, text: str, module: bool) -> None:
     blocks = re.findall(r"^ *```\w+\n(.*?)^ *```", readable(text, module=module), flags=re.S | re.M)
     shown = ["\n".join(line.strip() for line in block.splitlines()) for block in blocks]
@@ -62,14 +69,19 @@ def test_two_brackets_in_prose_are_no_link() -> None:
 
 
 def test_a_modules_proof_stays_as_typed_unless_it_has_formulas() -> None:
-    assert readable("A lemma.\n\na <= b\n  * c", module=True) == "A lemma.\n\n```text\na <= b\n  * c\n```"
+    assert (
+        readable("A lemma.\n\na <= b\n  * c", module=True)
+        == "A lemma.\n\n```text\na <= b\n  * c\n```"
+    )
     assert readable("A lemma.\n\n$a \\le b$", module=True) == "A lemma.\n\n$a \\le b$"
 
 
 def test_shapes_stay_strings() -> None:
     code = 'def f(a: Float[Tensor, "batch *time"] | None, b: Int[Tensor, "x y"]) -> Float[Tensor, "batch *time"]: ...'
     files = {"__init__.py": code}
-    with griffe.temporary_visited_package("package", files, extensions=griffe.load_extensions(Readable)) as package:
+    with griffe.temporary_visited_package(
+        "package", files, extensions=griffe.load_extensions(Readable)
+    ) as package:
         function = package["f"]
         assert str(function.parameters["a"].annotation) == "Float[Tensor, 'batch *time'] | None"
         assert str(function.parameters["b"].annotation) == "Int[Tensor, 'x y']"

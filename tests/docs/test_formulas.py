@@ -12,7 +12,8 @@ from website.formulas import FONT, drawn, mathml
 def test_a_formula_keeps_its_structure() -> None:
     found = mathml(r"\tilde p_{i,k} = \frac{a}{b}")
     assert re.search(
-        r"<msub><mover><mi>p</mi><mo[^>]*>&#x0007E;</mo></mover><mrow><mi>i</mi>.*<mi>k</mi></mrow></msub>", found
+        r"<msub><mover><mi>p</mi><mo[^>]*>&#x0007E;</mo></mover><mrow><mi>i</mi>.*<mi>k</mi></mrow></msub>",
+        found,
     )
     assert "<mfrac><mrow><mi>a</mi></mrow><mrow><mi>b</mi></mrow></mfrac>" in found
     assert 'display="inline"' in found

@@ -36,7 +36,9 @@ def test_outputs_of_each_kind_are_shown(tmp_path: Path) -> None:
     assert "<pre>1 &lt; 2</pre>" in outputs
     assert "<pre>42</pre>" in outputs
     assert "<td>1 &lt; 2</td>" in outputs
-    assert [(name, picture[:4]) for name, picture in page.pictures.items()] == [("01_sample/1.png", b"\x89PNG")]
+    assert [(name, picture[:4]) for name, picture in page.pictures.items()] == [
+        ("01_sample/1.png", b"\x89PNG")
+    ]
     assert "(01_sample/1.png)" in page.markdown
     assert all(place in page.markdown for place in page.outputs)
 

@@ -32,7 +32,9 @@ def test_it_is_stored_clean_and_listed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", tutorial_cells.TUTORIALS, ids=lambda path: path.stem)
-def test_it_runs_and_its_exercise_is_checked(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_and_its_exercise_is_checked(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     unsolved, solved = tutorial_cells.run(path)
     assert "Not yet" in unsolved

@@ -46,7 +46,9 @@ def test_shipped_runs(name: str) -> None:
     assert run_name(config) == CONFIGS["folders"][name]
 
 
-@pytest.mark.parametrize("case", CONFIGS["presets"], ids=lambda case: f"{case['preset']} {case['changes']}")
+@pytest.mark.parametrize(
+    "case", CONFIGS["presets"], ids=lambda case: f"{case['preset']} {case['changes']}"
+)
 def test_presets(case: dict[str, Any]) -> None:
     assert to_version_1(preset(case["preset"], **given(case["changes"]))) == case["flat"]
 

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("count", range(2, 9))
 def test_any_positive_weights_of_one_head_are_part_of_an_exact_circuit(count: int) -> None:
-    drawn = 0.5 + torch.rand(64, generator=torch.Generator().manual_seed(count), dtype=torch.float64)
+    drawn = 0.5 + torch.rand(
+        64, generator=torch.Generator().manual_seed(count), dtype=torch.float64
+    )
 
     def weight(o: torch.Tensor) -> torch.Tensor:
         return drawn[(o % 64).long()]
@@ -30,9 +32,15 @@ def test_any_positive_weights_of_one_head_are_part_of_an_exact_circuit(count: in
 
 @pytest.mark.parametrize("count", [2, 3, 6])
 def test_uniform_weights_give_the_closed_form(count: int) -> None:
-    closed, found = mixing_profile(tuple(range(1, count + 1)), 40), profile_from_weights(count, 40, torch.ones_like)
+    closed, found = (
+        mixing_profile(tuple(range(1, count + 1)), 40),
+        profile_from_weights(count, 40, torch.ones_like),
+    )
     assert torch.allclose(found.weights[0], closed.weights[0])
-    for read in (found.query, closed.query):  # rank of the curvature: the same functions of the index
+    for read in (
+        found.query,
+        closed.query,
+    ):  # rank of the curvature: the same functions of the index
         curves = read[:, 2:] - 2 * read[:, 1:-1] + read[:, :-2]
         assert torch.linalg.matrix_rank(curves, tol=1e-8) == count - 1
     both = torch.cat([r[:, 2:] - 2 * r[:, 1:-1] + r[:, :-2] for r in (found.query, closed.query)])

@@ -19,14 +19,21 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_circuit_is_found_where_there_is_one() -> None:
-    assert bracket_search.best_residual((1, 2, 5), 3, key=False) < EXACT  # four by colouring and by the closed form
-    assert bracket_search.best_residual((1, 2, 3), 1, key=False) > 0.1  # one head is exact for two lags only
+    assert (
+        bracket_search.best_residual((1, 2, 5), 3, key=False) < EXACT
+    )  # four by colouring and by the closed form
+    assert (
+        bracket_search.best_residual((1, 2, 3), 1, key=False) > 0.1
+    )  # one head is exact for two lags only
 
 
 def test_a_table_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     first = list(bracket_search.extend(path, reach=3))
-    assert [(found.lags, found.lower, found.closed) for found in first] == [((1, 2), 1, 1), ((1, 2, 3), 2, 2)]
+    assert [(found.lags, found.lower, found.closed) for found in first] == [
+        ((1, 2), 1, 1),
+        ((1, 2, 3), 2, 2),
+    ]
     assert list(bracket_search.extend(path, reach=3)) == []
     (both,) = bracket_search.extend(path, reach=3, both_up_to=3)
     assert both.lags == (1, 2, 3)
@@ -43,7 +50,9 @@ def test_a_table_of_more_sets_than_can_be_listed_is_refused(tmp_path: Path, reac
 
 
 def test_a_search_goes_on_with_fewer_heads_until_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bracket_search, "best_residual", lambda lags, heads, key: 0.0 if heads > 2 else 1.0)
+    monkeypatch.setattr(
+        bracket_search, "best_residual", lambda lags, heads, key: 0.0 if heads > 2 else 1.0
+    )
     assert bracket_search._downwards((1, 2, 5), 5, 1, key=True) == {5: 0.0, 4: 0.0, 3: 0.0, 2: 1.0}
     assert bracket_search._downwards((1, 2, 5), 5, 4, key=True) == {5: 0.0, 4: 0.0}
 
@@ -53,13 +62,19 @@ def test_a_residual_is_the_largest_norm_at_an_offset(monkeypatch: pytest.MonkeyP
 
     def unread(problem: ReadProblem, weights: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor]:
         starts, heads = weights.shape[:2]
-        return weights, torch.zeros(starts, 2, heads, problem.size, dtype=torch.float64), torch.zeros(starts)
+        return (
+            weights,
+            torch.zeros(starts, 2, heads, problem.size, dtype=torch.float64),
+            torch.zeros(starts),
+        )
 
     monkeypatch.setattr(bracket_search, "fitted", unread)
     assert bracket_search.best_residual((1, 2, 5), 2, key=True) == pytest.approx(2**0.5, abs=1e-12)
 
 
-def test_it_goes_on_with_a_file_and_refuses_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_goes_on_with_a_file_and_refuses_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = tmp_path / "t.json"
     for reach, found in (("2", 1), ("3", 1), ("3", 0)):
         assert bracket_search.main([str(table), "--reach", reach, "--both-up-to", "0"]) == 0

@@ -15,7 +15,9 @@ from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 
 pytestmark = pytest.mark.slow
-CONFIG = TrainConfig(lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=4, batch=2, held_out=2)
+CONFIG = TrainConfig(
+    lags=(1, 2), states=3, length=20, heads=(1, 2, 1), steps=4, batch=2, held_out=2
+)
 SIZES = AccountConfig(sequences=10, reference=12)
 SMALL = ["--sequences", "10", "--reference", "12"]
 
@@ -45,17 +47,26 @@ def _check_against_loops(point: course.CoursePoint, run: Run) -> None:
     batch = draw(run.task, SIZES, "sequences")
     trace = model.trace(batch.tokens)
     last, lags = trace["3.1/attention"].tolist(), batch.lags.tolist()
-    mine = [statistics.fmean(rows[i][i - k + 1] for i in range(2, 19)) for rows, k in zip(last, lags, strict=True)]
-    assert point.selected == pytest.approx((statistics.fmean(mine), statistics.stdev(mine) / 10**0.5), rel=1e-5)
+    mine = [
+        statistics.fmean(rows[i][i - k + 1] for i in range(2, 19))
+        for rows, k in zip(last, lags, strict=True)
+    ]
+    assert point.selected == pytest.approx(
+        (statistics.fmean(mine), statistics.stdev(mine) / 10**0.5), rel=1e-5
+    )
     parts = torch.zeros(10, dtype=torch.float64)
     for head in ("2.1", "2.2"):
         scores = trace[f"{head}/scores"].double()
         pairs = [(i, j) for i in range(2, 19) for j in range(2, i + 1)]
         x = {(i, j): scores[:, i, j] - scores[:, i, 2 : i + 1].mean(dim=-1) for i, j in pairs}
-        by_offset = {o: torch.stack([v for (i, j), v in x.items() if i - j == o]).mean() for o in range(17)}
+        by_offset = {
+            o: torch.stack([v for (i, j), v in x.items() if i - j == o]).mean() for o in range(17)
+        }
         left = torch.stack([(v - by_offset[i - j]).square() for (i, j), v in x.items()]).sum(dim=0)
         parts += (1 - left / torch.stack(list(x.values())).square().sum(dim=0)) / 2
-    assert point.diagonal == pytest.approx((parts.mean().item(), parts.std().item() / 10**0.5), rel=1e-4)
+    assert point.diagonal == pytest.approx(
+        (parts.mean().item(), parts.std().item() / 10**0.5), rel=1e-4
+    )
 
 
 def test_weights_that_stand_apart_from_an_unfinished_run_are_found_too(tmp_path: Path) -> None:
@@ -68,12 +79,18 @@ def test_weights_that_stand_apart_from_an_unfinished_run_are_found_too(tmp_path:
     run = Run(tmp_path / "mine")
     assert course.kept_weights(run) == {}
     found = course.course_of(run, course.kept_weights(run, tmp_path), SIZES)
-    assert (found.name, found.settled, [point.step for point in found.points]) == ("mine", False, [2])
+    assert (found.name, found.settled, [point.step for point in found.points]) == (
+        "mine",
+        False,
+        [2],
+    )
     title = course.draw_channel_courses([found]).axes[0].get_title()
     assert "unsettled at 2 steps" in title
 
 
-def test_a_run_without_a_course_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_a_course_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, said in (
         ("standard-1.2.3", "standard-1.2.3 kept no weights along the way"),
         ("standard-1.2.3-1.3", "a model of three layers; standard-1.2.3-1.3 is none"),

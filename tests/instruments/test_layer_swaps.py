@@ -25,7 +25,9 @@ def test_what_the_account_is_true_of_survives_it(rng: torch.Generator) -> None:
     model = sih.construct(task, target="looking", temper=0.5, looking=0.5)
     batch, reference = sih.sample(task, 30, rng=1), sih.sample(task, 60, rng=2)
     found = swap_costs(model, task, batch, reference)
-    intact = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean().item()
+    intact = (
+        sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean().item()
+    )
     for what in ("layer 1", "layer 2", "layer 2 by residues"):
         assert found[what][0] == pytest.approx(intact, rel=1e-6)
     assert found["layer 3"][0] < 1.2 * intact + 0.005  # it leaves the newest transition out
@@ -37,7 +39,9 @@ def test_what_it_is_not_true_of_is_lost(task: Task) -> None:
     before = [weight.clone() for weight in model.parameters()]
     batch, reference = sih.sample(task, 20, rng=1), sih.sample(task, 40, rng=2)
     costs = swap_costs(model, task, batch, reference)
-    intact = sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean().item()
+    intact = (
+        sih.mean_kl(sih.kl_to_truth(model.predict(batch.tokens), batch, task), task).mean().item()
+    )
     assert costs["layer 2"][0] == pytest.approx(intact)
     assert costs["layer 3"][0] > intact + 0.05
     assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
@@ -51,7 +55,9 @@ LAGS, LENGTH, PERIOD = (1, 3), 24, 3
 @pytest.fixture
 def random_model(rng: torch.Generator) -> sih.DisentangledTransformer:
     """A model with nothing in its place; what layer 2 reads of layer 1 has nearly the period 3."""
-    model = sih.DisentangledTransformer(3, LENGTH, (1, 2, 1), temperature=1.0, dtype=torch.float64, rng=rng)
+    model = sih.DisentangledTransformer(
+        3, LENGTH, (1, 2, 1), temperature=1.0, dtype=torch.float64, rng=rng
+    )
     for head in ("2.1", "2.2"):
         turn = 2 * torch.pi * (torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)) / PERIOD
         noise = 0.1 * torch.randn(LENGTH, LENGTH, generator=rng, dtype=torch.float64)
@@ -78,7 +84,9 @@ def _fitted_slope(model: sih.DisentangledTransformer, task: Task, tokens: torch.
     return slope
 
 
-def _unwritten(A: torch.Tensor, model: sih.DisentangledTransformer, layer: int, written: set[tuple[str, str]]) -> bool:
+def _unwritten(
+    A: torch.Tensor, model: sih.DisentangledTransformer, layer: int, written: set[tuple[str, str]]
+) -> bool:
     """Whether a head's matrix is zero outside the blocks written."""
     rest, stream = A.clone(), model.stream(layer - 1)
     for query, key in written:
@@ -93,9 +101,13 @@ def test_the_first_layer_has_the_fitted_slope_on_log_p_at_the_lags(
     first = swapped_layers(random_model, lag_task, tokens)["layer 1"]
     slope, P = _fitted_slope(random_model, lag_task, tokens), lag_task.P.tolist()
     by_token = first.block("1.1", "token", "token").tolist()
-    assert by_token == [[pytest.approx(slope * math.log(P[key][query])) for key in range(3)] for query in range(3)]
+    assert by_token == [
+        [pytest.approx(slope * math.log(P[key][query])) for key in range(3)] for query in range(3)
+    ]
     by_position = first.block("1.1", "position", "position").tolist()
-    assert by_position == [[0.0 if i - j in LAGS else -1e4 for j in range(LENGTH)] for i in range(LENGTH)]
+    assert by_position == [
+        [0.0 if i - j in LAGS else -1e4 for j in range(LENGTH)] for i in range(LENGTH)
+    ]
     assert _unwritten(first.A[0][0], first, 1, {("token", "token"), ("position", "position")})
     assert all(torch.equal(first.A[n], random_model.A[n]) for n in (1, 2))
 
@@ -109,9 +121,14 @@ def test_the_second_layer_keeps_two_blocks_and_then_their_residues(
         before = random_model.block(head, "position", "1.1/position")
         for name in ("layer 2", "layer 2 by residues"):
             assert _unwritten(ways[name].A[1][number], random_model, 2, kept)
-            for same in [("position", "position")] + [("position", "1.1/position")] * (name == "layer 2"):
+            for same in [("position", "position")] + [("position", "1.1/position")] * (
+                name == "layer 2"
+            ):
                 assert torch.equal(ways[name].block(head, *same), random_model.block(head, *same))
-        diagonal = [sum(before[i, i - o].item() for i in range(o, LENGTH)) / (LENGTH - o) for o in range(LENGTH)]
+        diagonal = [
+            sum(before[i, i - o].item() for i in range(o, LENGTH)) / (LENGTH - o)
+            for o in range(LENGTH)
+        ]
         after = ways["layer 2 by residues"].block(head, "position", "1.1/position")
         for i, j in itertools.product(range(LENGTH), repeat=2):
             alike = [diagonal[o] for o in range(9, LENGTH) if (o - (i - j)) % PERIOD == 0]
@@ -132,7 +149,10 @@ def test_the_third_layer_is_a_matched_filter_of_the_second(
     own, found = random_model.trace(tokens), written.trace(tokens)["3.1/scores"]
     filtered = torch.zeros(len(tokens), LENGTH, len(LAGS), dtype=torch.float64)
     for head in ("2.1", "2.2"):
-        block, attention = random_model.block(head, "position", "1.1/position"), own[f"{head}/attention"]
+        block, attention = (
+            random_model.block(head, "position", "1.1/position"),
+            own[f"{head}/attention"],
+        )
         G = [block.diagonal(-o).mean().item() for o in range(LENGTH)]
         for i, (n, k) in itertools.product(range(max(LAGS), LENGTH), enumerate(LAGS)):
             seen = [m for m in range(i - k + 2) if max(LAGS) - 1 <= i - m < LENGTH - 1]
@@ -140,19 +160,28 @@ def test_the_third_layer_is_a_matched_filter_of_the_second(
                 filtered[:, i, n] += attention[:, i - k + 1, m] * G[i - m + 1]
     filtered = filtered - filtered.mean(dim=0)
     rows = range(max(LAGS), LENGTH)
-    scores = torch.stack([torch.stack([found[:, i, i - k + 1] for k in LAGS], dim=-1) for i in rows], dim=1)
+    scores = torch.stack(
+        [torch.stack([found[:, i, i - k + 1] for k in LAGS], dim=-1) for i in rows], dim=1
+    )
     filtered = filtered[:, max(LAGS) :]
     beta = (scores * filtered).sum() / filtered.square().sum()
     assert beta.sign() == sign
     assert torch.allclose(scores, beta * filtered, atol=1e-8)
-    others = [found[:, i, j].max().item() for i in rows for j in range(i + 1) if i - j + 1 not in LAGS]
+    others = [
+        found[:, i, j].max().item() for i in rows for j in range(i + 1) if i - j + 1 not in LAGS
+    ]
     assert max(others) < -5e3
 
     def spread(scores: torch.Tensor) -> float:
         """Of the scores' differences between candidates, apart from what all sequences have in common."""
-        values = [[[row[i][i - k + 1] for k in LAGS] for i in rows if i + 1 < LENGTH] for row in scores.tolist()]
+        values = [
+            [[row[i][i - k + 1] for k in LAGS] for i in rows if i + 1 < LENGTH]
+            for row in scores.tolist()
+        ]
         centred = [[[x - sum(at) / len(at) for x in at] for at in row] for row in values]
-        common = [[sum(x) / len(x) for x in zip(*at, strict=True)] for at in zip(*centred, strict=True)]
+        common = [
+            [sum(x) / len(x) for x in zip(*at, strict=True)] for at in zip(*centred, strict=True)
+        ]
         return math.hypot(
             *(
                 x - c
@@ -202,7 +231,9 @@ def test_the_table_has_a_row_for_each_model(
     tokens, lags = batch.tokens[:8], batch.lags[:8]
     laws, P = run.model.predict(tokens).double().tolist(), run.task.P.tolist()
     each = [
-        statistics.fmean(oracles.kl(P[x[i + 1 - k]], law[i]) for i in range(run.task.max_lag, len(x) - 1))
+        statistics.fmean(
+            oracles.kl(P[x[i + 1 - k]], law[i]) for i in range(run.task.max_lag, len(x) - 1)
+        )
         for x, k, law in zip(tokens.tolist(), lags.tolist(), laws, strict=True)
     ]
     assert float(row["intact"].partition("±")[0]) == pytest.approx(statistics.fmean(each), abs=6e-5)

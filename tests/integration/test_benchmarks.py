@@ -31,7 +31,11 @@ def test_a_device_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
 
 
 def test_flags_go_with_one_benchmark_that_has_them(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["start", "--device", "cuda"], ["peers", "start", "--rounds", "1"], ["--device", "cuda"]):
+    for words in (
+        ["start", "--device", "cuda"],
+        ["peers", "start", "--rounds", "1"],
+        ["--device", "cuda"],
+    ):
         assert benchmarks.__main__.main(words) == 2
         assert capsys.readouterr().err == "flags go with one of peers, e.g. peers --device cuda\n"
 
@@ -47,7 +51,9 @@ def test_both_forms_of_the_peer_are_our_model(setting: peers.Setting) -> None:
 
 
 @pytest.mark.parametrize("micro", [3, 8])
-def test_a_step_in_micro_batches_has_the_gradient_of_the_whole(micro: int, setting: peers.Setting) -> None:
+def test_a_step_in_micro_batches_has_the_gradient_of_the_whole(
+    micro: int, setting: peers.Setting
+) -> None:
     model = peers.WithSDPA(setting.heads, padded=False)
     output = model(setting.tokens)[:, :-1].flatten(0, 1)
     torch.nn.functional.cross_entropy(output, setting.tokens[:, 1:].flatten()).backward()
@@ -57,7 +63,9 @@ def test_a_step_in_micro_batches_has_the_gradient_of_the_whole(micro: int, setti
         torch.testing.assert_close(weights.grad, wanted, rtol=1e-4, atol=1e-7)
 
 
-def played(seconds: dict[tuple[bool, int], float | Exception], monkeypatch: pytest.MonkeyPatch) -> Clock:
+def played(
+    seconds: dict[tuple[bool, int], float | Exception], monkeypatch: pytest.MonkeyPatch
+) -> Clock:
     """Let SDPA take the time that is given for each form and size on a clock that is played."""
     passed: list[float] = []
 
@@ -91,18 +99,25 @@ def test_a_peer_gets_its_fastest_form_and_size(
     assert found[0] == f"SDPA, {'keys padded, ' if fastest[0] else ''}{fastest[1]} at a time"
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == len(FORMS)
-    assert [line.split(": ")[0].strip() for line in printed if line.endswith(": 1000 ms")] == [found[0]]
+    assert [line.split(": ")[0].strip() for line in printed if line.endswith(": 1000 ms")] == [
+        found[0]
+    ]
 
 
 def test_a_form_that_cannot_run_leaves_the_others(
     setting: peers.Setting, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     short = torch.OutOfMemoryError("out of memory\nmore")
-    clock = played({form: short if form[1] == 256 else float(form[1]) for form in FORMS}, monkeypatch)
+    clock = played(
+        {form: short if form[1] == 256 else float(form[1]) for form in FORMS}, monkeypatch
+    )
     found = peers.best_of("SDPA", setting, 3, clock)
     assert found is not None
     assert found[0] == "SDPA, 32 at a time"
-    assert "      SDPA, keys padded, 256 at a time: skipped: out of memory\n" in capsys.readouterr().out
+    assert (
+        "      SDPA, keys padded, 256 at a time: skipped: out of memory\n"
+        in capsys.readouterr().out
+    )
     clock = played(dict.fromkeys(FORMS, ImportError("no module")), monkeypatch)
     assert peers.best_of("SDPA", setting, 3, clock) is None
     assert capsys.readouterr().out == "      SDPA, 32 at a time: skipped: no module\n"

@@ -65,8 +65,12 @@ LAWS = st.one_of(
     st.fixed_dictionaries({"switch_rate": st.floats(0.0, 0.9)}),
 )
 MODELS = st.one_of(
-    st.fixed_dictionaries({"model": st.just("disentangled"), "heads": st.sampled_from([(1, 2, 1), (1, 1, 1)])}),
-    st.fixed_dictionaries({"dim": st.sampled_from([64, 96]), "mlp_dim": st.sampled_from([None, 16])}),
+    st.fixed_dictionaries(
+        {"model": st.just("disentangled"), "heads": st.sampled_from([(1, 2, 1), (1, 1, 1)])}
+    ),
+    st.fixed_dictionaries(
+        {"dim": st.sampled_from([64, 96]), "mlp_dim": st.sampled_from([None, 16])}
+    ),
 )
 
 

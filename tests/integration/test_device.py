@@ -26,15 +26,25 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_same_data_same_steps_same_bytes(runs: Path, name: str) -> None:
     for file in FILES:
-        assert (runs / "there" / name / file).read_bytes() == (runs / "here" / name / file).read_bytes()
+        assert (runs / "there" / name / file).read_bytes() == (
+            runs / "here" / name / file
+        ).read_bytes()
 
 
 def test_stopped_there_it_goes_on_there_to_the_same_bytes(runs: Path) -> None:
     for file in FILES:
-        assert (runs / "again" / file).read_bytes() == (runs / "there" / "staged" / file).read_bytes()
+        assert (runs / "again" / file).read_bytes() == (
+            runs / "there" / "staged" / file
+        ).read_bytes()
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_environment_names_the_device(runs: Path, name: str) -> None:
-    devices = {place: json.loads((runs / place / name / "environment.json").read_text()) for place in ("here", "there")}
-    assert {place: found["device"] for place, found in devices.items()} == {"here": "cpu", "there": "elsewhere:0"}
+    devices = {
+        place: json.loads((runs / place / name / "environment.json").read_text())
+        for place in ("here", "there")
+    }
+    assert {place: found["device"] for place, found in devices.items()} == {
+        "here": "cpu",
+        "there": "elsewhere:0",
+    }

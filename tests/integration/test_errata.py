@@ -26,7 +26,9 @@ def test_1_alternative_third_layer() -> None:
     for sign, shift, holds in ((-1, 1, False), (1, 0, True)):
         model = sih.construct(chain, third="position")
         for h in (1, 2, 3):
-            model.block("3.1", f"2.{h}/1.1/position", "position").copy_(BETA * ((i - j + sign * h + shift) % 3 == 0))
+            model.block("3.1", f"2.{h}/1.1/position", "position").copy_(
+                BETA * ((i - j + sign * h + shift) % 3 == 0)
+            )
         assert sih.verify(model, chain).ok is holds
 
 
@@ -39,7 +41,9 @@ def test_2_two_lags_single_head(lags: tuple[int, int]) -> None:
     for shift in (-1, 1 - 2 * low):
         model = sih.construct(chain, target="two-lags")
         plus = (i - j + shift) % (2 * d) < d
-        model.block("3.1", "position", "2.1/1.1/position").copy_(torch.where(plus, BETA, -BETA) * (j < i))
+        model.block("3.1", "position", "2.1/1.1/position").copy_(
+            torch.where(plus, BETA, -BETA) * (j < i)
+        )
         same = (-1 - (1 - 2 * low)) % (2 * d) == 0  # where the printed form says the same thing
         assert sih.verify(model, chain).ok is (same or shift != -1)
 
@@ -63,7 +67,9 @@ def test_4_early_rows(lam: float) -> None:
     attention = sih.construct(chain, lam=lam).trace(tokens).attention[1]
     for head, ready in enumerate((3, 4, 5)):
         for row in range(ready):
-            assert torch.allclose(attention[:, head, row, : row + 1], torch.tensor(1 / (row + 1), dtype=torch.float64))
+            assert torch.allclose(
+                attention[:, head, row, : row + 1], torch.tensor(1 / (row + 1), dtype=torch.float64)
+            )
     resting = sih.construct(chain, sink=True).trace(tokens).attention[1]
     assert torch.allclose(resting[:, :, :3, 0], torch.ones(4, 3, 3, dtype=torch.float64))
 
@@ -81,7 +87,9 @@ def test_5_proposition_1s_weights() -> None:
     assert (found - as_printed).abs().max() > 0.1
     exact = sih.construct(chain, sink=True, beta=3 * BETA)  # with a sink it holds to the letter
     attention = exact.trace(tokens).attention[2][:, 0]
-    assert (torch.stack([attention[:, i, i - k + 1] for k in chain.lags], dim=-1) - as_printed).abs().max() < 1e-10
+    assert (
+        torch.stack([attention[:, i, i - k + 1] for k in chain.lags], dim=-1) - as_printed
+    ).abs().max() < 1e-10
 
 
 def test_6_head_count_for_any_lags() -> None:

@@ -18,16 +18,26 @@ LINE = re.compile(r"""pip install [^`#\n,;)]*?(?:\[\w+\]|\s\.(?=[\s`'"]))[^`#\n\
 
 
 def files() -> Iterator[Path]:
-    yield from (path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")  # it tells what once was
+    yield from (
+        path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"
+    )  # it tells what once was
     for folder in FOLDERS:
-        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in ENDINGS and path.is_file())
+        yield from (
+            path for path in (ROOT / folder).rglob("*") if path.suffix in ENDINGS and path.is_file()
+        )
 
 
 def test_the_install_line_has_one_form() -> None:
     known = {INSTALL.format(extra=extra) for extra in (*EXTRAS, "{extra}")}
-    found = [(path.relative_to(ROOT).as_posix(), line) for path in files() for line in LINE.findall(path.read_text())]
+    found = [
+        (path.relative_to(ROOT).as_posix(), line)
+        for path in files()
+        for line in LINE.findall(path.read_text())
+    ]
     assert len(found) >= 6
-    assert [(path, line) for path, line in found if line.replace("\\", "").rstrip('"') not in known] == []
+    assert [
+        (path, line) for path, line in found if line.replace("\\", "").rstrip('"') not in known
+    ] == []
     by_name = [str(path) for path in files() if "selective-induction-heads[" in path.read_text()]
     assert by_name == []
 

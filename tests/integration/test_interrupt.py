@@ -28,7 +28,10 @@ run()
 
 def _pressed(before: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", LOADING.format(before=before)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", LOADING.format(before=before)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -26,7 +26,14 @@ class BigramShape(ModelShape):
     spread: float = 0.1
     """how far initial weights lie from 0."""
 
-    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
+    def build(
+        self,
+        num_states: int,
+        length: int,
+        *,
+        init: str = "zeros",
+        rng: torch.Generator | None = None,
+    ) -> Model:
         model = Bigram(num_states=num_states, length=length)
         if init != "zeros":
             nn.init.normal_(model.table, 0, self.spread, generator=rng)
@@ -39,9 +46,13 @@ class Bigram(Model):
     Shape = BigramShape
     paths = ("table",)
 
-    def __init__(self, *, init: str = "zeros", dtype: torch.dtype = torch.float32, **sizes: Any) -> None:
+    def __init__(
+        self, *, init: str = "zeros", dtype: torch.dtype = torch.float32, **sizes: Any
+    ) -> None:
         super().__init__(ModelConfig(dtype=dtype_name(dtype), **sizes))
-        self.table = nn.Parameter(torch.zeros(self.config.num_states, self.config.num_states, dtype=dtype))
+        self.table = nn.Parameter(
+            torch.zeros(self.config.num_states, self.config.num_states, dtype=dtype)
+        )
 
     def equations(self, tokens: Tensor, site: Site) -> Tensor:
         return site("output", self.table[tokens])
@@ -52,11 +63,27 @@ def third_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "bigram", Bigram)
 
 
-def test_it_is_trained_saved_loaded_evaluated_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_trained_saved_loaded_evaluated_and_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     task = ["--lags", "1", "2", "--states", "3", "--length", "16"]
-    rest = ["--steps", "200", "--batch", "32", "--learning-rate", "0.1", "--held-out", "64", "--spread", "0.5"]
+    rest = [
+        "--steps",
+        "200",
+        "--batch",
+        "32",
+        "--learning-rate",
+        "0.1",
+        "--held-out",
+        "64",
+        "--spread",
+        "0.5",
+    ]
     folder = tmp_path / "runs" / "mine"
-    assert main(["train", "--model", "bigram", *task, *rest, "--threads", "1", "--out", str(folder)]) == 0
+    assert (
+        main(["train", "--model", "bigram", *task, *rest, "--threads", "1", "--out", str(folder)])
+        == 0
+    )
 
     run = sih.open_run(folder)
     assert run.config.model == BigramShape(spread=0.5)

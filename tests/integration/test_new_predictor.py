@@ -29,7 +29,15 @@ sys.exit(main(sys.argv[1:]))
 
 def test_in_the_command(tmp_path: Path, task: sih.Task, rng: torch.Generator) -> None:
     save_sample(tmp_path / "a.npz", sih.sample(task, 2, rng=rng), task, seed=0)
-    command = [sys.executable, "-c", UNIFORM, "predict", str(tmp_path / "a.npz"), "--predictor", "uniform"]
+    command = [
+        sys.executable,
+        "-c",
+        UNIFORM,
+        "predict",
+        str(tmp_path / "a.npz"),
+        "--predictor",
+        "uniform",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (np.load(tmp_path / "a.predictions.npz")["law"] == 0.2).all()

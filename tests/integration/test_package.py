@@ -42,7 +42,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.slow
-def test_the_wheel_is_small_and_the_sdist_makes_the_same(built: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_wheel_is_small_and_the_sdist_makes_the_same(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
     wheel, sdist = built
     assert wheel.stat().st_size < 12e6
     with tarfile.open(sdist) as archive:
@@ -50,7 +52,17 @@ def test_the_wheel_is_small_and_the_sdist_makes_the_same(built: tuple[Path, Path
     (unpacked,) = tmp_path.iterdir()
     assert (unpacked / "tests").is_dir()
     assert not list(unpacked.glob(".venv*"))
-    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "again", cwd=unpacked)
+    _run(
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        tmp_path / "again",
+        cwd=unpacked,
+    )
     (again,) = (tmp_path / "again").glob("*.whl")
     assert _contents(again) == _contents(wheel)
 
@@ -67,7 +79,17 @@ def test_the_wheel_works_in_a_clean_folder(built: tuple[Path, Path], tmp_path: P
     home = tmp_path / "clean"
     _run(sys.executable, "-m", "venv", "--without-pip", home, cwd=tmp_path)
     python = home / "bin" / "python"
-    install = ("-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--quiet", wheel)
+    install = (
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--quiet",
+        wheel,
+    )
     _run(sys.executable, *install, cwd=tmp_path)
     (packages,) = home.glob("lib/*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
@@ -78,6 +100,19 @@ def test_the_wheel_works_in_a_clean_folder(built: tuple[Path, Path], tmp_path: P
     names = _run(home / "bin" / "sih", "models", "--plain", cwd=tmp_path).split()
     assert "standard-1.2.3" in names
     load = "import sih; print(len([sih.open_run(name).model for name in {names!r}]))"
-    assert _run(python, "-I", "-c", load.format(names=names), cwd=tmp_path).strip() == str(len(names))
-    _run(home / "bin" / "sih", "explore", "--export", "page.html", "--lags", "1", "2", "--length", "16", cwd=tmp_path)
+    assert _run(python, "-I", "-c", load.format(names=names), cwd=tmp_path).strip() == str(
+        len(names)
+    )
+    _run(
+        home / "bin" / "sih",
+        "explore",
+        "--export",
+        "page.html",
+        "--lags",
+        "1",
+        "2",
+        "--length",
+        "16",
+        cwd=tmp_path,
+    )
     assert (tmp_path / "page.html").stat().st_size > 10_000

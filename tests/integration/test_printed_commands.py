@@ -54,8 +54,11 @@ GRID = {
 """The same for the grid of docs/sweeps.md."""
 
 READERS = {
-    "table.csv": "\n".join(",".join(str(i - k if i > 1 else -1) for i in range(17)) for k in (1, 2)),
-    "weather.csv": "weather\n" + "\n".join(("rain", "sun", "fog")[i * i % 7 % 3] for i in range(60)),
+    "table.csv": "\n".join(
+        ",".join(str(i - k if i > 1 else -1) for i in range(17)) for k in (1, 2)
+    ),
+    "weather.csv": "weather\n"
+    + "\n".join(("rain", "sun", "fog")[i * i % 7 % 3] for i in range(60)),
 }
 """Files that a reader has."""
 
@@ -68,7 +71,9 @@ def _name(words: list[str]) -> str:
 def _flags(name: str) -> frozenset[str]:
     """The flags of a command, from its help. `sih train` has those of every kind of model, recipe and optimiser."""
     asked = [
-        ["--model", model, "--init", init] for model in ("standard", "disentangled") for init in ("uniform", "harmonic")
+        ["--model", model, "--init", init]
+        for model in ("standard", "disentangled")
+        for init in ("uniform", "harmonic")
     ]
     asked.append(["--model", "relative"])
     said = io.StringIO()
@@ -82,7 +87,9 @@ def _small(words: list[str]) -> list[str]:
     """Put small sizes into a command line."""
     name = _name(words)
     sizes = {
-        flag: size for flag, size in SMALL.get(name, {}).items() if flag in _flags(name) and "--parents" not in words
+        flag: size
+        for flag, size in SMALL.get(name, {}).items()
+        if flag in _flags(name) and "--parents" not in words
     }
     kept: list[str] = []
     flag = ""
@@ -94,17 +101,27 @@ def _small(words: list[str]) -> list[str]:
 
 
 def _printed() -> list[tuple[str, list[str]]]:
-    return [(document.relative_to(ROOT).as_posix(), words) for document in DOCUMENTS for words in commands(document)]
+    return [
+        (document.relative_to(ROOT).as_posix(), words)
+        for document in DOCUMENTS
+        for words in commands(document)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("document", "words"), _printed(), ids=lambda value: value if isinstance(value, str) else " ".join(value)
+    ("document", "words"),
+    _printed(),
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_a_printed_command_is_understood(document: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_printed_command_is_understood(
+    document: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = _name(words)
     assert name in COMMANDS, f"{document}: sih {' '.join(words)}"
     given = {word for word in words if word.startswith("--")} - {"--help"}
-    assert given <= _flags(name), f"{document}: {sorted(given - _flags(name))} of sih {' '.join(words)}"
+    assert given <= _flags(name), (
+        f"{document}: {sorted(given - _flags(name))} of sih {' '.join(words)}"
+    )
     if is_whole(words) and _dear(words) is None:
         monkeypatch.setattr("sih.cli.check_place", lambda place: None)
         module, function = COMMANDS[name][0].split(":")
@@ -116,12 +133,19 @@ def test_a_printed_command_is_understood(document: str, words: list[str], monkey
 
 
 def test_every_flag_in_prose_is_one_of_a_command() -> None:
-    known = frozenset().union(*map(_flags, COMMANDS)) | {"--help", "--version", "--held", "--shorter"}
+    known = frozenset().union(*map(_flags, COMMANDS)) | {
+        "--help",
+        "--version",
+        "--held",
+        "--shorter",
+    }
     known |= set(re.findall(r"--[a-z]+", (ROOT / "tests" / "torture" / "__main__.py").read_text()))
     others = re.compile(r"^(pip|pip-audit|pytest|python|make|mkdocs|ray) ")
     for document in DOCUMENTS:
         for words in in_prose(document):
-            given = set() if others.match(words) else set(re.findall(r"(?<!\S)--[a-z][\w-]*", words))
+            given = (
+                set() if others.match(words) else set(re.findall(r"(?<!\S)--[a-z][\w-]*", words))
+            )
             assert given <= known, f"{document.name}: {sorted(given - known)} in {words!r}"
 
 
@@ -136,13 +160,18 @@ def test_what_is_dear_is_printed_somewhere() -> None:
     assert [pattern for pattern in DEAR if not any(re.match(pattern, line) for line in lines)] == []
 
 
-WITH_COMMANDS = [document for document in DOCUMENTS if any(is_whole(words) for words in commands(document))]
+WITH_COMMANDS = [
+    document for document in DOCUMENTS if any(is_whole(words) for words in commands(document))
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_COMMANDS, ids=lambda document: document.name)
 def test_printed_commands_run(
-    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    document: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Those of one document one after the other in one folder, as a reader would, at small sizes."""
     monkeypatch.chdir(tmp_path)
@@ -156,7 +185,9 @@ def test_printed_commands_run(
     for words in commands(document):
         if is_whole(words) and _dear(words) is None:
             code, _, said = run(capsys, *_small(words))
-            fine = (0, 1) if "--statement" in words else (0,)  # 1 where so small a search finds a false statement out
+            fine = (
+                (0, 1) if "--statement" in words else (0,)
+            )  # 1 where so small a search finds a false statement out
             assert code in fine, f"sih {' '.join(_small(words))}: {said}"
 
 
@@ -166,10 +197,15 @@ def _python() -> list[Path]:
 
 @pytest.mark.parametrize(
     "document",
-    [pytest.param(path, marks=() if path.name == "quickstart.md" else pytest.mark.slow) for path in _python()],
+    [
+        pytest.param(path, marks=() if path.name == "quickstart.md" else pytest.mark.slow)
+        for path in _python()
+    ],
     ids=lambda path: path.name,
 )
-def test_printed_python_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_python_runs(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The blocks of one document one after the other, as a reader would (those with TransformerLens: tests/tools)."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"sih": sih, "torch": torch}

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.printed_matrices import A1_123, A2_13, A2_123, A2_134, A3_123, A3_134, B_13, B_123, B_134, B_TWO
+from support.printed_matrices import (
+    A1_123,
+    A2_13,
+    A2_123,
+    A2_134,
+    A3_123,
+    A3_134,
+    B_13,
+    B_123,
+    B_134,
+    B_TWO,
+)
 
 import sih
 from sih.experiments.errata import A3_13, BETA, LAM, printed, task
@@ -18,7 +29,9 @@ def test_contiguous_lags_mask_form() -> None:
     assert torch.equal(model.block("1.1", "position", "position"), A1_123)
     for head, A in enumerate(A2_123, 1):
         assert torch.equal(model.block(f"2.{head}", "position", "position"), A)
-        assert torch.equal(model.block("3.1", f"2.{head}/1.1/position", f"2.{head}/position"), B_123)
+        assert torch.equal(
+            model.block("3.1", f"2.{head}/1.1/position", f"2.{head}/position"), B_123
+        )
     assert torch.equal(model.block("3.1", "position", "position"), A3_123)
     log_P = task((1, 2, 3), 10).P.log()
     assert torch.equal(model.block("1.1", "token", "token"), log_P.T)
@@ -27,9 +40,16 @@ def test_contiguous_lags_mask_form() -> None:
 
 def test_contiguous_lags_nothing_else_is_set() -> None:
     model = sih.construct(task((1, 2, 3), 10), third="mask", lam=LAM, beta=BETA)
-    named = {("1.1", "token", "token"), ("1.1", "position", "position"), ("3.1", "position", "position")}
+    named = {
+        ("1.1", "token", "token"),
+        ("1.1", "position", "position"),
+        ("3.1", "position", "position"),
+    }
     for head in "123":
-        named |= {(f"2.{head}", "position", "position"), ("3.1", f"2.{head}/1.1/position", f"2.{head}/position")}
+        named |= {
+            (f"2.{head}", "position", "position"),
+            ("3.1", f"2.{head}/1.1/position", f"2.{head}/position"),
+        }
     for name, query, key in named:
         model.block(name, query, key).zero_()
     model.readout_block("3.1/token").zero_()
@@ -49,13 +69,17 @@ def test_lags_1_3() -> None:
         assert torch.equal(model.block(f"2.{head}", "position", "position"), A)
     assert torch.equal(model.block("3.1", "2.1/1.1/position", "position"), B_13)
     ours = model.block("3.1", "position", "position")
-    assert torch.equal(ours[2:], A3_13[2:])  # the first max_lag - 1 rows are drawn empty and not used
+    assert torch.equal(
+        ours[2:], A3_13[2:]
+    )  # the first max_lag - 1 rows are drawn empty and not used
 
 
 def test_lags_1_3_4() -> None:
     model = sih.construct(task((1, 3, 4), 12), third="position", lam=LAM, beta=BETA)
     for head, A in enumerate(A2_134, 1):
-        rows = slice(0, 11 if head == 4 else 12)  # the last row of head 4 lacks an entry: test_errata.py
+        rows = slice(
+            0, 11 if head == 4 else 12
+        )  # the last row of head 4 lacks an entry: test_errata.py
         assert torch.equal(model.block(f"2.{head}", "position", "position")[rows], A[rows])
     assert torch.equal(model.block("3.1", "2.1/1.1/position", "position"), B_134)
     assert torch.equal(model.block("3.1", "position", "position")[3:11], A3_134[3:])

@@ -38,7 +38,9 @@ def test_the_readmes_example_runs() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_run(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", [name, *SMALL.get(name, [])])
     runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
     said = capsys.readouterr().out
@@ -47,10 +49,14 @@ def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_the_quickstart_lists_the_examples() -> None:
-    (line,) = re.findall(r"^- \[Examples\].*(?:\n  .*)*", (ROOT / "docs" / "quickstart.md").read_text(), flags=re.M)
+    (line,) = re.findall(
+        r"^- \[Examples\].*(?:\n  .*)*", (ROOT / "docs" / "quickstart.md").read_text(), flags=re.M
+    )
     tools = list((ROOT / "examples" / "tools").glob("*.py"))
     assert (len(EXAMPLES), len(tools)) == (8, 5)
-    assert all(word in line for word in ("thirteen scripts", "Eight need", "Five, in `examples/tools`"))
+    assert all(
+        word in line for word in ("thirteen scripts", "Eight need", "Five, in `examples/tools`")
+    )
     words = " ".join(line.split()).lower()
     for name in EXAMPLES:
         assert name.removesuffix(".py").partition("_")[2].replace("_", " ") in words
@@ -61,19 +67,35 @@ def test_the_quickstart_lists_the_examples() -> None:
     ("said", "document", "there"),
     [
         ("has 1.06 times the KL of Bayes", "beyond.md", "| {1,2,3} | mixed, both sides | 1.056±"),
-        ("maximum likelihood has 1.8 and the paper's form 4.7", "beyond.md", "| {1,2,3} | the paper's form | 4.657±"),
+        (
+            "maximum likelihood has 1.8 and the paper's form 4.7",
+            "beyond.md",
+            "| {1,2,3} | the paper's form | 4.657±",
+        ),
         ("where maximum likelihood has 1.8", "beyond.md", "| {1,2,3} | ML | 1.783±"),
         ("a single head has 4.1 times", "beyond.md", "| {1,2,3,4,5} | mixed, both sides | 4.079±"),
         ("worse than maximum likelihood's 1.8", "beyond.md", "| {1,2,3,4,5} | ML | 1.789±"),
-        ("`paper-1.2.3` has 0.44 carried and 0.44 looked", "mechanism.md", "| 0.41 / 0.36 | .44 | .44 | .04 | .08 |"),
-        ("training only, 0.44 and 0.52", "mechanism.md", "| 0.42 / 0.57 | 0.66 / 0.33 | .52 | .44 | .04 |"),
+        (
+            "`paper-1.2.3` has 0.44 carried and 0.44 looked",
+            "mechanism.md",
+            "| 0.41 / 0.36 | .44 | .44 | .04 | .08 |",
+        ),
+        (
+            "training only, 0.44 and 0.52",
+            "mechanism.md",
+            "| 0.42 / 0.57 | 0.66 / 0.33 | .52 | .44 | .04 |",
+        ),
         (
             "101 of the 132 ordered pairs",
             "claim.md",
             "Of the 132 pairs of the paper's twelve lags **101 are theorems**",
         ),
         ("all but one ordered pair of {1,2,3}", "claim.md", "The one open pair of {1,2,3}"),
-        ("nobody outside the project has reviewed", "claim.md", "No one outside the project has read them yet"),
+        (
+            "nobody outside the project has reviewed",
+            "claim.md",
+            "No one outside the project has read them yet",
+        ),
         ("are not the authors of the paper", "../CITATION.cff", "not the authors of the paper"),
         ("are not the authors of the paper", "../pyproject.toml", "not the authors of the paper"),
     ],
@@ -89,7 +111,10 @@ def test_documents_point_at_things_that_exist() -> None:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
             assert (document.parent / target).exists(), f"{document.name} points at {target}"
         for test, name in re.findall(
-            r"`(?:tests/)?((?:unit|integration|mathematics|instruments)/[\w/]+\.py)(?:::(\w+))?", text
+            r"`(?:tests/)?((?:unit|integration|mathematics|instruments)/[\w/]+\.py)(?:::(\w+))?",
+            text,
         ):
             assert (ROOT / "tests" / test).exists(), f"{document.name} names {test}"
-            assert not name or f"def {name}(" in (ROOT / "tests" / test).read_text(), f"{document.name} names {name}"
+            assert not name or f"def {name}(" in (ROOT / "tests" / test).read_text(), (
+                f"{document.name} names {name}"
+            )

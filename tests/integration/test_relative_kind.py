@@ -20,7 +20,20 @@ from sih.runs.run_names import named
 from sih.training.presets import preset
 from sih.training.trainer import Trainer
 
-SMALL = ["--length", "20", "--dim", "8", "--qk-dim", "4", "--batch", "8", "--steps", "6", "--held-out", "16"]
+SMALL = [
+    "--length",
+    "20",
+    "--dim",
+    "8",
+    "--qk-dim",
+    "4",
+    "--batch",
+    "8",
+    "--steps",
+    "6",
+    "--held-out",
+    "16",
+]
 
 
 @pytest.fixture
@@ -28,16 +41,32 @@ def batch(task: sih.Task) -> sih.Batch:
     return sih.sample(task, 12, rng=0)
 
 
-def test_it_is_trained_resumed_listed_and_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_trained_resumed_listed_and_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["train", "--model", "relative", *SMALL, "--evaluate-every", "3", "--threads", "1"]
-    further = ["--matrix-law", "uniform", "--offsets", "both", "none", "keys", "--start", "--reach", "7"]
+    further = [
+        "--matrix-law",
+        "uniform",
+        "--offsets",
+        "both",
+        "none",
+        "keys",
+        "--start",
+        "--reach",
+        "7",
+    ]
     folder = tmp_path / "runs" / "mine"
     assert main([*command, *further, "--out", str(folder)]) == 0
     run = sih.open_run(folder)
     assert run.config.model.kind == "relative"
     model = sih.load(folder)
     assert isinstance(model, sih.RelativeTransformer)
-    assert (model.config.reach, model.config.offsets, model.first) == (7, ("both", "none", "keys"), 1)
+    assert (model.config.reach, model.config.offsets, model.first) == (
+        7,
+        ("both", "none", "keys"),
+        1,
+    )
     tokens = run.config.held_out_batch(run.task).tokens
     with torch.no_grad():
         law = model.predict(tokens).double()
@@ -53,7 +82,15 @@ def test_it_is_trained_resumed_listed_and_loaded(tmp_path: Path, capsys: pytest.
 
 
 def test_a_run_that_goes_on_ends_with_the_same_weights() -> None:
-    sizes = {"lags": (1, 2), "length": 12, "dim": 8, "qk_dim": 4, "batch": 4, "steps": 6, "held_out": 8}
+    sizes = {
+        "lags": (1, 2),
+        "length": 12,
+        "dim": 8,
+        "qk_dim": 4,
+        "batch": 4,
+        "steps": 6,
+        "held_out": 8,
+    }
     config = preset("paper-relative", **sizes, start=True, reach=4)
     whole, part, rest = (Trainer(config) for _ in range(3))
     for _ in range(6):
@@ -72,7 +109,12 @@ def test_it_is_swept(tmp_path: Path) -> None:
         '[base]\npreset = "paper-relative"\nlength = 12\ndim = 8\nqk_dim = 4\nbatch = 4\nsteps = 2\nheld_out = 8\n'
         '[grid]\noffsets = [["both"], ["both", "none", "keys"]]\n'
     )
-    assert main(["sweep", str(tmp_path / "grid.toml"), "--out", str(tmp_path / "sweep"), "--jobs", "1"]) == 0
+    assert (
+        main(
+            ["sweep", str(tmp_path / "grid.toml"), "--out", str(tmp_path / "sweep"), "--jobs", "1"]
+        )
+        == 0
+    )
     rows = (tmp_path / "sweep" / "results.csv").read_text().splitlines()
     assert len(rows) == 3
     assert all("finished" in row for row in rows[1:])
@@ -93,11 +135,20 @@ def test_names_stand_for_the_papers_setting() -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--model", "relative", "--reach", "0"], "reach must be a whole number, at least 1; got 0"),
+        (
+            ["--model", "relative", "--reach", "0"],
+            "reach must be a whole number, at least 1; got 0",
+        ),
         (["--model", "relative", "--reach", "2.5"], "--reach"),
         (["--model", "standard", "--reach", "3"], "--reach"),
-        (["--model", "relative", "--offsets", "values"], "offsets must be one of both, keys, none, rotary"),
-        (["--model", "relative", "--offsets", "both", "keys"], "such a word for each of the 3 layers"),
+        (
+            ["--model", "relative", "--offsets", "values"],
+            "offsets must be one of both, keys, none, rotary",
+        ),
+        (
+            ["--model", "relative", "--offsets", "both", "keys"],
+            "such a word for each of the 3 layers",
+        ),
         (
             ["--model", "relative", "--init", "harmonic"],
             "the recipe harmonic is for standard, disentangled; a relative model has uniform, normal",
@@ -106,7 +157,10 @@ def test_names_stand_for_the_papers_setting() -> None:
             ["--model", "relative", "--preset", "auto"],
             "the recipe harmonic is for standard, disentangled; a relative model has uniform, normal",
         ),
-        (["--model", "relative", "--qk-dim", "5", "--offsets", "rotary"], "qk_dim is even, e.g. 32; got 5"),
+        (
+            ["--model", "relative", "--qk-dim", "5", "--offsets", "rotary"],
+            "qk_dim is even, e.g. 32; got 5",
+        ),
     ],
 )
 def test_bad_flags_are_one_line(
@@ -119,7 +173,9 @@ def test_bad_flags_are_one_line(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih.Task, batch: sih.Batch) -> None:
+def test_a_model_that_ignores_its_start_token_is_read_like_one_without(
+    task: sih.Task, batch: sih.Batch
+) -> None:
     without = sih.RelativeTransformer(5, reach=32, dim=8, qk_dim=4, dtype=torch.float64, rng=1)
     model = sih.RelativeTransformer(5, reach=32, dim=8, qk_dim=4, dtype=torch.float64, start=True)
     weights = dict(without.named_parameters())
@@ -127,7 +183,10 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih
         for name, weight in model.named_parameters():
             if name == "token":
                 weight[:5, :7], weight[5] = weights[name][:, :7], 0
-                weight[:5, 7], weight[5, 7] = 1, -1  # the last coordinate tells the start token from the others
+                weight[:5, 7], weight[5, 7] = (
+                    1,
+                    -1,
+                )  # the last coordinate tells the start token from the others
                 weights[name][:, 7] = 1
             else:
                 weight.copy_(weights[name])
@@ -136,7 +195,10 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih
             assert each.aV is not None
             each.V[..., 7] = each.aV[..., 7] = 0
             each.Q[:, :, 3], each.K[:, :, 3], each.aK[..., 3] = 0, 0, 0
-            each.Q[:, 7, 3], each.K[:, 7, 3] = 50, 50  # scores of 2500 / 2 for tokens, as much less for the start
+            each.Q[:, 7, 3], each.K[:, 7, 3] = (
+                50,
+                50,
+            )  # scores of 2500 / 2 for tokens, as much less for the start
     law = model.predict(batch.tokens)
     torch.testing.assert_close(law, without.predict(batch.tokens), rtol=0, atol=1e-12)
     ours, theirs = model.trace(batch.tokens), without.trace(batch.tokens)
@@ -156,7 +218,9 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(task: sih
 
 
 def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch) -> None:
-    model = sih.RelativeTransformer(5, reach=3, dim=8, qk_dim=4, start=True, init="zeros", dtype=torch.float64)
+    model = sih.RelativeTransformer(
+        5, reach=3, dim=8, qk_dim=4, start=True, init="zeros", dtype=torch.float64
+    )
     with torch.no_grad():
         model.token[:, 0] = 1
         model.token[5, 1] = 1
@@ -168,7 +232,9 @@ def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch)
     assert all(head.from_uniform > 0.9 for head in heads)
 
 
-def test_what_cannot_read_it_says_so_in_one_line(task: sih.Task, batch: sih.Batch, tmp_path: Path) -> None:
+def test_what_cannot_read_it_says_so_in_one_line(
+    task: sih.Task, batch: sih.Batch, tmp_path: Path
+) -> None:
     model = sih.RelativeTransformer(5, reach=7, dim=8, qk_dim=4)
     pairs = sih.counterfactual_pairs(task, 1)
     rng = torch.Generator().manual_seed(0)
@@ -178,7 +244,9 @@ def test_what_cannot_read_it_says_so_in_one_line(task: sih.Task, batch: sih.Batc
         "a split into votes reads": lambda: averages(model, batch),
         "an account of channels reads": lambda: read_channels(model, task, batch, batch, rng),
         "circuit": lambda: sih.circuit_edges(model),
-        "only standard and disentangled models": lambda: export_transformer_lens(model, tmp_path / "lens"),
+        "only standard and disentangled models": lambda: export_transformer_lens(
+            model, tmp_path / "lens"
+        ),
         "whose positions TransformerLens knows": lambda: sih.to_transformer_lens(model),
         "construct": lambda: sih.verify(model),
     }
@@ -192,9 +260,13 @@ def test_what_cannot_read_it_says_so_in_one_line(task: sih.Task, batch: sih.Batc
 
 def test_the_explorer_leaves_it_out_and_refuses_it(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "mine"
-    assert main(["train", "--model", "relative", *SMALL, "--threads", "1", "--out", str(folder)]) == 0
+    assert (
+        main(["train", "--model", "relative", *SMALL, "--threads", "1", "--out", str(folder)]) == 0
+    )
     store = RunStore(tmp_path / "runs")
     runs = {"mine": store.run("mine")}
     assert described(runs) == []
-    with pytest.raises(ValueError, match="mine is a relative model, whose scores the page cannot split"):
+    with pytest.raises(
+        ValueError, match="mine is a relative model, whose scores the page cannot split"
+    ):
         fitting_model("models.0", "mine", runs["mine"].task, runs)

@@ -27,7 +27,10 @@ def test_stopped_by_ctrl_c_it_leaves_nothing_half_done(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == f"sih: interrupted: what was made is kept in {tmp_path}; the same command goes on"
+    assert (
+        said.splitlines()[-1]
+        == f"sih: interrupted: what was made is kept in {tmp_path}; the same command goes on"
+    )
     assert "Traceback" not in said
     assert not list(tmp_path.rglob(".*.part"))
     with pytest.raises(ProcessLookupError):  # no worker is left in the group

@@ -30,7 +30,10 @@ from sih.training.presets import preset
 from sih.training.trainer import Step
 
 ROOT = Path(__file__).parents[2]
-ALWAYS, NEVER = StopRule(at=8, correlation=9.0, selected=9.0), StopRule(at=8, correlation=0.0, selected=0.0)
+ALWAYS, NEVER = (
+    StopRule(at=8, correlation=9.0, selected=9.0),
+    StopRule(at=8, correlation=0.0, selected=0.0),
+)
 BASE = """
 [base]
 lags = [1, 2]
@@ -52,7 +55,9 @@ def same_bytes(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize(("rule", "steps"), [(ALWAYS, 8), (NEVER, 24)])
-def test_a_run_that_is_looked_at_has_the_bytes_of_one_never_stopped(rule: StopRule, steps: int, tmp_path: Path) -> None:
+def test_a_run_that_is_looked_at_has_the_bytes_of_one_never_stopped(
+    rule: StopRule, steps: int, tmp_path: Path
+) -> None:
     planned = Planned("a", SHORT, keep_every=4, stop=rule)
     plain_runs.train_planned(planned, tmp_path)
     make(tmp_path / "whole", SHORT.replace(steps=steps))
@@ -60,11 +65,15 @@ def test_a_run_that_is_looked_at_has_the_bytes_of_one_never_stopped(rule: StopRu
     assert Run(tmp_path / "a").kept == tuple(range(4, steps + 1, 4))
     seen = read_json(tmp_path / "a.json")
     assert seen["stopped"] == (steps == 8)
-    assert seen["words"].startswith("stopped at step 8 of 24" if steps == 8 else "went on at step 8 of 24")
+    assert seen["words"].startswith(
+        "stopped at step 8 of 24" if steps == 8 else "went on at step 8 of 24"
+    )
     assert (seen["step"], seen["sequences"], seen["rule"]) == (8, 512, dataclasses.asdict(rule))
     task = SHORT.task.build()
     assert isinstance(task, sih.Task)
-    signs = circuit_signs(Run(tmp_path / "a").model_at(8), sih.sample(task, 512, rng=4321), task)  # in half precision
+    signs = circuit_signs(
+        Run(tmp_path / "a").model_at(8), sih.sample(task, 512, rng=4321), task
+    )  # in half precision
     assert seen["selected"] == pytest.approx(signs.selected, rel=1e-2)
     before = (tmp_path / "a.json").read_bytes()
     plain_runs.train_planned(planned, tmp_path)  # nothing is left to do
@@ -72,7 +81,9 @@ def test_a_run_that_is_looked_at_has_the_bytes_of_one_never_stopped(rule: StopRu
 
 
 @pytest.mark.parametrize("rule", [ALWAYS, NEVER])
-def test_killed_before_or_after_the_look_it_goes_on_to_the_same_bytes(rule: StopRule, tmp_path: Path) -> None:
+def test_killed_before_or_after_the_look_it_goes_on_to_the_same_bytes(
+    rule: StopRule, tmp_path: Path
+) -> None:
     planned = Planned("whole", SHORT, keep_every=4, stop=rule)
     plain_runs.train_planned(planned, tmp_path)
     for name, until in (("early", 3), ("at", 8)):
@@ -85,7 +96,10 @@ def test_killed_before_or_after_the_look_it_goes_on_to_the_same_bytes(rule: Stop
     plain_runs.train_planned(dataclasses.replace(planned, name="late"), tmp_path)
     same_bytes(tmp_path / "late", tmp_path / "whole")
     for step in Run(tmp_path / "whole").kept:
-        assert kept_path(tmp_path / "late", step).read_bytes() == kept_path(tmp_path / "whole", step).read_bytes()
+        assert (
+            kept_path(tmp_path / "late", step).read_bytes()
+            == kept_path(tmp_path / "whole", step).read_bytes()
+        )
 
 
 def test_both_numbers_must_be_small_for_a_run_to_stop() -> None:
@@ -96,9 +110,13 @@ def test_both_numbers_must_be_small_for_a_run_to_stop() -> None:
     assert not rule.ends(dataclasses.replace(signs, selected=0.7))
 
 
-def test_a_plan_is_trained_in_its_order_and_not_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_trained_in_its_order_and_not_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = tmp_path / "plan.toml"
-    plan.write_text(f'{BASE}[[runs]]\nname = "a"\nseed = 3\nkeep_every = 6\n[[runs]]\nname = "b"\nsteps = 8\n')
+    plan.write_text(
+        f'{BASE}[[runs]]\nname = "a"\nseed = 3\nkeep_every = 6\n[[runs]]\nname = "b"\nsteps = 8\n'
+    )
     words = [str(plan), "--out", str(tmp_path / "out")]
     assert plain_runs.main(words) == 0
     said = capsys.readouterr().out
@@ -140,14 +158,29 @@ def test_asked_to_stop_it_saves_and_goes_on(
         (BASE, r"a plan has a table \[base\] and tables \[\[runs\]\]"),
         ("[grid]\nseed = [1]", "there is no table 'grid'"),
         (f"{BASE}[[runs]]\nseed = 1", "run 1: name"),
-        (f'{BASE}[[runs]]\nname = "../a"', "run 1: name is that of a folder, e.g. 'mine'; got '../a'"),
+        (
+            f'{BASE}[[runs]]\nname = "../a"',
+            "run 1: name is that of a folder, e.g. 'mine'; got '../a'",
+        ),
         (f'{BASE}[[runs]]\nname = "a"\n[[runs]]\nname = "a"', "two runs of the name 'a'"),
-        (f'{BASE}[[runs]]\nname = "a"\nsedd = 1', "run 1: a training configuration has no field 'sedd'"),
+        (
+            f'{BASE}[[runs]]\nname = "a"\nsedd = 1',
+            "run 1: a training configuration has no field 'sedd'",
+        ),
         (f'{BASE}[[runs]]\nname = "a"\nstop = 3', "run 1: stop must be a table"),
-        (f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 9}}', "stop.at is a multiple of evaluate_every, 8; got 9"),
+        (
+            f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 9}}',
+            "stop.at is a multiple of evaluate_every, 8; got 9",
+        ),
         (f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 8, when = 1}}', "run 1: .*when"),
-        (f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 8}}\nschedule = "cosine"', "a constant learning rate"),
-        (f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 8}}\nfresh = true', "one matrix and one lag a sequence"),
+        (
+            f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 8}}\nschedule = "cosine"',
+            "a constant learning rate",
+        ),
+        (
+            f'{BASE}[[runs]]\nname = "a"\nstop = {{at = 8}}\nfresh = true',
+            "one matrix and one lag a sequence",
+        ),
         (f'{BASE}[[runs]]\nname = "a"\nkeep_every = 0', "keep_every"),
     ],
 )
@@ -159,7 +192,9 @@ def test_wrong_plans_are_refused_in_one_line(text: str, message: str, tmp_path: 
     assert str(tmp_path) in str(error.value)
 
 
-def test_a_run_that_passed_the_look_or_was_looked_at_by_another_rule_is_refused(tmp_path: Path) -> None:
+def test_a_run_that_passed_the_look_or_was_looked_at_by_another_rule_is_refused(
+    tmp_path: Path,
+) -> None:
     make(tmp_path / "a", stop_after=11)
     with pytest.raises(ValueError, match="is at step 11, past 8, where it was to be looked at"):
         plain_runs.train_planned(Planned("a", SHORT, stop=NEVER), tmp_path)
@@ -217,18 +252,28 @@ def test_what_is_not_drawn_anew_is_the_donors(redrawn: str) -> None:
     for name, weight in trainer.model.named_parameters():
         of_layer = name.startswith(tuple(f"layers.{int(layer) - 1}." for layer in layers))
         anew = of_layer or (redrawn == "all" and not name.startswith("layers."))
-        assert torch.equal(weight, dict(fresh.named_parameters())[name] if anew else donor[name]), name
+        assert torch.equal(weight, dict(fresh.named_parameters())[name] if anew else donor[name]), (
+            name
+        )
     assert trainer.config.optimiser.steps == (3 if "3" in layers else 2)
     assert trainer.config.optimiser.schedule == "constant"
 
 
-def test_another_table_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_table_is_not_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "given.csv").write_text("a,b\n1,2\n")
     words = ["--out", str(tmp_path / "given.csv"), "--runs", str(tmp_path / "runs")]
     assert given.main([*words, "--donors", "plain"]) == 2
-    assert "given.csv is no table of this script: its columns are not donor,law" in capsys.readouterr().err
+    assert (
+        "given.csv is no table of this script: its columns are not donor,law"
+        in capsys.readouterr().err
+    )
     assert (tmp_path / "given.csv").read_text() == "a,b\n1,2\n"
-    for flag, value, said in (("--donors", "x", "donors must be one of"), ("--redrawn", "4", "redrawn must be one of")):
+    for flag, value, said in (
+        ("--donors", "x", "donors must be one of"),
+        ("--redrawn", "4", "redrawn must be one of"),
+    ):
         assert given.main([*words, flag, value]) == 2
         assert said in capsys.readouterr().err
     assert given.main([*words, "--seeds", "-1"]) == 2
@@ -237,10 +282,22 @@ def test_another_table_is_not_written_over(tmp_path: Path, capsys: pytest.Captur
 
 def test_it_runs_from_its_own_file_alone(tmp_path: Path) -> None:
     shutil.copy(ROOT / "research" / "given.py", tmp_path)
-    words = ["given.py", "--out", "given.csv", "--runs", "runs", "--donors", "plain", "--redrawn", "1"]
+    words = [
+        "given.py",
+        "--out",
+        "given.csv",
+        "--runs",
+        "runs",
+        "--donors",
+        "plain",
+        "--redrawn",
+        "1",
+    ]
     words += ["--seeds", "0", "--steps", "1", "--batch", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "given.csv").read_text().splitlines()) == 3
 
@@ -255,7 +312,9 @@ def timed(folder: Path, **changes: object) -> Run:
 
 def test_tokens_and_time_by_a_step_against_a_loop() -> None:
     config = preset("auto", lags=(1, 2, 3), heads=(1, 3, 1), length=128, steps=600)
-    dense = preset("auto", lags=(1, 2, 3), heads=(1, 3, 1), length=128, steps=600, model="disentangled")
+    dense = preset(
+        "auto", lags=(1, 2, 3), heads=(1, 3, 1), length=128, steps=600, model="disentangled"
+    )
     assert len(config.recipe.length_schedule or ()) == 2  # three lengths
     for step in (1, 99, 100, 101, 300, 600):
         for each, power in ((config, 1), (dense, 2)):
@@ -271,7 +330,10 @@ def test_tokens_and_time_by_a_step_against_a_loop() -> None:
             assert time_to_circuit.share_by(step, each) == pytest.approx(done / whole)
     assert time_to_circuit.share_by(100, config) < 0.1
     plain = SHORT.replace(steps=24)
-    assert (time_to_circuit.tokens_by(6, plain), time_to_circuit.share_by(6, plain)) == (6 * 5 * 12, 0.25)
+    assert (time_to_circuit.tokens_by(6, plain), time_to_circuit.share_by(6, plain)) == (
+        6 * 5 * 12,
+        0.25,
+    )
 
 
 def test_the_time_to_the_circuit_of_every_run_that_kept_weights(
@@ -311,20 +373,46 @@ def test_the_time_to_the_circuit_of_every_run_that_kept_weights(
         "batch",
         "steps",
     )
-    values = ["standard", "1 2", "1 2", "20", "uniform", "3", "0", "adam", "uniform", "sampled", "5", "24"]
+    values = [
+        "standard",
+        "1 2",
+        "1 2",
+        "20",
+        "uniform",
+        "3",
+        "0",
+        "adam",
+        "uniform",
+        "sampled",
+        "5",
+        "24",
+    ]
     assert [last[name] for name in what] == values
-    assert [last[f"copying{name}"] for name in ("", "_tokens", "_core_seconds")] == ["8", "800", "20.0"]
+    assert [last[f"copying{name}"] for name in ("", "_tokens", "_core_seconds")] == [
+        "8",
+        "800",
+        "20.0",
+    ]
     assert [last[f"selective{name}"] for name in ("", "_tokens", "_core_seconds")] == ["", "", ""]
-    assert [last[f"circuit{name}"] for name in ("", "_tokens", "_core_seconds")] == ["16", "1600", "40.0"]
+    assert [last[f"circuit{name}"] for name in ("", "_tokens", "_core_seconds")] == [
+        "16",
+        "1600",
+        "40.0",
+    ]
     (alone.folder / "environment.json").unlink()
     assert time_to_circuit.main([str(alone.folder), "--out", str(out)]) == 0
     (row,) = csv.DictReader(out.read_text().splitlines())
     assert (row["circuit"], row["circuit_core_seconds"]) == ("16", "")
 
 
-def test_folders_without_such_a_run_give_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folders_without_such_a_run_give_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     make(tmp_path / "none")
-    for folder, said in ((tmp_path, "there is no finished run with kept weights"), (tmp_path / "x", "no folder")):
+    for folder, said in (
+        (tmp_path, "there is no finished run with kept weights"),
+        (tmp_path / "x", "no folder"),
+    ):
         assert time_to_circuit.main([str(folder), "--out", str(tmp_path / "t.csv")]) == 2
         assert said in capsys.readouterr().err
     assert not (tmp_path / "t.csv").exists()

@@ -73,19 +73,25 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_killed_at_random_moments_the_run_ends_with_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+def test_killed_at_random_moments_the_run_ends_with_the_same_bytes(
+    whole: Path, tmp_path: Path
+) -> None:
     killed = tmp_path / "killed"
     more = (*STEPS, "--checkpoint-seconds", "0.02")
     caught = kill_until_done(killed, 3, random.Random(0), *more)
     finish(killed, *more)
     assert caught >= 1
     assert contents(killed) == contents(whole)
-    assert sorted(path.name for path in killed.iterdir()) == sorted(path.name for path in whole.iterdir())
+    assert sorted(path.name for path in killed.iterdir()) == sorted(
+        path.name for path in whole.iterdir()
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("every", ["0", "0.05", "1000"])  # seconds: at every step, now and then, never
+@pytest.mark.parametrize(
+    "every", ["0", "0.05", "1000"]
+)  # seconds: at every step, now and then, never
 def test_killed_many_times(seed: int, every: str, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     steps = ("--steps", "1000")
@@ -96,7 +102,9 @@ def test_killed_many_times(seed: int, every: str, tmp_path: Path) -> None:
     assert contents(killed) == contents(whole)
 
 
-def test_interrupted_it_saves_says_how_to_go_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
+def test_interrupted_it_saves_says_how_to_go_on_and_ends_the_same(
+    whole: Path, tmp_path: Path
+) -> None:
     stopped = tmp_path / "stopped"
     process = start(stopped, *STEPS)
     while process.poll() is None and not (stopped / "checkpoint.safetensors").exists():

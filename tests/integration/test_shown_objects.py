@@ -35,14 +35,31 @@ def _objects() -> Iterator[Any]:
         trained.trace(batch.tokens),
     )
     yield sih.ParentsTask(TASK.P, sih.random_parents(3, 20, rng=0))
-    for other in (sih.SwitchingTask(TASK.P, lags=(1, 2), length=32, rate=0.1), sih.FreshTask(5, (1, 2), 32)):
+    for other in (
+        sih.SwitchingTask(TASK.P, lags=(1, 2), length=32, rate=0.1),
+        sih.FreshTask(5, (1, 2), 32),
+    ):
         yield from (other, sih.sample(other, size=8, rng=0))
-    yield from (sih.verify(circuit), sih.construct(TASK, target="bayes").circuit, sih.two_sided((1, 2), 32, 1))
+    yield from (
+        sih.verify(circuit),
+        sih.construct(TASK, target="bayes").circuit,
+        sih.two_sided((1, 2), 32, 1),
+    )
     yield from (sih.diagnose(TASK, batch, model=circuit), sih.evidence_flow(trained, TASK, batch))
-    yield from (sih.least_heads((1, 3, 4)), sih.head_offsets((1, 2, 3), heads=1), sih.exact_heads((1, 2, 3)))
-    yield from (sih.open_run("standard-1.2.3"), sih.TrainConfig(steps=3), sih.counterfactual_pairs(TASK, size=1))
+    yield from (
+        sih.least_heads((1, 3, 4)),
+        sih.head_offsets((1, 2, 3), heads=1),
+        sih.exact_heads((1, 2, 3)),
+    )
+    yield from (
+        sih.open_run("standard-1.2.3"),
+        sih.TrainConfig(steps=3),
+        sih.counterfactual_pairs(TASK, size=1),
+    )
     yield from (sih.known_circuit("1.2-two-lags"), sih.LagTracker(TASK))
-    small = sih.TrainConfig(lags=(1, 2), length=8, heads=(1,), dim=4, qk_dim=2, steps=1, batch=2, held_out=4)
+    small = sih.TrainConfig(
+        lags=(1, 2), length=8, heads=(1,), dim=4, qk_dim=2, steps=1, batch=2, held_out=4
+    )
     yield from sih.train(small)
 
 
@@ -62,7 +79,9 @@ def test_it_is_short_in_a_line_and_small_in_html(name: str) -> None:
     assert len(shown) < 100_000
 
 
-@pytest.mark.parametrize("name", [name for name, found in OBJECTS.items() if isinstance(found, Drawn)])
+@pytest.mark.parametrize(
+    "name", [name for name, found in OBJECTS.items() if isinstance(found, Drawn)]
+)
 def test_it_is_drawn(name: str) -> None:
     figure = OBJECTS[name].plot()
     assert isinstance(figure, Figure)
@@ -78,7 +97,9 @@ def test_everything_that_can_be_drawn_has_a_form() -> None:
         seen += (found := drawn.pop().__subclasses__())
         drawn += found
     missing = [
-        kind.__name__ for kind in seen if kind.__module__.startswith("sih.") and not set(kind.__mro__) & FORMS.keys()
+        kind.__name__
+        for kind in seen
+        if kind.__module__.startswith("sih.") and not set(kind.__mro__) & FORMS.keys()
     ]
     assert missing == []
 

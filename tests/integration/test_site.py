@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_public_name_is_on_one_page_of_the_reference() -> None:
     pages = [name for names in reference.rooms().values() for name in names]
-    assert sorted(name for name in pages if name.count(".") == 1) == [f"sih.{name}" for name in sih.__all__]
+    assert sorted(name for name in pages if name.count(".") == 1) == [
+        f"sih.{name}" for name in sih.__all__
+    ]
     assert len(set(pages)) == len(pages)
 
 
@@ -45,7 +47,10 @@ def test_the_paper_map_leads_into_the_reference() -> None:
     known = reference.known(reference.rooms(), reference.names_in(docs))
     text = links.linked_names((docs / "paper_map.md").read_text(), known)
     assert "[`sih.predictors.bma`][sih.bma]" in text
-    assert "[`sih.construction.layers.write_first_layer`][sih.construction.layers.write_first_layer]" in text
+    assert (
+        "[`sih.construction.layers.write_first_layer`][sih.construction.layers.write_first_layer]"
+        in text
+    )
     assert text.count("][sih.") >= 40
 
 
@@ -64,7 +69,9 @@ def test_the_paper_map_leads_into_the_reference() -> None:
         ("```\n[a](docs/b.md)\n```", "README.md", "index.md", "```\n[a](docs/b.md)\n```"),
     ],
 )
-def test_links_of_the_repository_become_links_of_the_site(text: str, source: str, page: str, expected: str) -> None:
+def test_links_of_the_repository_become_links_of_the_site(
+    text: str, source: str, page: str, expected: str
+) -> None:
     assert links.site_links(text, source, page) == expected
 
 
@@ -85,20 +92,31 @@ def _site(folder: Path, body: str) -> list[str]:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ('<a href="reference/a.html#sih.here">a</a> <a href="https://b.org">b</a> <math><mi>x</mi></math>', None),
+        (
+            '<a href="reference/a.html#sih.here">a</a> <a href="https://b.org">b</a> <math><mi>x</mi></math>',
+            None,
+        ),
         ('<a href="no.html">a</a>', "index.html: no.html leads nowhere"),
-        ('<a href="reference/a.html#no">a</a>', "index.html: reference/a.html#no has no such anchor"),
+        (
+            '<a href="reference/a.html#no">a</a>',
+            "index.html: reference/a.html#no has no such anchor",
+        ),
         ('<a href="#no">a</a>', "index.html: #no has no such anchor"),
         ('<img src="no.png">', "index.html: no.png leads nowhere"),
         ('<script src="https://b.org/c.js"></script>', "index.html: fetches https://b.org/c.js"),
         ('<link rel="stylesheet" href="//b.org/c.css">', "index.html: fetches //b.org/c.css"),
-        ("<style>a { src: url('https://b.org/c.woff') }</style>", "index.html: fetches https://b.org/c.woff"),
+        (
+            "<style>a { src: url('https://b.org/c.woff') }</style>",
+            "index.html: fetches https://b.org/c.woff",
+        ),
         (r"<p>Where \(x\) is</p>", r"index.html: the formula \(x\) is not drawn"),
         ("<p>Where $x_i$ is</p>", "index.html: the formula $x_i$ is not drawn"),
         ("<pre>echo $x $y</pre>", None),
     ],
 )
-def test_what_is_wrong_with_a_site_is_found(tmp_path: Path, body: str, complaint: str | None) -> None:
+def test_what_is_wrong_with_a_site_is_found(
+    tmp_path: Path, body: str, complaint: str | None
+) -> None:
     assert _site(tmp_path, body) == ([complaint] if complaint else [])
 
 

@@ -24,13 +24,24 @@ ROOT = Path(__file__).parents[2]
 NAMES = RunStore().names()
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
 NUMBER = r"(\d+\.\d+(?: ± \d+\.\d+)?)"
-AFTER = re.compile(rf"`([\w.-]+)`[^|`]{{0,60}}?\b(?:is|are|ends|end|stands|comes|come) (?:at|to) {NUMBER}")
+AFTER = re.compile(
+    rf"`([\w.-]+)`[^|`]{{0,60}}?\b(?:is|are|ends|end|stands|comes|come) (?:at|to) {NUMBER}"
+)
 """`NAME` is at 1.08, and what is said like it."""
-TIMES = re.compile(rf"`([\w.-]+)`[^|`]*?(?<![\d.]){NUMBER} ?(?:x|×|times) (?:ML|maximum likelihood)")
+TIMES = re.compile(
+    rf"`([\w.-]+)`[^|`]*?(?<![\d.]){NUMBER} ?(?:x|×|times) (?:ML|maximum likelihood)"
+)
 """`NAME` ... 1.08 × ML."""
 BEFORE = re.compile(rf"{NUMBER} ?(?:x|×|times) (?:ML|maximum likelihood) \(`([\w.-]+)`")
 """1.09 × ML (`NAME`."""
-COLUMNS = {"KL": "kl", "ML": "ml", "BMA": "bma", "KL/ML": "kl_over_ml", "x ML": "kl_over_ml", "fresh": "kl_over_ml"}
+COLUMNS = {
+    "KL": "kl",
+    "ML": "ml",
+    "BMA": "bma",
+    "KL/ML": "kl_over_ml",
+    "x ML": "kl_over_ml",
+    "fresh": "kl_over_ml",
+}
 """Headings of tables, and what they are in an evaluation. A heading with "held-out" is none of them."""
 SELECTIVE = "| run | candidates | true lag | posterior | of it | selective | head 1.1 with p̃ |"
 
@@ -38,7 +49,11 @@ SELECTIVE = "| run | candidates | true lag | posterior | of it | selective | hea
 def text_of(path: Path) -> str:
     if path.suffix == ".md":
         return path.read_text()
-    return "\n\n".join("".join(cell["source"]) for cell in notebook(path)["cells"] if cell["cell_type"] == "markdown")
+    return "\n\n".join(
+        "".join(cell["source"])
+        for cell in notebook(path)["cells"]
+        if cell["cell_type"] == "markdown"
+    )
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -60,7 +75,9 @@ def told_in_sentences(text: str) -> Iterator[tuple[str, str, str]]:
 def told_in_tables(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the same of tables: a shipped model in the first column, and columns of `COLUMNS`."""
     for table in re.findall(r"(?:^\|.*\|\n)+", text + "\n", flags=re.M):
-        heads, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines())
+        heads, _, *rows = (
+            [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()
+        )
         for row in rows:
             name = row[0].partition(" (")[0].strip("`")
             for head, cell in zip(heads, row, strict=True):
@@ -120,13 +137,19 @@ def test_a_wrong_number_is_found(text: str, found: int) -> None:
 
 def other_lengths(text: str) -> list[str]:
     """List the sentences that say "the paper's setting" of a model at another length than the paper's."""
-    said = (each for each in sentences(text) if re.search(r"the paper's (own )?setting", each, flags=re.I))
+    said = (
+        each
+        for each in sentences(text)
+        if re.search(r"the paper's (own )?setting", each, flags=re.I)
+    )
     return [each for each in said if re.search(r"length-?s? ?(32|64)|\bpaper-\*", each)]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_the_papers_setting_is_at_the_papers_length(path: Path) -> None:
-    assert other_lengths(text_of(path)) == [each for each in other_lengths(text_of(path)) if "were said" in each]
+    assert other_lengths(text_of(path)) == [
+        each for each in other_lengths(text_of(path)) if "were said" in each
+    ]
 
 
 def test_another_length_is_found() -> None:
@@ -147,7 +170,10 @@ def test_the_table_of_selective_heads_has_every_plain_run() -> None:
     three_or_five = [name for name in table if len(sih.open_run(name).task.lags) > 2]
     said = " ".join((ROOT / "docs" / "training.md").read_text().split())
     assert (len(three_or_five), sum(table[name][4] == "yes" for name in three_or_five)) == (14, 6)
-    assert "in six of fourteen runs with three or five lags, and in neither of two with two lags" in said
+    assert (
+        "in six of fourteen runs with three or five lags, and in neither of two with two lags"
+        in said
+    )
     seeds = [name for name in table if re.fullmatch(r"paper-1\.2\.3(-length\d+)?(-seed1)?", name)]
     assert (len(seeds), sum(table[name][4] == "yes" for name in seeds)) == (5, 2)
     assert "there two of five runs are selective" in said
@@ -189,12 +215,14 @@ COPIES = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if "length32" in name else pytest.mark.slow) for name in COPIES]
+    "name",
+    [pytest.param(name, marks=() if "length32" in name else pytest.mark.slow) for name in COPIES],
 )
 def test_heads_that_copy_have_the_numbers_that_runs_show_prints(name: str) -> None:
     run = sih.open_run(name)
     heads = {
-        head.name: head for head in sih.diagnose(run.task, sih.sample(run.task, 512, rng=0), model=run.model).heads
+        head.name: head
+        for head in sih.diagnose(run.task, sih.sample(run.task, 512, rng=0), model=run.model).heads
     }
 
     def number(found: re.Match[str]) -> str:
@@ -210,7 +238,9 @@ def test_heads_that_copy_have_the_numbers_that_runs_show_prints(name: str) -> No
     [
         ("paper-1.3-length32", "`paper-1.3-length32` has #, and # in the table"),
         pytest.param(
-            "paper-1.2.3", "head 3.1 of `paper-1.2.3` has # of the posterior here and # there", marks=pytest.mark.slow
+            "paper-1.2.3",
+            "head 3.1 of `paper-1.2.3` has # of the posterior here and # there",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -233,7 +263,9 @@ def test_the_trained_rows_of_few_heads_on_fresh_sequences() -> None:
     }
     for lags, heads in models.items():
         kept = [
-            json.loads((SHIPPED / "-".join(filter(None, (lags, each))) / "evaluation.json").read_text())
+            json.loads(
+                (SHIPPED / "-".join(filter(None, (lags, each))) / "evaluation.json").read_text()
+            )
             for each in heads
         ]
         assert ", ".join(f"{each['kl'][0] / each['bma'][0]:.2f}" for each in kept) in said, lags
@@ -242,18 +274,33 @@ def test_the_trained_rows_of_few_heads_on_fresh_sequences() -> None:
 @pytest.mark.parametrize(
     ("said", "models"),
     [
-        ("heads for {1,2,3} end at #, #, #,", "standard-1.2.3-1.1.1 standard-1.2.3-1.2.1 standard-1.2.3"),
+        (
+            "heads for {1,2,3} end at #, #, #,",
+            "standard-1.2.3-1.1.1 standard-1.2.3-1.2.1 standard-1.2.3",
+        ),
         (
             "one, two, three, four for {1,3,4} at #, #, #, #,",
             "standard-1.3.4-1.1.1 standard-1.3.4-1.2.1 standard-1.3.4-1.3.1 standard-1.3.4",
         ),
         ("For two lags one head ends at # ({1,2}) and # ({1,3})", "standard-1.2 standard-1.3"),
         ("three heads (#, #, #)", "standard-1.2.3 standard-1.2.3-seed1 standard-1.2.3-seed2"),
-        ("four layers end at # (by `harmonic`) and five at #", "standard-1.2.3-1.3.1.1 standard-1.2.3-1.3.1.1.1"),
-        ("where three end at #, #, # (by", "standard-1.2.3 standard-1.2.3-seed1 standard-1.2.3-seed2"),
+        (
+            "four layers end at # (by `harmonic`) and five at #",
+            "standard-1.2.3-1.3.1.1 standard-1.2.3-1.3.1.1.1",
+        ),
+        (
+            "where three end at #, #, # (by",
+            "standard-1.2.3 standard-1.2.3-seed1 standard-1.2.3-seed2",
+        ),
         ("the width of three at #.", "standard-1.2.3-dim128"),
-        ("0.73 to # with three lags (# with seed 1)", "paper-3.5.7-length32 paper-1.2.3-length32-seed1"),
-        ("three heads end at # and # (two seeds)", "paper-1.2.3-length32 paper-1.2.3-length32-seed1"),
+        (
+            "0.73 to # with three lags (# with seed 1)",
+            "paper-3.5.7-length32 paper-1.2.3-length32-seed1",
+        ),
+        (
+            "three heads end at # and # (two seeds)",
+            "paper-1.2.3-length32 paper-1.2.3-length32-seed1",
+        ),
         ("(`standard-1.2.3-1.1.1`), is at #.", "standard-1.2.3-1.1.1"),
         ("`auto` gets to # at length 128 (`standard-1.3`)", "standard-1.3"),
         ("`auto` gets to # at length 128 (`standard-1.2`)", "standard-1.2"),
@@ -273,9 +320,18 @@ def test_no_error_is_printed_as_none() -> None:
 def test_the_model_of_unknown_matrices_has_the_numbers_of_its_evaluation() -> None:
     """And the rivals beside it are as on the first of the same sequences, of eight such parts."""
     said = " ".join((ROOT / "docs" / "family.md").read_text().split())
-    rivals = "exact Bayes", "maximum likelihood", "`fresh-1.2`", "plug-in", "in-context trigram", "uniform"
+    rivals = (
+        "exact Bayes",
+        "maximum likelihood",
+        "`fresh-1.2`",
+        "plug-in",
+        "in-context trigram",
+        "uniform",
+    )
     row = (
-        said.partition(f"| {' | '.join(rivals)} |")[2].partition("|---|---|---|---|---|---| | ")[2].partition(" |\n")[0]
+        said.partition(f"| {' | '.join(rivals)} |")[2]
+        .partition("|---|---|---|---|---|---| | ")[2]
+        .partition(" |\n")[0]
     )
     told_of = dict(zip(rivals, row.split(" | "), strict=False))
     for name, what in zip(rivals, ("bma", "ml", "kl"), strict=False):
@@ -294,7 +350,9 @@ def test_the_model_of_unknown_matrices_has_the_numbers_of_its_evaluation() -> No
 @pytest.mark.parametrize("name", ["paper-1.2.3", "standard-1.2.3"])
 def test_the_readmes_channels_are_those_of_evidence_flow(name: str) -> None:
     run = sih.open_run(name)
-    channels = sih.evidence_flow(run.model, run.task, sih.sample(run.task, size=512, rng=0)).channels
+    channels = sih.evidence_flow(
+        run.model, run.task, sih.sample(run.task, size=512, rng=0)
+    ).channels
     said = " ".join((ROOT / "README.md").read_text().split())
     carried, looked = (f"{channels[what]:.2f}" for what in ("carried", "looked"))
     wanted = {
@@ -306,7 +364,12 @@ def test_the_readmes_channels_are_those_of_evidence_flow(name: str) -> None:
 
 def test_the_two_models_of_the_readme_differ_in_training_only() -> None:
     ours, plain = (sih.open_run(name).config for name in ("standard-1.2.3", "paper-1.2.3"))
-    assert (ours.task, ours.model, ours.heads, ours.seed) == (plain.task, plain.model, plain.heads, plain.seed)
+    assert (ours.task, ours.model, ours.heads, ours.seed) == (
+        plain.task,
+        plain.model,
+        plain.heads,
+        plain.seed,
+    )
 
 
 def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
@@ -316,14 +379,17 @@ def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
         assert "600 of 2,000 steps" in " ".join(text.split())
         assert "`paper-1.2.3`" in text
     assert "trained with Adam alone, in the paper's setting" in (ROOT / "README.md").read_text()
-    assert not [path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"]
+    assert not [
+        path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"
+    ]
 
 
 def unsaid(text: str) -> list[str]:
     """List shipped models that a page opens, that were not trained plainly and of which the page does not say so."""
     opened = re.findall(r"(?:open_run|load)\(\\?\"([\w.-]+)\\?\"\)", text)
     said = re.search(
-        r"restricted to (their )?roles|roles? that the (paper's )?circuit|frozen at first|a new matrix", text
+        r"restricted to (their )?roles|roles? that the (paper's )?circuit|frozen at first|a new matrix",
+        text,
     )
     helped = [name for name in opened if name in NAMES and not name.startswith("paper-")]
     return [] if said else helped
@@ -341,14 +407,18 @@ def test_a_model_of_which_nothing_is_said_is_found() -> None:
     assert unsaid('run = sih.open_run("standard-1.2.3")') == ["standard-1.2.3"]
     assert unsaid('"sih.load(\\"disentangled-1.2\\")"') == ["disentangled-1.2"]
     assert not unsaid('run = sih.open_run("paper-1.2.3")')
-    assert not unsaid('run = sih.open_run("standard-1.2.3")  # its layers were restricted to roles at first')
+    assert not unsaid(
+        'run = sih.open_run("standard-1.2.3")  # its layers were restricted to roles at first'
+    )
 
 
 def test_captions_of_trained_models_say_how_they_were_trained() -> None:
     for experiment in (few_heads, switching_lags):
         assert "our recipe" in experiment.CAPTION
         assert not [
-            name for name in experiment.EXPERIMENT.reads(experiment.EXPERIMENT.config, RunStore()) if "paper-" in name
+            name
+            for name in experiment.EXPERIMENT.reads(experiment.EXPERIMENT.config, RunStore())
+            if "paper-" in name
         ]
     for experiment in (channel_account, scaling, agreement, trained):
         assert "our recipe" in experiment.CAPTION
@@ -359,13 +429,19 @@ def test_captions_of_trained_models_say_how_they_were_trained() -> None:
 def test_the_rivals_of_tutorial_4_differ_in_what_it_says_alone() -> None:
     """Its configuration, without the pause of the middle layer, and with the usual start; three seeds each."""
     fourth = next(path for path in TUTORIALS if path.stem.startswith("04"))
-    cell = next("".join(c["source"]) for c in notebook(fourth)["cells"] if "sih.TrainConfig(" in "".join(c["source"]))
+    cell = next(
+        "".join(c["source"])
+        for c in notebook(fourth)["cells"]
+        if "sih.TrainConfig(" in "".join(c["source"])
+    )
     given = ast.parse(cell).body[0]
     assert isinstance(given, ast.Assign)
     assert isinstance(given.value, ast.Call)
     fields = {each.arg: ast.literal_eval(each.value) for each in given.value.keywords if each.arg}
     said = " ".join(text_of(fourth).split())
-    without = {name: value for name, value in fields.items() if name not in ("init", "frozen_steps")}
+    without = {
+        name: value for name, value in fields.items() if name not in ("init", "frozen_steps")
+    }
     wordings = {
         "seeds 0 to 2 it ends at # to # times": fields,
         "it ends at # to # without the pause of the middle layer": {**fields, "frozen_steps": 0},
@@ -374,7 +450,11 @@ def test_the_rivals_of_tutorial_4_differ_in_what_it_says_alone() -> None:
     for words, own in wordings.items():
         ends = []
         for seed in range(3):
-            *_, end = (s.evaluation for s in sih.train(sih.TrainConfig(**own, seed=seed)) if s.evaluation is not None)
+            *_, end = (
+                s.evaluation
+                for s in sih.train(sih.TrainConfig(**own, seed=seed))
+                if s.evaluation is not None
+            )
             ends.append(end.kl_over_ml)
         for number in (min(ends), max(ends)):
             words = words.replace("#", f"{number:.2f}", 1)
@@ -384,5 +464,6 @@ def test_the_rivals_of_tutorial_4_differ_in_what_it_says_alone() -> None:
 def test_the_readme_says_that_the_page_shows_circuits_written_by_hand() -> None:
     for document in ("README.md", "docs/explorer.md"):
         assert (
-            "written by hand](" in (ROOT / document).read_text() or "written by hand:" in (ROOT / document).read_text()
+            "written by hand](" in (ROOT / document).read_text()
+            or "written by hand:" in (ROOT / document).read_text()
         )

@@ -99,16 +99,19 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
     assert {Path(name).parts[0] for name in chosen} == {"report", "training"}
     assert {module for module, _ in sampled(60, 0, chosen)} <= set(chosen)
     assert sampled(60, 0, chosen) == sampled(60, 0, chosen)
-    assert [UNIT / name for name in ("analysis", "experiments", "report", "runs", "training")] == folders(
-        ["report", "training/soap.py"]
-    )
+    assert [
+        UNIT / name for name in ("analysis", "experiments", "report", "runs", "training")
+    ] == folders(["report", "training/soap.py"])
     with pytest.raises(SystemExit, match="no package or module rapport"):
         modules(["rapport"])
 
 
 def test_a_mutant_knows_the_file_of_its_modules_tests() -> None:
     assert Mutant.of("report/rules.py", 0).tests == "tests/unit/report/test_rules.py"
-    assert Mutant.of("experiments/errata.py", 0).tests == "tests/unit/experiments/test_errata_figure.py"
+    assert (
+        Mutant.of("experiments/errata.py", 0).tests
+        == "tests/unit/experiments/test_errata_figure.py"
+    )
 
 
 def test_what_cannot_matter_is_not_changed() -> None:

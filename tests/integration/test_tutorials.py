@@ -14,9 +14,14 @@ def test_a_notebook_is_saved_as_it_should_be(path: Path) -> None:
     cells = notebook(path)["cells"]
     assert "".join(cells[0]["source"]).startswith("# ")
     shown = any(cell.get("outputs") for cell in cells)
-    assert shown == needs_tools(path), f"{path.name}: clear its outputs, or mark it as one for the tools"
+    assert shown == needs_tools(path), (
+        f"{path.name}: clear its outputs, or mark it as one for the tools"
+    )
     assert not any(
-        line.startswith(("%", "!")) for cell in cells if cell["cell_type"] == "code" for line in cell["source"]
+        line.startswith(("%", "!"))
+        for cell in cells
+        if cell["cell_type"] == "code"
+        for line in cell["source"]
     )
 
 
@@ -29,6 +34,8 @@ def test_the_list_of_tutorials_has_the_titles_of_the_pages() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in TUTORIALS if not needs_tools(path)], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in TUTORIALS if not needs_tools(path)], ids=lambda path: path.stem
+)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     run_cells(path, tmp_path)

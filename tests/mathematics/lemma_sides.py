@@ -37,7 +37,9 @@ def lemma_b_sides(y: Points, companion: Points, z: Points, rest: float) -> Sides
     def potential(t: Tensor) -> Tensor:
         return t / 2 - 0.75 * torch.xlogy(z, 2 * t + z)
 
-    return quotient((y - z) * (y - companion), y + companion + z), potential(y) - potential(companion)
+    return quotient((y - z) * (y - companion), y + companion + z), potential(y) - potential(
+        companion
+    )
 
 
 def lemma_t_sides(a: Points, b: Points, c: Points, rest: float) -> Sides:
@@ -74,11 +76,19 @@ def weighted_g(z: Points, t: Points, m: float) -> Points:
         return x - (m + z) * torch.log(x) - m * z / x
 
     beyond = torch.maximum(t, z)
-    return torch.where(t <= z, (1 - m / z) * g(z, t), primitive(beyond) - primitive(z)) if m else g(z, t)
+    return (
+        torch.where(t <= z, (1 - m / z) * g(z, t), primitive(beyond) - primitive(z))
+        if m
+        else g(z, t)
+    )
 
 
 def lemma_d_sides(
-    y: Points, z: Points, companions: Float[Tensor, "*point companion"], rival_companion: Points | None, rest: float
+    y: Points,
+    z: Points,
+    companions: Float[Tensor, "*point companion"],
+    rival_companion: Points | None,
+    rest: float,
 ) -> Sides:
     """Return kappa^2 times the integrand of Lemma D, and the bound with mean 0 that it is never below."""
     beta = rival_companion is not None
@@ -93,7 +103,10 @@ def lemma_d_sides(
     def single(t: Tensor) -> Tensor:
         return t - m * torch.log(t) if m else t
 
-    own = (weighted_g(z, y, m)[..., None] - weighted_g(z[..., None].expand_as(companions), companions, m)).sum(dim=-1)
+    own = (
+        weighted_g(z, y, m)[..., None]
+        - weighted_g(z[..., None].expand_as(companions), companions, m)
+    ).sum(dim=-1)
     return left, kappa * (single(y) - single(z)) + beta * xi * (h(y, z) - h(y, other)) + own
 
 
@@ -123,8 +136,14 @@ class Ends:
 def ends(P: Float[Tensor, "*matrix state state"], steps: int = 1) -> Ends:
     """Return the sums over all paths of three states, neighbours `steps` steps of P apart."""
     Q = torch.linalg.matrix_power(P, steps)
-    weight = stationary_distribution(P)[..., :, None, None] * Q[..., :, :, None] * Q[..., None, :, :]
-    c, b, a = P[..., :, None, None, :], P[..., None, :, None, :], P[..., None, None, :, :]  # (X_3, X_2, X_1, s)
+    weight = (
+        stationary_distribution(P)[..., :, None, None] * Q[..., :, :, None] * Q[..., None, :, :]
+    )
+    c, b, a = (
+        P[..., :, None, None, :],
+        P[..., None, :, None, :],
+        P[..., None, None, :, :],
+    )  # (X_3, X_2, X_1, s)
     total = a + b + c
 
     def mean(value: Tensor) -> Tensor:
@@ -140,7 +159,9 @@ def staying_bound(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*ma
     distance = quotient((rows - others) ** 2, rows + others).sum(dim=-1)
     stay = P.diagonal(dim1=-2, dim2=-1)
     factor = (8 * stay[..., :, None] + 5 * stay[..., None, :] + P.mT - 1) / 12
-    return (stationary_distribution(P)[..., None] * P * distance * factor).sum(dim=(-2, -1))  # distance 0 at i = j
+    return (stationary_distribution(P)[..., None] * P * distance * factor).sum(
+        dim=(-2, -1)
+    )  # distance 0 at i = j
 
 
 def overlap(P: Float[Tensor, "*matrix state state"]) -> Float[Tensor, "*matrix"]:

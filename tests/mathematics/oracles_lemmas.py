@@ -73,7 +73,11 @@ def weighted_g(z: Fraction, t: Fraction, m: Fraction) -> Between:
 
 
 def lemma_d_slack(
-    y: Fraction, z: Fraction, companions: Sequence[Fraction], other: Fraction | None, rest: Fraction = NOTHING
+    y: Fraction,
+    z: Fraction,
+    companions: Sequence[Fraction],
+    other: Fraction | None,
+    rest: Fraction = NOTHING,
 ) -> Between:
     """Left side minus right side of the pointwise bound of Lemma D, for any R."""
     n, beta = len(companions), other is not None
@@ -96,7 +100,9 @@ def lemma_d_slack(
 def stationary(P: list[list[Fraction]]) -> list[Fraction]:
     """pi P = pi, by Gauss-Jordan elimination of (I - P)^T with the last equation replaced by sum 1."""
     n = len(P)
-    A = [[Q(i == j) - P[j][i] for j in range(n)] + [Q(0)] for i in range(n - 1)] + [[Q(1)] * (n + 1)]
+    A = [[Q(i == j) - P[j][i] for j in range(n)] + [Q(0)] for i in range(n - 1)] + [
+        [Q(1)] * (n + 1)
+    ]
     for i in range(n):
         pivot = next(row for row in range(i, n) if A[row][i])
         A[i], A[pivot] = A[pivot], A[i]
@@ -125,7 +131,9 @@ def windows(
             older = []  # an independent draw
         if older and position is not None and max(older) <= last - k:
             older = []  # the older token has no descendants: lag k begins after the first draws
-        links.append((tokens.index(t), tokens.index(max(older)) if older else None, power(P, steps)))
+        links.append(
+            (tokens.index(t), tokens.index(max(older)) if older else None, power(P, steps))
+        )
     for window in product(range(len(P)), repeat=len(tokens)):
         chance = Q(1)
         for new, old, step in links:
@@ -135,7 +143,11 @@ def windows(
 
 
 def free_gaps(
-    P: list[list[Fraction]], f: Sequence[Fraction], lags: Sequence[int], k: int, position: int | None = None
+    P: list[list[Fraction]],
+    f: Sequence[Fraction],
+    lags: Sequence[int],
+    k: int,
+    position: int | None = None,
 ) -> dict[int, Fraction]:
     """gamma_f for every rival r, f free of P."""
     gaps = dict.fromkeys((r for r in lags if r != k), Q(0))
@@ -165,7 +177,10 @@ def free_betweenness(
 def power(P: list[list[Fraction]], steps: int) -> list[list[Fraction]]:
     result = [[Q(i == j) for j in range(len(P))] for i in range(len(P))]
     for _ in range(steps):
-        result = [[sum((a * P[x][j] for x, a in enumerate(row)), Q(0)) for j in range(len(P))] for row in result]
+        result = [
+            [sum((a * P[x][j] for x, a in enumerate(row)), Q(0)) for j in range(len(P))]
+            for row in result
+        ]
     return result
 
 

@@ -32,10 +32,15 @@ def matrices(draw: st.DrawFn, symmetric: bool = False) -> Tensor:
     """Random, nearly deterministic, nearly periodic or nearly reducible; entries down to 1e-9."""
     size = draw(st.integers(2, 5))
     rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
-    logits = draw(st.sampled_from([0.3, 1.0, 3.0, 7.0])) * torch.randn(size, size, generator=rng, dtype=torch.float64)
+    logits = draw(st.sampled_from([0.3, 1.0, 3.0, 7.0])) * torch.randn(
+        size, size, generator=rng, dtype=torch.float64
+    )
     if not symmetric:
         lean = draw(st.sampled_from([0.0, 4.0, 10.0]))
-        logits = logits + lean * torch.eye(size, dtype=torch.float64)[torch.randperm(size, generator=rng)]
+        logits = (
+            logits
+            + lean * torch.eye(size, dtype=torch.float64)[torch.randperm(size, generator=rng)]
+        )
         return torch.softmax(logits.clamp(-20, 20), dim=-1)
     weights = torch.softmax(logits.flatten(), dim=-1).reshape(size, size)
     weights = weights + weights.T
@@ -61,7 +66,9 @@ def test_lemma_one(first: list[float], second: list[float]) -> None:
 
 
 def test_lemma_one_with_zeros() -> None:
-    left, right = two_lag_sides(torch.tensor([1.0, 0.0, 0.0]).double(), torch.tensor([0.0, 1.0, 0.0]).double())
+    left, right = two_lag_sides(
+        torch.tensor([1.0, 0.0, 0.0]).double(), torch.tensor([0.0, 1.0, 0.0]).double()
+    )
     assert (left.item(), right.item()) == (0.0, 1.0)
 
 
@@ -92,7 +99,9 @@ def test_independent_lags_have_half_the_normaliser(P: Tensor, lags: tuple[int, .
     k = lags[-1] + lags[-1]  # beyond all others' differences
     lags = (*lags[:4], k)
     assert are_independent(lags, k)
-    gaps = normalised_gaps(P[None], SearchedClaim(lags, k), sih.stationary_distribution(P)[None], RULE)
+    gaps = normalised_gaps(
+        P[None], SearchedClaim(lags, k), sih.stationary_distribution(P)[None], RULE
+    )
     torch.testing.assert_close(gaps.gap, 0.5 * gaps.normaliser, rtol=0, atol=1e-11)
     assert gaps.gap.min() >= -1e-11
 
@@ -106,13 +115,17 @@ def test_symmetric_matrices_satisfy_the_claim(P: Tensor, lags: tuple[int, ...]) 
 @given(matrices(symmetric=True))
 def test_symmetric_matrices_exchange_the_ends_of_a_chain(P: Tensor) -> None:
     """Reversing (X_{i-3}, X_{i-2}, X_{i-1}) swaps lags 1 and 3 and nothing else."""
-    gaps = normalised_gaps(P[None], SearchedClaim((1, 2, 3), 1), sih.stationary_distribution(P)[None], RULE)
+    gaps = normalised_gaps(
+        P[None], SearchedClaim((1, 2, 3), 1), sih.stationary_distribution(P)[None], RULE
+    )
     assert gaps.gap[0, 1].item() == pytest.approx(0.5 * gaps.normaliser[0, 1].item(), abs=1e-11)
 
 
 def test_symmetry_does_not_exchange_other_lags() -> None:
     P = sih.as_transition_matrix([[0.7, 0.2, 0.1], [0.2, 0.2, 0.6], [0.1, 0.6, 0.3]])
-    ratio = normalised_gaps(P[None], SearchedClaim((1, 2, 4), 1), sih.stationary_distribution(P)[None], RULE).ratio
+    ratio = normalised_gaps(
+        P[None], SearchedClaim((1, 2, 4), 1), sih.stationary_distribution(P)[None], RULE
+    ).ratio
     assert (ratio - 0.5).abs().min() > 1e-3
 
 
@@ -124,7 +137,9 @@ def test_random_and_adversarial_chains_satisfy_the_claim(P: Tensor, lags: tuple[
 @given(matrices(), lag_sets, st.integers(0, 2**32 - 1))
 def test_the_true_lag_is_never_below_average(P: Tensor, lags: tuple[int, ...], seed: int) -> None:
     """For any start, stationary or not."""
-    start = torch.softmax(3 * torch.randn(len(P), generator=torch.Generator().manual_seed(seed)).double(), dim=-1)
+    start = torch.softmax(
+        3 * torch.randn(len(P), generator=torch.Generator().manual_seed(seed)).double(), dim=-1
+    )
     integrand = Integrand(P[None], start[None], RULE, stationary=False)
     for j, k in enumerate(lags):
         values = integrand.expectations(lags, k, weighted=k)[0]
@@ -146,7 +161,9 @@ def test_two_rows(first: list[float], second: list[float], like_true: int, other
 
 
 @given(st.floats(1e-6, 1 - 1e-6), st.floats(1e-6, 1 - 1e-6), lag_sets, st.integers(0, 2**32 - 1))
-def test_two_states_have_a_gap_for_any_start(leave: float, back: float, lags: tuple[int, ...], seed: int) -> None:
+def test_two_states_have_a_gap_for_any_start(
+    leave: float, back: float, lags: tuple[int, ...], seed: int
+) -> None:
     P = torch.tensor([[1 - leave, leave], [back, 1 - back]], dtype=torch.float64)
     start = torch.rand(1, generator=torch.Generator().manual_seed(seed)).double()
     start = torch.stack([start, 1 - start], dim=-1)

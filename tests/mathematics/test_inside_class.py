@@ -25,7 +25,9 @@ LEMMAS: dict[str, tuple[int, Callable[..., Sides]]] = {
 }
 
 values = st.one_of(
-    st.sampled_from([Fraction(0), Fraction(1), Fraction(1, 2), Fraction(2), Fraction(1, 10**9), Fraction(10**6)]),
+    st.sampled_from(
+        [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(2), Fraction(1, 10**9), Fraction(10**6)]
+    ),
     st.fractions(0, 3, max_denominator=60),
     st.fractions(Fraction(99, 100), Fraction(101, 100), max_denominator=10**4),
 )
@@ -34,7 +36,10 @@ rests = st.sampled_from([Fraction(0), Fraction(1, 1000), Fraction(1, 3), Fractio
 
 def points(count: int, variables: int, rng: torch.Generator) -> list[Tensor]:
     """Log-uniform over five decades; many near one another, some 0."""
-    found = [10 ** (5 * torch.rand(count, generator=rng, dtype=torch.float64) - 4) for _ in range(variables)]
+    found = [
+        10 ** (5 * torch.rand(count, generator=rng, dtype=torch.float64) - 4)
+        for _ in range(variables)
+    ]
     for j in range(1, variables):
         width = 10 ** (-4 * torch.rand(count, generator=rng, dtype=torch.float64))
         near = found[0] * torch.exp(width * torch.randn(count, generator=rng, dtype=torch.float64))
@@ -45,7 +50,9 @@ def points(count: int, variables: int, rng: torch.Generator) -> list[Tensor]:
 
 @pytest.mark.parametrize("rest", [0.0, 1e-3, 0.1, 1.0, 30.0])
 @pytest.mark.parametrize("name", LEMMAS)
-def test_the_integrand_is_never_below_the_potentials(name: str, rest: float, rng: torch.Generator) -> None:
+def test_the_integrand_is_never_below_the_potentials(
+    name: str, rest: float, rng: torch.Generator
+) -> None:
     variables, sides = LEMMAS[name]
     at = points(300_000, variables, rng)
     left, right = sides(*at, rest)
@@ -81,7 +88,9 @@ def t_slack(a: Fraction, b: Fraction, c: Fraction, rest: Fraction) -> Between:
     a, b, c = a + m, b + m, c + m
 
     def pair(p: Fraction, q: Fraction) -> Fraction:
-        return Fraction(3, 2) * (p - q) ** 2 * (p + q - 2 * m) / (p + q) ** 2 if p + q else Fraction(0)
+        return (
+            Fraction(3, 2) * (p - q) ** 2 * (p + q - 2 * m) / (p + q) ** 2 if p + q else Fraction(0)
+        )
 
     slack = Between(left, left) + (-3 * (a - b) - pair(a, b) + pair(b, c))
     return slack + log(a / b).times(3 * m) if m else slack
@@ -100,7 +109,9 @@ def test_floats_are_the_fractions(a: Fraction, b: Fraction, c: Fraction, rest: F
     """The code's sides against the oracle's, which shares none of it."""
     at = [torch.tensor([float(x)], dtype=torch.float64) for x in (a, b, c)]
     for (variables, sides), slack in zip(
-        LEMMAS.values(), (e_slack(a, b, rest), b_slack(a, b, c, rest), t_slack(a, b, c, rest)), strict=True
+        LEMMAS.values(),
+        (e_slack(a, b, rest), b_slack(a, b, c, rest), t_slack(a, b, c, rest)),
+        strict=True,
     ):
         left, right = sides(*at[:variables], float(rest))
         assert (left - right).item() == pytest.approx(float(slack.low), abs=1e-8)
@@ -131,7 +142,9 @@ def test_lemma_b_hardest_at_the_least_p(x: float, a: float) -> None:
     assert (x - 1) * (x + 5) / (x + 1) >= 3 * math.log(x) - 1e-9
 
 
-def lemma_t_polynomial(a: sympy.Expr, b: sympy.Expr, c: sympy.Expr, m: sympy.Expr, rising: bool) -> sympy.Expr:
+def lemma_t_polynomial(
+    a: sympy.Expr, b: sympy.Expr, c: sympy.Expr, m: sympy.Expr, rising: bool
+) -> sympy.Expr:
     """What Lemma T leaves to show, times 2ab(a+b+c)(a+b)^2(b+c)^2; `rising` is a < b."""
     pairs = (a + b) ** 2 * (b + c) ** 2
     total = a + b + c
@@ -148,7 +161,9 @@ def test_lemma_t_has_positive_coefficients() -> None:
     for order in permutations("abc"):
         at: dict[str, sympy.Expr] = dict(zip(order, (m + t, m + t + x, m + t + x + w), strict=True))
         rising = order.index("a") < order.index("b")
-        found = sympy.Poly(lemma_t_polynomial(at["a"], at["b"], at["c"], m, rising), x, w, m, t).coeffs()
+        found = sympy.Poly(
+            lemma_t_polynomial(at["a"], at["b"], at["c"], m, rising), x, w, m, t
+        ).coeffs()
         assert min(found) > 0
         count += len(found)
     assert count == 737

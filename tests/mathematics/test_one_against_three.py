@@ -52,7 +52,9 @@ def test_both_ends_on_a_grid(rest: float) -> None:
 
 
 @given(values, values, values, values, rests)
-def test_averaging_over_y(y: Fraction, z: Fraction, z1: Fraction, z2: Fraction, rest: Fraction) -> None:
+def test_averaging_over_y(
+    y: Fraction, z: Fraction, z1: Fraction, z2: Fraction, rest: Fraction
+) -> None:
     """The tangent with its remainder, and the remainder's bound."""
     W, omega = z + z1 + z2 + rest, 3 + rest
     if y + W == 0:
@@ -103,7 +105,11 @@ def test_polynomials() -> None:
     assert min(numerator.coeffs()) > 0
 
 
-@given(st.fractions(4, 40, max_denominator=20), st.fractions(0, 1), st.fractions(0, 5, max_denominator=50))
+@given(
+    st.fractions(4, 40, max_denominator=20),
+    st.fractions(0, 1),
+    st.fractions(0, 5, max_denominator=50),
+)
 def test_large_windows(kappa: Fraction, over: Fraction, more: Fraction) -> None:
     """u <= kappa: B suffices. u >= kappa: the bound falls with c."""
     u = over * kappa
@@ -147,7 +153,9 @@ def test_five_companions_would_break_it() -> None:
         total = Q(0)
         for y in (1, 2):
             for z in range(3):
-                total += law[y] * law[z] * f[y] * (f[y] - f[z]) / (f[y] + f[z] + companions * f[swap[z]])
+                total += (
+                    law[y] * law[z] * f[y] * (f[y] - f[z]) / (f[y] + f[z] + companions * f[swap[z]])
+                )
         return total
 
     assert gap(2) > 0 > gap(5)

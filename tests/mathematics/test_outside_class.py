@@ -22,19 +22,25 @@ Q = Fraction
 cases = pytest.mark.parametrize(("n", "beta"), CASES)
 numbers = st.one_of(
     st.fractions(0, 4, max_denominator=40),
-    st.sampled_from([Q(0), Q(1, 2), Q(1), Q(2), Q(3), Q(1, 10**6), Q(1, 2) + Q(1, 10**6), 1 - Q(1, 10**6)]),
+    st.sampled_from(
+        [Q(0), Q(1, 2), Q(1), Q(2), Q(3), Q(1, 10**6), Q(1, 2) + Q(1, 10**6), 1 - Q(1, 10**6)]
+    ),
 )
 rests = st.sampled_from([Q(0), Q(0), Q(1, 100), Q(1), Q(30)])
 
 
-def points(count: int, n: int, rng: torch.Generator, spread: float = 1.0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def points(
+    count: int, n: int, rng: torch.Generator, spread: float = 1.0
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(y, z, companions, z'), many where the bound is tight: y = y_j, z + z' = 2y, y = z, y = z/2, zeros."""
 
     def uniform() -> Tensor:
         return torch.rand(count, generator=rng, dtype=torch.float64)
 
     def near(value: Tensor) -> Tensor:
-        return value * torch.exp(10 ** (-4 * uniform()) * torch.randn(count, generator=rng, dtype=torch.float64))
+        return value * torch.exp(
+            10 ** (-4 * uniform()) * torch.randn(count, generator=rng, dtype=torch.float64)
+        )
 
     def sometimes(chance: float, value: Tensor, otherwise: Tensor) -> Tensor:
         return torch.where(uniform() < chance, value, otherwise)
@@ -42,7 +48,9 @@ def points(count: int, n: int, rng: torch.Generator, spread: float = 1.0) -> tup
     scale = 10 ** (spread * (6 * uniform() - 3))
     y, z, other, t = (scale * 10 ** (4 * uniform() - 3) for _ in range(4))
     z = sometimes(0.3, near(2 * y), sometimes(0.3, near(y), z))
-    other = sometimes(0.2, (2 * y - z).clamp_min(0), sometimes(0.15, near(3 * y), sometimes(0.15, 0 * y, other)))
+    other = sometimes(
+        0.2, (2 * y - z).clamp_min(0), sometimes(0.15, near(3 * y), sometimes(0.15, 0 * y, other))
+    )
     t = sometimes(0.3, near(y), sometimes(0.1, z / 2, sometimes(0.2, 0 * y, t)))
     y, z = sometimes(0.02, 0 * y, y), sometimes(0.02, 0 * z, z)
     each = [sometimes(0.7, t, scale * 10 ** (4 * uniform() - 3)) for _ in range(n)]
@@ -54,7 +62,12 @@ def points(count: int, n: int, rng: torch.Generator, spread: float = 1.0) -> tup
 def test_the_bound(n: int, beta: int, rest: float, rng: torch.Generator) -> None:
     y, z, companions, other = points(200_000, n, rng, spread=float(rest > 0))
     left, right = lemma_d_sides(y, z, companions, other if beta else None, rest)
-    size = torch.cat([torch.stack([y, z, other], dim=-1), companions], dim=-1).amax(dim=-1).clamp_min(1e-6) + rest
+    size = (
+        torch.cat([torch.stack([y, z, other], dim=-1), companions], dim=-1)
+        .amax(dim=-1)
+        .clamp_min(1e-6)
+        + rest
+    )
     assert ((left - right) / size).min() >= -1e-12
 
 
@@ -62,13 +75,27 @@ def test_the_bound(n: int, beta: int, rest: float, rng: torch.Generator) -> None
 def test_the_bound_ends_where_the_lemma_says(n: int, beta: int, y: float) -> None:
     """One companion more and it is false, at z = 1 with all companions 0."""
     one = torch.ones(1, dtype=torch.float64)
-    left, right = lemma_d_sides(y * one, one, torch.zeros(1, n).double(), 0 * one if beta else None, 0.0)
+    left, right = lemma_d_sides(
+        y * one, one, torch.zeros(1, n).double(), 0 * one if beta else None, 0.0
+    )
     assert (left - right).item() < -0.05
 
 
-@given(st.sampled_from(CASES), numbers, numbers, st.lists(numbers, min_size=4, max_size=4), numbers, rests)
+@given(
+    st.sampled_from(CASES),
+    numbers,
+    numbers,
+    st.lists(numbers, min_size=4, max_size=4),
+    numbers,
+    rests,
+)
 def test_the_bound_in_fractions(
-    case: tuple[int, int], y: Fraction, z: Fraction, companions: list[Fraction], other: Fraction, rest: Fraction
+    case: tuple[int, int],
+    y: Fraction,
+    z: Fraction,
+    companions: list[Fraction],
+    other: Fraction,
+    rest: Fraction,
 ) -> None:
     n, beta = case
     slack = exact.lemma_d_slack(y, z, companions[:n], other if beta else None, rest)
@@ -87,7 +114,9 @@ def test_equality_is_not_crossed(y: Fraction, off: Fraction, case: tuple[int, in
     n, beta = case
     z = y * (1 + off)
     for bend in (Q(0), Q(1, 10**6), -Q(1, 10**6)):
-        slack = exact.lemma_d_slack(y, z, [y * (1 + bend)] * n, max(2 * y - z + bend * y, Q(0)) if beta else None)
+        slack = exact.lemma_d_slack(
+            y, z, [y * (1 + bend)] * n, max(2 * y - z + bend * y, Q(0)) if beta else None
+        )
         assert slack.low >= -Q(1, 10**40)
 
 
@@ -96,8 +125,12 @@ def test_the_potentials_are_the_printed_ones(at: Fraction) -> None:
     """On a grid that is fine next to where their parts join, t = 2y and t = z/2."""
     grid = [at * Q(n, 20) + (0 if at else Q(n)) for n in range(100)]
     t = torch.tensor([float(x) for x in grid], dtype=torch.float64)
-    assert h(torch.full_like(t, float(at)), t).tolist() == pytest.approx([float(exact.h(at, x)) for x in grid])
-    assert g(torch.full_like(t, float(at)), t).tolist() == pytest.approx([float(exact.g(at, x).low) for x in grid])
+    assert h(torch.full_like(t, float(at)), t).tolist() == pytest.approx(
+        [float(exact.h(at, x)) for x in grid]
+    )
+    assert g(torch.full_like(t, float(at)), t).tolist() == pytest.approx(
+        [float(exact.g(at, x).low) for x in grid]
+    )
 
 
 def test_the_potentials_join() -> None:
@@ -106,13 +139,21 @@ def test_the_potentials_join() -> None:
     near = t - z - z * sympy.log(t / z)
     far = z * (sympy.log(2) - sympy.Rational(1, 2)) + (z / 2 - t) + 2 / z * (z / 2 - t) ** 2
     for order in range(3):
-        assert sympy.simplify((sympy.diff(near, t, order) - sympy.diff(far, t, order)).subs(t, z / 2)) == 0
+        assert (
+            sympy.simplify((sympy.diff(near, t, order) - sympy.diff(far, t, order)).subs(t, z / 2))
+            == 0
+        )
     assert sympy.simplify(sympy.diff(far, t, 2) - 4 / z) == 0
     assert sympy.diff(near, t).subs(t, z) == near.subs(t, z) == 0
     assert sympy.expand(sympy.diff(far.subs(z, 1), t)) == 4 * t - 3
     parabola, tangent = (t - y) ** 2 / (2 * y), t - 3 * y / 2
     for order in range(2):
-        assert sympy.simplify((sympy.diff(parabola, t, order) - sympy.diff(tangent, t, order)).subs(t, 2 * y)) == 0
+        assert (
+            sympy.simplify(
+                (sympy.diff(parabola, t, order) - sympy.diff(tangent, t, order)).subs(t, 2 * y)
+            )
+            == 0
+        )
 
 
 @given(st.floats(0, 10), st.floats(0, 10), st.floats(0, 10), st.sampled_from([0.0, 0.1, 2.0]))
@@ -138,11 +179,18 @@ def test_expansion(n: int, beta: int) -> None:
     y, d, t, other, _, kappa, total, rho = symbols_of(n, beta)
     u = -d
     assert sympy.expand(rho - (u + n * (y - t) + beta * (y - other))) == 0
-    assert sympy.simplify(kappa**2 * y * u / total - (kappa * u + u * rho / y + u * rho**2 / (y * total))) == 0
+    assert (
+        sympy.simplify(
+            kappa**2 * y * u / total - (kappa * u + u * rho / y + u * rho**2 / (y * total))
+        )
+        == 0
+    )
 
 
 @given(numbers, numbers, numbers, st.lists(numbers, max_size=4), st.sampled_from([0, 1]))
-def test_case_i(y: Fraction, z: Fraction, other: Fraction, companions: list[Fraction], beta: int) -> None:
+def test_case_i(
+    y: Fraction, z: Fraction, other: Fraction, companions: list[Fraction], beta: int
+) -> None:
     """(D1), and the bracket in its three forms."""
     z, y = sorted((y, z))
     assume(y > 0)
@@ -151,7 +199,11 @@ def test_case_i(y: Fraction, z: Fraction, other: Fraction, companions: list[Frac
     assert bracket == ((u + v) ** 2 / 2 if v >= -y else (y - u) * (abs(v) - (y + u) / 2)) >= 0
     kappa = 2 + len(companions) + beta
     left = kappa**2 * y * u / (y + z + sum(companions) + beta * other)
-    right = kappa * u + beta * (exact.h(y, z) - exact.h(y, other)) + sum((u / y) * (y - t) for t in companions)
+    right = (
+        kappa * u
+        + beta * (exact.h(y, z) - exact.h(y, other))
+        + sum((u / y) * (y - t) for t in companions)
+    )
     assert y * (left - right) >= (1 - beta) * u * u + beta * bracket >= 0
 
 
@@ -161,7 +213,9 @@ def test_case_ii_identity(n: int, beta: int) -> None:
     y, d, t, other, z, kappa, total, rho = symbols_of(n, beta)
     g_t, g_y = sympy.symbols("gt gy")
     v, q = y - other, y - other - d
-    slack = -(kappa**2) * y * d / total + kappa * d - beta * (d**2 - v**2) / (2 * y) - n * (g_y - g_t)
+    slack = (
+        -(kappa**2) * y * d / total + kappa * d - beta * (d**2 - v**2) / (2 * y) - n * (g_y - g_t)
+    )
     B = g_t - g_y - (1 - z / y) * (t - y)
     claimed = (1 - beta) * d**2 + beta * q**2 / 2 + n * y * B - d * rho**2 / total
     assert sympy.simplify(y * slack - claimed) == 0
@@ -186,7 +240,9 @@ def test_case_ii_curvature(y: Fraction, t: Fraction) -> None:
 
 
 @given(st.sampled_from(CASES), halves, units, units, st.fractions(1, 5, max_denominator=100))
-def test_case_ii(case: tuple[int, int], y: Fraction, share: Fraction, other: Fraction, beyond: Fraction) -> None:
+def test_case_ii(
+    case: tuple[int, int], y: Fraction, share: Fraction, other: Fraction, beyond: Fraction
+) -> None:
     """The sufficient conditions: (CS) for t >= y and where the proof says so, Q >= 0 in the rest."""
     n, beta = case
     d = 1 - y
@@ -231,7 +287,12 @@ def case_ii_three(y: Fraction, w: Fraction, q: Fraction, rho: Fraction, total: F
         assert -4 * d * q + 2 * C * w >= 12 * y * y - 15 * y + 5 > 0
         assert 2 * A * q - 4 * d * y / 2 <= 8 * y * y - 7 * y + 1 < 0
         corner = 44 * y**3 - 59 * y**2 + 23 * y - 2
-        assert 4 * form >= corner == 44 * (y - Q(3, 5)) ** 2 * (y - Q(31, 220)) + (29 - 35 * y) / 125 > 0
+        assert (
+            4 * form
+            >= corner
+            == 44 * (y - Q(3, 5)) ** 2 * (y - Q(31, 220)) + (29 - 35 * y) / 125
+            > 0
+        )
 
 
 smalls = st.fractions(Q(1, 500), Q(1, 2), max_denominator=500)
@@ -250,7 +311,9 @@ def test_case_iii(case: tuple[int, int], y: Fraction, share: Fraction, other: Fr
     n, beta = case
     z1 = other * y
     slack = slack_below(n, beta, y, share * y, z1)
-    assert slack == pytest.approx(exact.lemma_d_slack(y, Q(1), [share * y] * n, z1 if beta else None).low, abs=1e-40)
+    assert slack == pytest.approx(
+        exact.lemma_d_slack(y, Q(1), [share * y] * n, z1 if beta else None).low, abs=1e-40
+    )
     ends = slack_below(n, beta, y, y, z1), slack_below(n, beta, y, Q(0), z1)
     assert slack >= min(ends) >= 0
     upper, lower = (1 + (n + 1) * y + beta * z1) * ends[0], (1 + y + beta * z1) * ends[1]
@@ -258,14 +321,18 @@ def test_case_iii(case: tuple[int, int], y: Fraction, share: Fraction, other: Fr
     if n and beta == 0:
         assert lower == (n + 2) - (n * n + n + 4) * y + (n * n + 4 * n + 2) * y**2 - 2 * n * y**3
     elif n:
-        assert lower >= (n + 2) - (n * n + 3 * n + 8) * y + (n * n + 6 * n + 8) * y**2 - 2 * n * y**3
+        assert (
+            lower >= (n + 2) - (n * n + 3 * n + 8) * y + (n * n + 6 * n + 8) * y**2 - 2 * n * y**3
+        )
 
 
 def positive(polynomial: sympy.Expr, y: sympy.Symbol, closed: bool = True) -> bool:
     """Whether it is > 0 on [0, 1/2] (on [0, 1/2) if not closed): no root there, by exact isolation, and > 0 at 0."""
     half = sympy.Rational(1, 2)
     roots = [
-        root for root in sympy.real_roots(sympy.Poly(polynomial, y)) if 0 <= root < half or (closed and root == half)
+        root
+        for root in sympy.real_roots(sympy.Poly(polynomial, y))
+        if 0 <= root < half or (closed and root == half)
     ]
     return not roots and polynomial.subs(y, 0) > 0
 
@@ -294,7 +361,12 @@ def test_case_iii_polynomials(n: int, beta: int) -> None:
 def test_case_iv_polynomials(n: int, beta: int) -> None:
     """The table: T at both ends of the range of 1/Sigma."""
     y, s = sympy.symbols("y s")
-    T = 4 * n * y - 2 * (n - 1) - beta + (2 + n + beta) ** 2 * ((1 - 2 * y) * s - y * (1 - y) * s**2)
+    T = (
+        4 * n * y
+        - 2 * (n - 1)
+        - beta
+        + (2 + n + beta) ** 2 * ((1 - 2 * y) * s - y * (1 - y) * s**2)
+    )
     printed = {
         (1, 0): (9 - 5 * y - 11 * y**2 + 16 * y**3, 18 - 20 * y + 7 * y**2 + 4 * y**3),
         (1, 1): ((1 - 2 * y) * (5 - 2 * y) * (3 + 4 * y), 4 * (7 - 10 * y - 5 * y**2 + 4 * y**3)),

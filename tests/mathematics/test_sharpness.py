@@ -25,8 +25,64 @@ def loop(width: int, height: int) -> list[int]:
 
 TEN = [10 + round(5 * cos(2 * pi * j / 10)) for j in range(10)]
 FOURTEEN = [14, 14, 12, 11, 9, 8, 6, 6, 6, 8, 9, 11, 12, 14]
-C134 = [0, 100, 6, 6, 100, 3, 19, 100, 2, 33, 100, 0, 57, 100, 0, 100, 57, 0, 100, 33, 0, 100, 19, 0, 100, 11]
-C124 = [100, 100, 0, 57, 100, 0, 33, 100, 0, 19, 100, 0, 11, 100, 0, 6, 100, 6, 3, 100, 19, 2, 100, 33, 0, 100, 57, 0]
+C134 = [
+    0,
+    100,
+    6,
+    6,
+    100,
+    3,
+    19,
+    100,
+    2,
+    33,
+    100,
+    0,
+    57,
+    100,
+    0,
+    100,
+    57,
+    0,
+    100,
+    33,
+    0,
+    100,
+    19,
+    0,
+    100,
+    11,
+]
+C124 = [
+    100,
+    100,
+    0,
+    57,
+    100,
+    0,
+    33,
+    100,
+    0,
+    19,
+    100,
+    0,
+    11,
+    100,
+    0,
+    6,
+    100,
+    6,
+    3,
+    100,
+    19,
+    2,
+    100,
+    33,
+    0,
+    100,
+    57,
+    0,
+]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +99,9 @@ C124 = [100, 100, 0, 57, 100, 0, 33, 100, 0, 19, 100, 0, 11, 100, 0, 6, 100, 6, 
 def test_on_a_cycle(lags: tuple[int, ...], rival: int, f: list[int], gap: float | Fraction) -> None:
     found = cycle_gap(f, lags, 1, rival)
     assert found < 0
-    assert found == gap if isinstance(gap, Fraction) else float(found) == pytest.approx(gap, rel=0.02)
+    assert (
+        found == gap if isinstance(gap, Fraction) else float(found) == pytest.approx(gap, rel=0.02)
+    )
     assert sih.claim_status(lags)[1, rival] == "open"
 
 
@@ -71,7 +129,11 @@ def test_the_loop_must_go_this_way_and_be_fine() -> None:
     ],
 )
 def test_outside_the_class(
-    swap: tuple[int, ...], rare: tuple[int, ...], middle: Fraction, lags: tuple[int, ...], gap: Fraction
+    swap: tuple[int, ...],
+    rare: tuple[int, ...],
+    middle: Fraction,
+    lags: tuple[int, ...],
+    gap: Fraction,
 ) -> None:
     """True lag 2, rival 1, f = (0, a, 1), P a swap of two states: alone against six, and nine against one alone.
 
@@ -86,7 +148,12 @@ def test_outside_the_class(
             window = f[x] + (len(own) - 1) * f[swap[x]] + f[z] + (len(others) - 1) * f[swap[z]]
             total += law[x] * law[z] * f[x] * (f[x] - f[z]) / window if f[x] else 0
     assert total == gap < 0
-    assert all((lag - side) // 2 % 2 == 1 for side, c in ((2, own), (1, others)) for lag in c if lag != side)
+    assert all(
+        (lag - side) // 2 % 2 == 1
+        for side, c in ((2, own), (1, others))
+        for lag in c
+        if lag != side
+    )
     assert sih.claim_status(lags)[2, 1] == "open"
 
 
@@ -94,6 +161,8 @@ def test_mixing_keeps_the_sign() -> None:
     """The swap with a little of every state mixed in is irreducible, has the same stationary law, and a gap < 0."""
     p, little = Q(1, 1000), Q(1, 10**7)
     law = [p, 1 - 2 * p, p]
-    P = [[(1 - little) * (swapped == j) + little * law[j] for j in range(3)] for swapped in (2, 1, 0)]
+    P = [
+        [(1 - little) * (swapped == j) + little * law[j] for j in range(3)] for swapped in (2, 1, 0)
+    ]
     assert stationary(P) == law
     assert free_gaps(P, [Q(0), Q(11, 20), Q(1)], (1, 2, 3, 7, 11, 15, 19), 2)[1] < 0

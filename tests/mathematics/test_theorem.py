@@ -32,7 +32,12 @@ def chains(draw: st.DrawFn, size: int, reversible: bool = False) -> list[list[Fr
     return [[x / sum(row) for x in row] for row in weights]
 
 
-values = st.one_of(st.just(Q(0)), st.integers(0, 3).map(Q), st.integers(0, 1000).map(Q), st.integers(990, 1010).map(Q))
+values = st.one_of(
+    st.just(Q(0)),
+    st.integers(0, 3).map(Q),
+    st.integers(0, 1000).map(Q),
+    st.integers(990, 1010).map(Q),
+)
 SETS = [
     (1, 2), (1, 2, 3), (1, 3, 4), (1, 2, 4), (2, 4, 5), (2, 3, 5), (2, 4, 6), (2, 3, 4), (3, 5, 7),
     (2, 3, 4, 5), (1, 4, 7, 3), (1, 2, 3, 5), (2, 4, 6, 3), (1, 2, 3, 4), (4, 8, 1, 5), (3, 6, 4, 7),
@@ -55,7 +60,9 @@ def test_proven_pairs_hold_for_any_f(lags: tuple[int, ...], data: st.DataObject)
 
 
 @settings(max_examples=40)
-@given(st.sampled_from([(1, 2), (1, 2, 3), (1, 3, 4), (2, 3, 5), (2, 4, 6), (2, 3, 4, 6)]), st.data())
+@given(
+    st.sampled_from([(1, 2), (1, 2, 3), (1, 3, 4), (2, 3, 5), (2, 4, 6), (2, 3, 4, 6)]), st.data()
+)
 def test_every_position_of_algorithm_one(lags: tuple[int, ...], data: st.DataObject) -> None:
     """From the first transition on, where the tokens before it are independent: all but exchange."""
     P = data.draw(chains(3))
@@ -101,7 +108,12 @@ def test_reversible_chains(lags: tuple[int, ...], data: st.DataObject) -> None:
 
 
 @settings(max_examples=40)
-@given(st.sampled_from([(1, 2, 3), (2, 3, 4), (1, 3, 4), (3, 5, 7), (1, 3, 5), (2, 3, 4, 5), (2, 3, 4, 7)]), st.data())
+@given(
+    st.sampled_from(
+        [(1, 2, 3), (2, 3, 4), (1, 3, 4), (3, 5, 7), (1, 3, 5), (2, 3, 4, 5), (2, 3, 4, 7)]
+    ),
+    st.data(),
+)
 def test_the_true_lag_is_not_between_two_others(lags: tuple[int, ...], data: st.DataObject) -> None:
     """Lemma B for c(k) = {k, l} and any r outside; exchange where k and r are alone. For three lags: 3 gap = N + B."""
     P = data.draw(chains(3))

@@ -27,7 +27,9 @@ def matrices(draw: st.DrawFn, sizes: tuple[int, ...] = (2, 3, 4, 6)) -> Tensor:
     """Random to nearly deterministic, some near a cycle, some near period 2."""
     size = draw(st.sampled_from(sizes))
     rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
-    logits = draw(st.sampled_from([0.2, 1.0, 4.0])) * torch.randn(size, size, generator=rng, dtype=torch.float64)
+    logits = draw(st.sampled_from([0.2, 1.0, 4.0])) * torch.randn(
+        size, size, generator=rng, dtype=torch.float64
+    )
     kind = draw(st.sampled_from(["none", "cycle", "period 2"]))
     if kind == "cycle":
         logits = logits + draw(st.sampled_from([3.0, 8.0])) * torch.eye(size).roll(1, 1)
@@ -44,12 +46,16 @@ def test_identities(P: Tensor) -> None:
     gaps = claim_table(P, (1, 2, 3)).gaps
     assert found.gap.item() == pytest.approx(gaps[0, 2].item(), abs=1e-11)
     assert found.D.item() == pytest.approx((found.M_older - found.M).item() / 3, abs=1e-12)
-    assert ends(P, 2).gap.item() == pytest.approx(claim_table(P, (1, 3, 5)).gaps[0, 2].item(), abs=1e-11)
+    assert ends(P, 2).gap.item() == pytest.approx(
+        claim_table(P, (1, 3, 5)).gaps[0, 2].item(), abs=1e-11
+    )
 
 
 def test_zeros_count_for_nothing() -> None:
     P = sih.as_transition_matrix([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
-    assert ends(P).gap.item() == pytest.approx(claim_table(P, (1, 2, 3)).gaps[0, 2].item(), abs=1e-11)
+    assert ends(P).gap.item() == pytest.approx(
+        claim_table(P, (1, 2, 3)).gaps[0, 2].item(), abs=1e-11
+    )
 
 
 def test_the_integrand() -> None:
@@ -87,7 +93,11 @@ def test_near_a_long_cycle(size: int, off: float, seed: int) -> None:
     noise = torch.softmax(2 * torch.randn(size, size, generator=rng, dtype=torch.float64), dim=-1)
     P = (1 - off) * torch.eye(size, dtype=torch.float64).roll(1, 1) + off * noise
     assume(off > 1e-6)
-    assert ends(P).N.item() >= 2 * (1 - off) ** 2 * (1 - 2 * off) ** 2 / (1 + 2 * off) - 1e-9 >= 0.5 - 1e-9
+    assert (
+        ends(P).N.item()
+        >= 2 * (1 - off) ** 2 * (1 - 2 * off) ** 2 / (1 + 2 * off) - 1e-9
+        >= 0.5 - 1e-9
+    )
 
 
 @given(matrices())
@@ -95,7 +105,9 @@ def test_staying(P: Tensor) -> None:
     found = ends(P)
     bound = staying_bound(P).item()
     assert (found.N - found.D).item() >= bound - 1e-12
-    lazy = 0.08 * torch.eye(len(P), dtype=torch.float64) + 0.92 * P  # every state stays with more than 1/13
+    lazy = (
+        0.08 * torch.eye(len(P), dtype=torch.float64) + 0.92 * P
+    )  # every state stays with more than 1/13
     assert staying_bound(lazy).item() >= 0
     assert ends(lazy).gap.item() >= 0
 
@@ -107,7 +119,13 @@ def test_the_staying_bound_is_the_printed_one() -> None:
     for i, j in product(range(4), repeat=2):
         if i != j:
             distance = sum((a - b) ** 2 / (a + b) for a, b in zip(rows[i], rows[j], strict=True))
-            total += pi[i] * rows[i][j] * distance * (8 * rows[i][i] + 5 * rows[j][j] + rows[j][i] - 1) / 12
+            total += (
+                pi[i]
+                * rows[i][j]
+                * distance
+                * (8 * rows[i][i] + 5 * rows[j][j] + rows[j][i] - 1)
+                / 12
+            )
     assert staying_bound(P).item() == pytest.approx(total, abs=1e-14)
 
 
@@ -134,7 +152,9 @@ def test_overlapping_rows(P: Tensor, theta: float) -> None:
     assert mean(I, R, independent) + mean(I, independent, R) >= 4 / 9 * factor * V - 1e-12
     assert mean(I, R, R) >= -V / 12 - 1e-12
     found = ends(P)
-    assert (found.N - found.D).item() >= V * (22 * theta**2 - 12 * theta**3 - 1) / (12 * (1 + 2 * theta)) - 1e-12
+    assert (found.N - found.D).item() >= V * (22 * theta**2 - 12 * theta**3 - 1) / (
+        12 * (1 + 2 * theta)
+    ) - 1e-12
     assert found.gap.item() >= -1e-14
 
 
@@ -145,15 +165,25 @@ def test_schur(row: list[Fraction]) -> None:
     a, b, c = (x / total for x in row)
     e2, e3 = a * b + b * c + c * a, a * b * c
     pairs = a * b / (a + b) + b * c / (b + c) + c * a / (c + a)
-    assert Q(1, 3) + Q(2, 3) * pairs - 2 * e2 == (e2 * (1 - 4 * e2) + e3 * (1 + 6 * e2)) / (3 * (e2 - e3)) >= 0
+    assert (
+        Q(1, 3) + Q(2, 3) * pairs - 2 * e2
+        == (e2 * (1 - 4 * e2) + e3 * (1 + 6 * e2)) / (3 * (e2 - e3))
+        >= 0
+    )
     assert 1 - 4 * e2 + 9 * e3 >= 0
 
 
-@given(st.lists(st.integers(1, 30), min_size=9, max_size=9), st.lists(st.integers(1, 30), min_size=9, max_size=9))
+@given(
+    st.lists(st.integers(1, 30), min_size=9, max_size=9),
+    st.lists(st.integers(1, 30), min_size=9, max_size=9),
+)
 def test_three_states_step_by_step(steps: list[int], entries: list[int]) -> None:
     """In fractions, with rows that have nothing to do with the transitions: currents, corners and the bound."""
     F = [[Q(x, sum(steps[3 * i : 3 * i + 3])) for x in steps[3 * i : 3 * i + 3]] for i in range(3)]
-    x = [[Q(v, sum(entries[3 * i : 3 * i + 3])) for v in entries[3 * i : 3 * i + 3]] for i in range(3)]
+    x = [
+        [Q(v, sum(entries[3 * i : 3 * i + 3])) for v in entries[3 * i : 3 * i + 3]]
+        for i in range(3)
+    ]
     pi = stationary(F)
 
     def I(i: int, j: int, l: int) -> Fraction:  # noqa: E741, E743, N802

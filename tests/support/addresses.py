@@ -11,4 +11,6 @@ from sih.explorer.state import State
 
 def from_fragment(text: str) -> State:
     """Read a state from the fragment of an address."""
-    return read_state({name: json.loads(entry) for name, entry in parse_qsl(text.removeprefix("#"))})
+    return read_state(
+        {name: json.loads(entry) for name, entry in parse_qsl(text.removeprefix("#"))}
+    )

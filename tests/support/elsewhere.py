@@ -17,7 +17,12 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 torch.utils.backend_registration._setup_privateuseone_for_python_backend("elsewhere")
 DEVICE = torch.device("elsewhere:0")
 _COPY = torch.ops.aten.copy_.default
-_OF_BOTH = {_COPY, torch.ops.aten._to_copy.default, torch.ops.aten.index_put_.default, torch.ops.aten.index.Tensor}
+_OF_BOTH = {
+    _COPY,
+    torch.ops.aten._to_copy.default,
+    torch.ops.aten.index_put_.default,
+    torch.ops.aten.index.Tensor,
+}
 """Operations that may see tensors of both: moves, and what is indexed by numbers of the CPU."""
 
 
@@ -45,16 +50,23 @@ class Elsewhere(Tensor):
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        found, to = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)], kwargs.get("device")
+        found, to = (
+            [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)],
+            kwargs.get("device"),
+        )
         here = [x for x in found if not isinstance(x, Elsewhere) and x.dim()]
         there = any(isinstance(x, Elsewhere) for x in found)
         if there and here and func not in _OF_BOTH:
-            raise RuntimeError(f"{func}: expected all tensors to be on the same device, but found {DEVICE} and cpu")
+            raise RuntimeError(
+                f"{func}: expected all tensors to be on the same device, but found {DEVICE} and cpu"
+            )
         if isinstance(kwargs.get("generator"), torch.Generator) and (there or _is_there(to)):
             raise RuntimeError(f"{func}: expected a generator of {DEVICE}, found one of the CPU")
         if _is_there(to):
             kwargs = {**kwargs, "device": torch.device("cpu")}
-        out = func(*tree_map_only(Elsewhere, _value, args), **tree_map_only(Elsewhere, _value, kwargs))
+        out = func(
+            *tree_map_only(Elsewhere, _value, args), **tree_map_only(Elsewhere, _value, kwargs)
+        )
         if func is _COPY:
             return args[0]
         if _is_there(to) if to is not None else there:
@@ -72,7 +84,11 @@ class _Device(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         ours = Elsewhere in types or _is_there(kwargs.get("device"))
-        return Elsewhere.__torch_dispatch__(func, types, args, kwargs) if ours else func(*args, **kwargs)
+        return (
+            Elsewhere.__torch_dispatch__(func, types, args, kwargs)
+            if ours
+            else func(*args, **kwargs)
+        )
 
 
 def _value(tensor: Elsewhere) -> Tensor:
@@ -87,7 +103,9 @@ def _is_there(device: Any) -> bool:
 def a_device() -> Iterator[str]:
     """Have the device within the block, and give its name."""
     before = torch.__future__.get_overwrite_module_params_on_conversion()
-    torch.__future__.set_overwrite_module_params_on_conversion(True)  # else `model.to` keeps the CPU tensor's own type
+    torch.__future__.set_overwrite_module_params_on_conversion(
+        True
+    )  # else `model.to` keeps the CPU tensor's own type
     try:
         with _Device():  # type: ignore[no-untyped-call]  # its constructor has no types in torch
             yield str(DEVICE)

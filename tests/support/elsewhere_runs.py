@@ -14,7 +14,15 @@ from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 from sih.training.presets import preset
 
-STAGED = {"lags": (1, 2), "length": 12, "heads": (1, 1, 1), "steps": 4, "batch": 5, "held_out": 7, "frozen_steps": 2}
+STAGED = {
+    "lags": (1, 2),
+    "length": 12,
+    "heads": (1, 1, 1),
+    "steps": 4,
+    "batch": 5,
+    "held_out": 7,
+    "frozen_steps": 2,
+}
 CONFIGS: dict[str, TrainConfig] = {
     "standard": small(),
     "disentangled": small(model="disentangled"),
@@ -37,10 +45,14 @@ def main(folder: Path) -> None:
     from support.elsewhere import a_device
 
     for module in [module for name, module in sys.modules.items() if name.startswith("sih")]:
-        if hasattr(module, "is_concrete"):  # the stand-in has values, though it is not torch's own tensor
+        if hasattr(
+            module, "is_concrete"
+        ):  # the stand-in has values, though it is not torch's own tensor
             setattr(module, "is_concrete", lambda tensor: True)  # noqa: B010  # mypy knows no such attribute
     for name, config in CONFIGS.items():
-        path = "fused" if config.model.kind == "standard" else None  # C reads the CPU's memory alone
+        path = (
+            "fused" if config.model.kind == "standard" else None
+        )  # C reads the CPU's memory alone
         list(RunWriter(config, folder / "here" / name, path=path))
     with a_device() as device:
         for name, config in CONFIGS.items():

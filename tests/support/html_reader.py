@@ -24,7 +24,11 @@ class HtmlReader(HTMLParser):
         assert tag not in ("script", "link", "iframe", "style")
         found = [(name, value or "") for name, value in attrs]
         assert not [name for name, _ in found if name.startswith("on")]
-        assert all(value.startswith("data:image/png;base64,") for name, value in found if name in ("src", "href"))
+        assert all(
+            value.startswith("data:image/png;base64,")
+            for name, value in found
+            if name in ("src", "href")
+        )
         self.attributes += found
 
     def handle_endtag(self, tag: str) -> None:

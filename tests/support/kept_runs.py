@@ -18,7 +18,9 @@ STEPS = (8, 16, 24)
 """The steps that `make_kept` keeps."""
 
 
-def make_kept(folder: Path, config: TrainConfig = LONG, keep_every: int = 8, stop_after: int | None = None) -> Run:
+def make_kept(
+    folder: Path, config: TrainConfig = LONG, keep_every: int = 8, stop_after: int | None = None
+) -> Run:
     """Train a run that keeps weights."""
     writer = RunWriter(config, folder, threads=1, keep_every=keep_every)
     for step in writer:

@@ -41,17 +41,50 @@ WRONG: list[Any] = [
 
 TOKENS = {"tokens": BATCH.tokens}
 CALLS: dict[str, dict[str, Any]] = {
-    "DisentangledTransformer": {"num_states": 2, "length": 8, "heads": (1,), "temperature": 1.0, "readout": "logit"}
+    "DisentangledTransformer": {
+        "num_states": 2,
+        "length": 8,
+        "heads": (1,),
+        "temperature": 1.0,
+        "readout": "logit",
+    }
     | {"dtype": torch.float32, "init": "uniform", "rng": 0},
     "FreshBatches": {"task": TASK, "size": 2, "rng": 0, "seed": None},
-    "FreshTask": {"num_states": 2, "lags": (1, 2), "length": 8, "concentration": 1.0, "lag_prior": [0.5, 0.5]},
+    "FreshTask": {
+        "num_states": 2,
+        "lags": (1, 2),
+        "length": 8,
+        "concentration": 1.0,
+        "lag_prior": [0.5, 0.5],
+    },
     "LagTracker": {"task": TASK, "forgetting": 1.0},
     "ParentsTask": {"P": TASK.P, "parents": TASK.parents(9), "length": 8, "prior": [0.5, 0.5]},
-    "RelativeTransformer": {"num_states": 2, "reach": 3, "dim": 4, "qk_dim": 2, "heads": (1,), "offsets": "both"}
-    | {"start": False, "temperature": 1.0, "readout": "logit", "dtype": torch.float32, "init": "uniform", "rng": 0},
+    "RelativeTransformer": {
+        "num_states": 2,
+        "reach": 3,
+        "dim": 4,
+        "qk_dim": 2,
+        "heads": (1,),
+        "offsets": "both",
+    }
+    | {
+        "start": False,
+        "temperature": 1.0,
+        "readout": "logit",
+        "dtype": torch.float32,
+        "init": "uniform",
+        "rng": 0,
+    },
     "SwitchingTask": {"P": TASK.P, "lags": (1, 2), "length": 8, "rate": 0.1},
     "Task": {"P": TASK.P, "lags": (1, 2), "length": 8, "lag_prior": [0.5, 0.5]},
-    "Transformer": {"num_states": 2, "length": 8, "dim": 4, "qk_dim": 2, "heads": (1,), "mlp_dim": None}
+    "Transformer": {
+        "num_states": 2,
+        "length": 8,
+        "dim": 4,
+        "qk_dim": 2,
+        "heads": (1,),
+        "mlp_dim": None,
+    }
     | {
         "activation": "relu",
         "temperature": 1.0,
@@ -60,7 +93,13 @@ CALLS: dict[str, dict[str, Any]] = {
         "init": "uniform",
         "rng": 0,
     },
-    "ablate": {"model": MODEL, "batch": BATCH, "names": "2.1/attention", "how": "mean", "reference": None}
+    "ablate": {
+        "model": MODEL,
+        "batch": BATCH,
+        "names": "2.1/attention",
+        "how": "mean",
+        "reference": None,
+    }
     | {"rng": 0, "into": None},
     "as_transition_matrix": {"value": TASK.P},
     "bma": {**TOKENS, "task": TASK},
@@ -88,7 +127,11 @@ CALLS: dict[str, dict[str, Any]] = {
     "kl_to_truth": {"prediction": LAW, "batch": BATCH, "task": TASK},
     "known_circuit": {"name": "1.2-two-lags", "seed": 0},
     "known_lag": {**TOKENS, "lags": BATCH.lags, "task": TASK},
-    "lag_accuracy": {"weights": sih.lag_posterior(BATCH.tokens, TASK), "batch": BATCH, "task": TASK},
+    "lag_accuracy": {
+        "weights": sih.lag_posterior(BATCH.tokens, TASK),
+        "batch": BATCH,
+        "task": TASK,
+    },
     "lag_log_likelihood": {**TOKENS, "task": TASK},
     "lag_posterior": {**TOKENS, "task": TASK},
     "least_heads": {"lags": (1, 2)},
@@ -98,16 +141,39 @@ CALLS: dict[str, dict[str, Any]] = {
     "maximum_likelihood": {**TOKENS, "task": TASK},
     "mean_kl": {"kl": sih.kl_to_truth(LAW, BATCH, TASK), "task": TASK},
     "mixture": {"weights": sih.lag_posterior(BATCH.tokens, TASK), **TOKENS, "task": TASK},
-    "next_token_loss": {"model": TRAINED, **TOKENS, "path": "plain", "rows": 2, "laws": sih.truth(BATCH, TASK)},
+    "next_token_loss": {
+        "model": TRAINED,
+        **TOKENS,
+        "path": "plain",
+        "rows": 2,
+        "laws": sih.truth(BATCH, TASK),
+    },
     "ngram": {**TOKENS, "task": TASK, "pseudo_count": 1.0},
     "open_run": {"name": "disentangled-1.2.3"},
-    "patch": {"model": MODEL, "clean": BATCH, "corrupt": BATCH, "names": ["2.1/output"], "into": None},
+    "patch": {
+        "model": MODEL,
+        "clean": BATCH,
+        "corrupt": BATCH,
+        "names": ["2.1/output"],
+        "into": None,
+    },
     "plug_in": {**TOKENS, "task": TASK, "pseudo_count": 1.0},
     "random_doubly_stochastic": {"num_states": 3, "rng": 0, "concentration": 1.0},
-    "random_near_periodic": {"num_states": 3, "rng": 0, "period": 2, "noise": 0.1, "concentration": 1.0},
+    "random_near_periodic": {
+        "num_states": 3,
+        "rng": 0,
+        "period": 2,
+        "noise": 0.1,
+        "concentration": 1.0,
+    },
     "random_parents": {"hypotheses": 2, "length": 5, "rng": 0, "distinct": True, "reach": None},
     "random_sparse": {"num_states": 3, "rng": 0, "nonzero": 2, "concentration": 1.0},
-    "random_transition_matrix": {"num_states": 3, "rng": 0, "concentration": 1.0, "law": "dirichlet"},
+    "random_transition_matrix": {
+        "num_states": 3,
+        "rng": 0,
+        "concentration": 1.0,
+        "law": "dirichlet",
+    },
     "random_uniform": {"num_states": 3, "rng": 0},
     "sample": {"task": TASK, "size": 2, "rng": 0, "lag": 1},
     "save": {"model": MODEL, "path": FOLDER / "again", "stored": None},

@@ -39,7 +39,10 @@ def likelihood(tokens: list[int], P: list[Row], pi: Row, lag: int, first: int) -
 
 def posterior(tokens: list[int], P: list[Row], pi: Row, lags: list[int], prior: Row) -> Row:
     """P(lag | all of tokens), by Bayes' rule on the exact likelihoods."""
-    joint = [Fraction(p) * likelihood(tokens, P, pi, k, max(lags)) for k, p in zip(lags, prior, strict=True)]
+    joint = [
+        Fraction(p) * likelihood(tokens, P, pi, k, max(lags))
+        for k, p in zip(lags, prior, strict=True)
+    ]
     return [float(j / sum(joint)) for j in joint]
 
 
@@ -48,9 +51,14 @@ def bma(tokens: list[int], P: list[Row], pi: Row, lags: list[int], prior: Row) -
     first = max(lags)
     if len(tokens) < first:
         return list(pi)
-    now = sum(Fraction(p) * likelihood(tokens, P, pi, k, first) for k, p in zip(lags, prior, strict=True))
+    now = sum(
+        Fraction(p) * likelihood(tokens, P, pi, k, first) for k, p in zip(lags, prior, strict=True)
+    )
     then = [
-        sum(Fraction(p) * likelihood([*tokens, s], P, pi, k, first) for k, p in zip(lags, prior, strict=True))
+        sum(
+            Fraction(p) * likelihood([*tokens, s], P, pi, k, first)
+            for k, p in zip(lags, prior, strict=True)
+        )
         for s in range(len(P))
     ]
     return [float(t / now) for t in then]
@@ -88,7 +96,10 @@ def copy_mixture(weights: Row, tokens: list[int], P: list[Row], pi: Row, lags: l
     """sum_k w_k P(token at distance k - 1 from the end, .)."""
     if len(tokens) < max(lags):
         return list(pi)
-    return [sum(w * P[tokens[len(tokens) - k]][s] for w, k in zip(weights, lags, strict=True)) for s in range(len(P))]
+    return [
+        sum(w * P[tokens[len(tokens) - k]][s] for w, k in zip(weights, lags, strict=True))
+        for s in range(len(P))
+    ]
 
 
 def ngram(tokens: list[int], num_states: int, pi: Row, order: int, pseudo_count: float) -> Row:
@@ -96,7 +107,9 @@ def ngram(tokens: list[int], num_states: int, pi: Row, order: int, pseudo_count:
     if len(tokens) < order:
         return list(pi)
     context = tokens[-order:]
-    followers = Counter(tokens[j + order] for j in range(len(tokens) - order) if tokens[j : j + order] == context)
+    followers = Counter(
+        tokens[j + order] for j in range(len(tokens) - order) if tokens[j : j + order] == context
+    )
     total = sum(followers.values()) + pseudo_count
     if total == 0:
         return list(pi)

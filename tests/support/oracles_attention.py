@@ -17,7 +17,10 @@ def variation(a: list[float], b: list[float]) -> float:
 def cheapest(cost: Matrix) -> float:
     """The least total over all ways to give each row a column of its own."""
     rows, columns = len(cost), len(cost[0])
-    return min(sum(cost[r][c] for r, c in enumerate(order)) for order in itertools.permutations(range(columns), rows))
+    return min(
+        sum(cost[r][c] for r, c in enumerate(order))
+        for order in itertools.permutations(range(columns), rows)
+    )
 
 
 def centred_correlation(x: Matrix, y: Matrix, keys: list[list[int]]) -> float:
@@ -50,7 +53,9 @@ def part_by_offset(x: list[Matrix], keys: list[list[int]]) -> list[float]:
         rest = {}
         for query, allowed in enumerate(keys):
             for key in allowed:
-                rest[query, key] = matrix[query][key] - statistics.fmean(matrix[query][j] for j in allowed)
+                rest[query, key] = matrix[query][key] - statistics.fmean(
+                    matrix[query][j] for j in allowed
+                )
         left.append(rest)
     at: dict[int, list[float]] = {}
     for rest in left:
@@ -58,6 +63,8 @@ def part_by_offset(x: list[Matrix], keys: list[list[int]]) -> list[float]:
             at.setdefault(query - key, []).append(value)
     means = {offset: statistics.fmean(values) for offset, values in at.items()}
     return [
-        1 - sum((v - means[q - k]) ** 2 for (q, k), v in rest.items()) / sum(v * v for v in rest.values())
+        1
+        - sum((v - means[q - k]) ** 2 for (q, k), v in rest.items())
+        / sum(v * v for v in rest.values())
         for rest in left
     ]

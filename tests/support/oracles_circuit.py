@@ -7,7 +7,9 @@ import math
 Row = list[float]
 
 
-def normalised(tokens: list[int], P: list[Row], lags: list[int], n: int, temper: float = 1.0) -> Row:
+def normalised(
+    tokens: list[int], P: list[Row], lags: list[int], n: int, temper: float = 1.0
+) -> Row:
     """p-tilde of every lag at position n; a lag that reaches before the start has none."""
     powers = [P[tokens[n - k]][tokens[n]] ** temper if n >= k else 0.0 for k in lags]
     return [power / sum(powers) for power in powers]
@@ -19,7 +21,13 @@ def softmax(scores: Row) -> Row:
 
 
 def mean_evidence_weights(
-    tokens: list[int], P: list[Row], lags: list[int], colours: list[int], i: int, beta: float, temper: float = 1.0
+    tokens: list[int],
+    P: list[Row],
+    lags: list[int],
+    colours: list[int],
+    i: int,
+    beta: float,
+    temper: float = 1.0,
 ) -> Row:
     """The paper's circuit at position i: every head's own average, heads weighed by their share of the offsets."""
     first = max(lags)
@@ -35,7 +43,13 @@ def mean_evidence_weights(
 
 
 def sum_evidence_weights(
-    tokens: list[int], P: list[Row], lags: list[int], colours: list[int], i: int, beta: float, mean: bool = False
+    tokens: list[int],
+    P: list[Row],
+    lags: list[int],
+    colours: list[int],
+    i: int,
+    beta: float,
+    mean: bool = False,
 ) -> Row:
     """Every used transition alike: added up, or averaged over all that are used."""
     used = [n for n in range(max(lags), i + 1) if colours[(i - n) % len(colours)] >= 0]
@@ -60,4 +74,7 @@ def two_lag_weights(tokens: list[int], P: list[Row], lags: list[int], i: int, be
 
 
 def law(weights: Row, tokens: list[int], P: list[Row], lags: list[int], i: int) -> Row:
-    return [sum(w * P[tokens[i - k + 1]][s] for w, k in zip(weights, lags, strict=True)) for s in range(len(P))]
+    return [
+        sum(w * P[tokens[i - k + 1]][s] for w, k in zip(weights, lags, strict=True))
+        for s in range(len(P))
+    ]

@@ -13,7 +13,9 @@ from typing import Any
 Row = list[Any]
 
 
-def windows(P: list[Row], start: Row, true_lag: int, depth: int) -> Iterator[tuple[tuple[int, ...], Any]]:
+def windows(
+    P: list[Row], start: Row, true_lag: int, depth: int
+) -> Iterator[tuple[tuple[int, ...], Any]]:
     """Every window of `depth` tokens of a lag-`true_lag` process whose first true_lag tokens have law `start`."""
     for window in product(range(len(P)), repeat=depth):
         chance: Any = 1
@@ -72,7 +74,12 @@ def far_expectations(P: Any, pi: Any, lags: list[int], true_lag: int) -> list[fl
 
 
 def lead_distribution(
-    P: list[Row], start: Row, lags: list[int], true_lag: int, gain: Callable[[list[Any]], float], counts: list[bool]
+    P: list[Row],
+    start: Row,
+    lags: list[int],
+    true_lag: int,
+    gain: Callable[[list[Any]], float],
+    counts: list[bool],
 ) -> dict[float, float]:
     """The law of the sum of gain(p) over the transitions that count, after len(counts) of them.
 

@@ -17,7 +17,9 @@ def transitions(tokens: list[int], lag: int, first: int) -> Counter[tuple[int, i
     return Counter((tokens[i - lag], tokens[i]) for i in range(first, len(tokens)))
 
 
-def marginal_likelihood(tokens: list[int], states: int, lag: int, first: int, alpha: Fraction) -> Fraction:
+def marginal_likelihood(
+    tokens: list[int], states: int, lag: int, first: int, alpha: Fraction
+) -> Fraction:
     """The Dirichlet-multinomial probability: rising factorials of alpha, one for each transition, exactly."""
     result = Fraction(1, states) ** min(first, len(tokens))
     counts = transitions(tokens, lag, first)
@@ -29,10 +31,14 @@ def marginal_likelihood(tokens: list[int], states: int, lag: int, first: int, al
     return result
 
 
-def fresh_posterior(tokens: list[int], states: int, lags: list[int], prior: Row, alpha: Fraction) -> Row:
+def fresh_posterior(
+    tokens: list[int], states: int, lags: list[int], prior: Row, alpha: Fraction
+) -> Row:
     """P(lag | tokens) by Bayes' rule on the marginal likelihoods."""
     pairs = zip(lags, prior, strict=True)
-    joint = [Fraction(p) * marginal_likelihood(tokens, states, k, max(lags), alpha) for k, p in pairs]
+    joint = [
+        Fraction(p) * marginal_likelihood(tokens, states, k, max(lags), alpha) for k, p in pairs
+    ]
     return [float(j / sum(joint)) for j in joint]
 
 
@@ -42,7 +48,11 @@ def fresh_bma(tokens: list[int], states: int, lags: list[int], prior: Row, alpha
     def evidence(sequence: list[int]) -> Fraction:
         pairs = zip(lags, prior, strict=True)
         return sum(
-            (Fraction(p) * marginal_likelihood(sequence, states, k, max(lags), alpha) for k, p in pairs), Fraction(0)
+            (
+                Fraction(p) * marginal_likelihood(sequence, states, k, max(lags), alpha)
+                for k, p in pairs
+            ),
+            Fraction(0),
         )
 
     return [float(evidence([*tokens, s]) / evidence(tokens)) for s in range(states)]
@@ -54,7 +64,10 @@ def fresh_ml(tokens: list[int], states: int, lags: list[int], alpha: Fraction) -
         return [1 / states] * states
     best = max(lags, key=lambda k: (marginal_likelihood(tokens, states, k, max(lags), alpha), -k))
     now = marginal_likelihood(tokens, states, best, max(lags), alpha)
-    return [float(marginal_likelihood([*tokens, s], states, best, max(lags), alpha) / now) for s in range(states)]
+    return [
+        float(marginal_likelihood([*tokens, s], states, best, max(lags), alpha) / now)
+        for s in range(states)
+    ]
 
 
 def quadrature_likelihood(tokens: list[int], lag: int, first: int, alpha: float) -> float:
@@ -72,11 +85,15 @@ def quadrature_likelihood(tokens: list[int], lag: int, first: int, alpha: float)
     total = 0.0
     for (p0, w0), (p1, w1) in itertools.product(zip(p, w, strict=True), repeat=2):
         P = [[p0, 1 - p0], [p1, 1 - p1]]
-        total += w0 * w1 * math.prod(P[tokens[i - lag]][tokens[i]] for i in range(first, len(tokens)))
+        total += (
+            w0 * w1 * math.prod(P[tokens[i - lag]][tokens[i]] for i in range(first, len(tokens)))
+        )
     return float(total / 2 ** min(first, len(tokens)))
 
 
-def plug_in(tokens: list[int], states: int, lags: list[int], prior: Row, c: float) -> tuple[Row, Row]:
+def plug_in(
+    tokens: list[int], states: int, lags: list[int], prior: Row, c: float
+) -> tuple[Row, Row]:
     """Weights and law of the estimate by counts, put in P's place: in the likelihood of the tokens, and in the law."""
     first = max(lags)
     scores, laws = [], []
@@ -88,7 +105,9 @@ def plug_in(tokens: list[int], states: int, lags: list[int], prior: Row, c: floa
         laws.append(P[tokens[len(tokens) - lag]] if len(tokens) >= first else [1 / states] * states)
     weights = [math.exp(score - max(scores)) for score in scores]
     weights = [w / sum(weights) for w in weights]
-    return weights, [sum(w * law[s] for w, law in zip(weights, laws, strict=True)) for s in range(states)]
+    return weights, [
+        sum(w * law[s] for w, law in zip(weights, laws, strict=True)) for s in range(states)
+    ]
 
 
 def in_context_bigram(tokens: list[int], states: int, alpha: float) -> Row:
@@ -101,14 +120,18 @@ def in_context_bigram(tokens: list[int], states: int, alpha: float) -> Row:
     return [(n + alpha) / (sum(followed) + states * alpha) for n in followed]
 
 
-def switching_bma(tokens: list[int], P: list[Row], pi: Row, lags: list[int], rate: float) -> tuple[Row, list[Fraction]]:
+def switching_bma(
+    tokens: list[int], P: list[Row], pi: Row, lags: list[int], rate: float
+) -> tuple[Row, list[Fraction]]:
     """The law of the next token, and the weight of each lag that it may follow, by summing over all paths of lags."""
     first, others = max(lags), max(1, len(lags) - 1)
     if len(tokens) < first:
         return list(pi), [Fraction(1, len(lags))] * len(lags)
     stay, move = 1 - Fraction(rate), Fraction(rate) / others
     steps = len(tokens) - first
-    joint = [Fraction(0)] * len(lags)  # P(tokens, lag of the next one), up to the first tokens' common factor
+    joint = [Fraction(0)] * len(
+        lags
+    )  # P(tokens, lag of the next one), up to the first tokens' common factor
     for path in itertools.product(range(len(lags)), repeat=steps + 1):
         p = Fraction(1, len(lags))
         for before, after in itertools.pairwise(path):
@@ -118,7 +141,12 @@ def switching_bma(tokens: list[int], P: list[Row], pi: Row, lags: list[int], rat
         joint[path[-1]] += p
     weights = [j / sum(joint) for j in joint]
     law = [
-        float(sum(w * Fraction(P[tokens[len(tokens) - k]][s]) for w, k in zip(weights, lags, strict=True)))
+        float(
+            sum(
+                w * Fraction(P[tokens[len(tokens) - k]][s])
+                for w, k in zip(weights, lags, strict=True)
+            )
+        )
         for s in range(len(P))
     ]
     return law, weights

@@ -35,7 +35,9 @@ def some_assignment(lags: Sequence[int], length: int, heads: int) -> tuple[int, 
     return None
 
 
-def patterns(lags: Sequence[int], period: int, heads: int, idle: bool = False) -> list[tuple[int, ...]]:
+def patterns(
+    lags: Sequence[int], period: int, heads: int, idle: bool = False
+) -> list[tuple[int, ...]]:
     """Every pattern of that period that does not mix, in lexicographical order; with -1 for no head if `idle`."""
     values = range(-1 if idle else 0, heads)
     length = 2 * (period + max(lags))

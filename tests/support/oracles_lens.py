@@ -42,5 +42,7 @@ def native_pass(
         stream = [h + x for h, x in zip(stream, added, strict=True)]
         if not config["attn_only"]:
             act = {"relu": torch.relu, "gelu": torch.nn.functional.gelu}[config["act_fn"]]
-            stream = [h + linear(f"{name}.mlp.out", act(linear(f"{name}.mlp.in", h))) for h in stream]
+            stream = [
+                h + linear(f"{name}.mlp.out", act(linear(f"{name}.mlp.in", h))) for h in stream
+            ]
     return [linear("unembed", h).tolist() for h in stream], patterns

@@ -29,7 +29,10 @@ def attention(h: Matrix, A: Matrix, temperature: float) -> Matrix:
 
 
 def product(X: Matrix, Y: Matrix) -> Matrix:
-    return [[sum(X[i][k] * Y[k][j] for k in range(len(Y))) for j in range(len(Y[0]))] for i in range(len(X))]
+    return [
+        [sum(X[i][k] * Y[k][j] for k in range(len(Y))) for j in range(len(Y[0]))]
+        for i in range(len(X))
+    ]
 
 
 def transposed(X: Matrix) -> Matrix:
@@ -37,7 +40,12 @@ def transposed(X: Matrix) -> Matrix:
 
 
 def disentangled(
-    tokens: list[int], num_states: int, length: int, A: list[list[Matrix]], W_O: Matrix, temperature: float
+    tokens: list[int],
+    num_states: int,
+    length: int,
+    A: list[list[Matrix]],
+    W_O: Matrix,
+    temperature: float,
 ) -> tuple[Matrix, list[list[Matrix]], Matrix]:
     """Output, attention[layer][head], and the final stream."""
     h = []
@@ -69,11 +77,17 @@ def standard(
         total = [list(row) for row in h]
         for Q, K, V in heads:
             output = product(product(attention(h, product(Q, transposed(K)), temperature), h), V)
-            total = [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(total, output, strict=True)]
+            total = [
+                [x + y for x, y in zip(a, b, strict=True)]
+                for a, b in zip(total, output, strict=True)
+            ]
         if mlps is not None:
             W_1, W_2 = mlps[number]
             inner = [[max(0.0, x) for x in row] for row in product(total, W_1)]
             output = product(inner, transposed(W_2))
-            total = [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(total, output, strict=True)]
+            total = [
+                [x + y for x, y in zip(a, b, strict=True)]
+                for a, b in zip(total, output, strict=True)
+            ]
         h = total
     return product(h, transposed(W_O))

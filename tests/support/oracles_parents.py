@@ -7,7 +7,9 @@ import math
 Row = list[float]
 
 
-def shares(tokens: list[int], P: list[Row], table: list[list[int]], n: int, power: float = 1.0) -> Row:
+def shares(
+    tokens: list[int], P: list[Row], table: list[list[int]], n: int, power: float = 1.0
+) -> Row:
     """p-tilde of every hypothesis at token n, which has a parent under each."""
     powers = [P[tokens[row[n]]][tokens[n]] ** power for row in table]
     return [each / sum(powers) for each in powers]
@@ -34,12 +36,16 @@ def posterior(tokens: list[int], P: list[Row], table: list[list[int]], i: int, p
 
 
 def law(weights: Row, tokens: list[int], P: list[Row], table: list[list[int]], i: int) -> Row:
-    return [sum(w * P[tokens[row[i + 1]]][s] for w, row in zip(weights, table, strict=True)) for s in range(len(P))]
+    return [
+        sum(w * P[tokens[row[i + 1]]][s] for w, row in zip(weights, table, strict=True))
+        for s in range(len(P))
+    ]
 
 
 def clash(table: list[list[int]], n: int, other: int) -> bool:
     """Whether some position is a parent of both tokens, under other hypotheses of the one than of the other."""
     return any(
-        {h for h, row in enumerate(table) if row[n] == m} != {h for h, row in enumerate(table) if row[other] == m}
+        {h for h, row in enumerate(table) if row[n] == m}
+        != {h for h, row in enumerate(table) if row[other] == m}
         for m in {row[n] for row in table} & {row[other] for row in table}
     )

@@ -7,7 +7,12 @@ import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/**/*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    *sorted(ROOT.glob("docs/**/*.md")),
+]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.S | re.M)
 
 
@@ -18,13 +23,22 @@ def blocks(document: Path, *languages: str) -> list[str]:
 
 def in_prose(document: Path) -> list[str]:
     """List what stands between backticks outside blocks, each in one line."""
-    return [" ".join(words.split()) for words in re.findall(r"`([^`]+)`", BLOCK.sub("", document.read_text()))]
+    return [
+        " ".join(words.split())
+        for words in re.findall(r"`([^`]+)`", BLOCK.sub("", document.read_text()))
+    ]
 
 
 def commands(document: Path) -> list[list[str]]:
     """List the `sih` commands of a document, each as its words without `sih`: those in blocks, then those in prose."""
-    shown = [line for code in blocks(document, "sh", "") for line in code.replace("\\\n", " ").splitlines()]
-    said = [line.strip() for line in (*shown, *in_prose(document)) if line.strip().startswith("sih ")]
+    shown = [
+        line
+        for code in blocks(document, "sh", "")
+        for line in code.replace("\\\n", " ").splitlines()
+    ]
+    said = [
+        line.strip() for line in (*shown, *in_prose(document)) if line.strip().startswith("sih ")
+    ]
     return [shlex.split(line, comments=True)[1:] for line in dict.fromkeys(said)]
 
 

@@ -19,7 +19,9 @@ def disentangled_models(
     model = sih.DisentangledTransformer(
         num_states=draw(st.integers(2, 4)),
         length=length,
-        heads=draw(st.sampled_from([(1,), (2,), (1, 1), (2, 1), (1, 3, 1), (1, 2, 2), (1, 1, 1, 1)])),
+        heads=draw(
+            st.sampled_from([(1,), (2,), (1, 1), (2, 1), (1, 3, 1), (1, 2, 2), (1, 1, 1, 1)])
+        ),
         temperature=draw(st.sampled_from([0.2, 1.0, 5.6])),
         dtype=dtype,
         rng=rng,

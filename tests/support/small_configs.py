@@ -7,7 +7,16 @@ from typing import Any
 from sih.training.config import TrainConfig
 
 SMALL = TrainConfig(
-    lags=(1, 2), states=3, length=12, heads=(1, 2), dim=8, qk_dim=4, steps=6, batch=5, evaluate_every=4, held_out=7
+    lags=(1, 2),
+    states=3,
+    length=12,
+    heads=(1, 2),
+    dim=8,
+    qk_dim=4,
+    steps=6,
+    batch=5,
+    evaluate_every=4,
+    held_out=7,
 )
 
 

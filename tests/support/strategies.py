@@ -10,7 +10,11 @@ import sih
 
 @st.composite
 def tasks(
-    draw: st.DrawFn, max_states: int = 5, max_lag: int = 6, max_length: int = 24, zeros: bool = False
+    draw: st.DrawFn,
+    max_states: int = 5,
+    max_lag: int = 6,
+    max_length: int = 24,
+    zeros: bool = False,
 ) -> sih.Task:
     """A task with a random matrix of any kind; with `zeros`, one that has impossible transitions."""
     num_states = draw(st.integers(2, max_states))
@@ -18,7 +22,11 @@ def tasks(
     if zeros:
         P = sih.random_sparse(num_states, rng=rng, nonzero=draw(st.integers(1, num_states)))
     else:
-        kinds = (sih.random_transition_matrix, sih.random_doubly_stochastic, sih.random_near_periodic)
+        kinds = (
+            sih.random_transition_matrix,
+            sih.random_doubly_stochastic,
+            sih.random_near_periodic,
+        )
         P = draw(st.sampled_from(kinds))(num_states, rng=rng)
     lags = sorted(draw(st.sets(st.integers(1, max_lag), min_size=1, max_size=4)))
     length = draw(st.integers(lags[-1] + 1, 24))

@@ -22,7 +22,9 @@ def check_transforms(model: Model) -> None:
         output: Tensor = functional_call(model, weights, (TOKENS,))
         return output.pow(2).mean()
 
-    expected = torch.autograd.grad(model(TOKENS, path=model.paths[-1]).pow(2).mean(), list(model.parameters()))
+    expected = torch.autograd.grad(
+        model(TOKENS, path=model.paths[-1]).pow(2).mean(), list(model.parameters())
+    )
     for found, wanted in zip(grad(loss)(weights).values(), expected, strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12)
     along = {key: torch.ones_like(weight) for key, weight in weights.items()}

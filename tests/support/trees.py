@@ -31,7 +31,9 @@ class TreeTask(KnownMatrix, Steady):
         return torch.tensor(self.table)[:, :time]
 
 
-def likelihood(tokens: list[int], P: list[list[float]], pi: list[float], tree: tuple[int, ...]) -> Fraction:
+def likelihood(
+    tokens: list[int], P: list[list[float]], pi: list[float], tree: tuple[int, ...]
+) -> Fraction:
     """The probability of the tokens in one tree, exactly: a root has law pi, any other token its parent's row."""
     result = Fraction(1)
     for i, token in enumerate(tokens):
@@ -44,5 +46,8 @@ def bma(tokens: list[int], task: TreeTask) -> list[float]:
     P, pi = task.P.tolist(), task.stationary.tolist()
     pairs = list(zip(task.prior.tolist(), task.table, strict=True))
     now = sum(Fraction(p) * likelihood(tokens, P, pi, tree) for p, tree in pairs)
-    then = [sum(Fraction(p) * likelihood([*tokens, s], P, pi, tree) for p, tree in pairs) for s in range(len(P))]
+    then = [
+        sum(Fraction(p) * likelihood([*tokens, s], P, pi, tree) for p, tree in pairs)
+        for s in range(len(P))
+    ]
     return [float(value / now) for value in then]

@@ -27,19 +27,29 @@ def source(cell: dict[str, Any]) -> str:
 
 def tagged(path: Path, tag: str) -> list[int]:
     """List the places of the cells that have the tag, `exercise` or `check`."""
-    return [place for place, cell in enumerate(cells(path)) if tag in cell["metadata"].get("tags", ())]
+    return [
+        place for place, cell in enumerate(cells(path)) if tag in cell["metadata"].get("tags", ())
+    ]
 
 
 def answers(path: Path) -> list[str]:
     """Give the code of every folded answer."""
     written = "\n".join(source(cell) for cell in cells(path) if cell["cell_type"] == "markdown")
-    return re.findall(r"<details><summary>An answer</summary>.*?```python\n(.*?)```.*?</details>", written, flags=re.S)
+    return re.findall(
+        r"<details><summary>An answer</summary>.*?```python\n(.*?)```.*?</details>",
+        written,
+        flags=re.S,
+    )
 
 
 def run(path: Path) -> tuple[str, str]:
     """Run all code, and return what the check says of the exercise as it stands and of its answer."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    (exercise,), (check,), (answer,) = tagged(path, "exercise"), tagged(path, "check"), answers(path)
+    (exercise,), (check,), (answer,) = (
+        tagged(path, "exercise"),
+        tagged(path, "check"),
+        answers(path),
+    )
     said: list[str] = []
     for place, cell in enumerate(cells(path)):
         if cell["cell_type"] != "code":
@@ -55,7 +65,12 @@ def run(path: Path) -> tuple[str, str]:
 
 def _printed(code: str, name: str, names: dict[str, Any]) -> str:
     said = io.StringIO()
-    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)  # nnsight reads the lines it runs
+    linecache.cache[name] = (
+        len(code),
+        None,
+        code.splitlines(keepends=True),
+        name,
+    )  # nnsight reads the lines it runs
     with redirect_stdout(said):
         exec(compile(code, name, "exec"), names)
     return said.getvalue()

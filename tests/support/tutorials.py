@@ -27,6 +27,11 @@ def run_cells(path: Path, folder: Path) -> None:
     code = "\n\n".join("".join(cell["source"]) for cell in cells)
     env = {**os.environ, "MPLBACKEND": "Agg"}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=env, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr

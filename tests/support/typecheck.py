@@ -16,7 +16,9 @@ from typing import Any
 import jaxtyping
 from beartype import BeartypeConf, beartype
 
-checked = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int is welcome where a float is asked for
+checked = beartype(
+    conf=BeartypeConf(is_pep484_tower=True)
+)  # an int is welcome where a float is asked for
 _decorate = jaxtyping.jaxtyped
 
 
@@ -29,7 +31,11 @@ def jaxtyped(thing: Any = None, /, *, typechecker: Any = None) -> Any:
     if isinstance(thing, type) or inspect.isgeneratorfunction(thing):
         return _decorate(thing, typechecker=typechecker)
     with_types = checked(thing)
-    return _compared(with_types) if any(map(_has_shape, thing.__annotations__.values())) else with_types
+    return (
+        _compared(with_types)
+        if any(map(_has_shape, thing.__annotations__.values()))
+        else with_types
+    )
 
 
 def _compared(function: Callable[..., Any]) -> Callable[..., Any]:

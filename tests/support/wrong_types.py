@@ -120,7 +120,9 @@ def observed(value: Any) -> Any:
     if isinstance(value, Path) and value.is_dir():
         return {path.name: path.read_bytes() for path in sorted(value.iterdir())}
     if dataclasses.is_dataclass(value):
-        return type(value), {field.name: observed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return type(value), {
+            field.name: observed(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         return {str(key): observed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -133,12 +135,16 @@ def every_parameter() -> Iterator[Parameter]:
     for name in sih.__all__:
         call, right = CALLS_HERE.get(name, getattr(sih, name)), RIGHT[name]
         original = getattr(sih, name)
-        hints = typing.get_type_hints(vars(original)["__init__"] if isinstance(original, type) else original)
+        hints = typing.get_type_hints(
+            vars(original)["__init__"] if isinstance(original, type) else original
+        )
         for parameter in inspect.signature(original).parameters.values():
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 given = {parameter.name: parameter.default} if parameter.name not in right else {}
                 assert inspect.Parameter.empty not in given.values(), (name, parameter.name)
-                yield Parameter(name, call, {**given, **right}, parameter.name, hints[parameter.name])
+                yield Parameter(
+                    name, call, {**given, **right}, parameter.name, hints[parameter.name]
+                )
     yield from _circuit_options()
     yield from _configuration_fields()
 
@@ -150,7 +156,9 @@ def _circuit_options() -> Iterator[Parameter]:
         for target, spec in circuits.items():
             right = {"task": task, "target": target, **MORE_OPTIONS.get(target, {})}
             for option, annotation in typing.get_type_hints(spec).items():
-                yield Parameter(f"construct {target}", sih.construct, right, option, annotation | None)
+                yield Parameter(
+                    f"construct {target}", sih.construct, right, option, annotation | None
+                )
 
 
 def _configuration_fields() -> Iterator[Parameter]:
@@ -176,7 +184,16 @@ CHOICES = (
 )
 MORE_OPTIONS: dict[str, dict[str, Any]] = {"bayes": {}, "looking": {}}
 TINY = sih.TrainConfig(
-    lags=(1, 2), states=2, length=8, heads=(1, 1), dim=4, qk_dim=2, steps=1, batch=2, held_out=2, evaluate_every=1
+    lags=(1, 2),
+    states=2,
+    length=8,
+    heads=(1, 1),
+    dim=4,
+    qk_dim=2,
+    steps=1,
+    batch=2,
+    held_out=2,
+    evaluate_every=1,
 )
 FOUND = sih.infer([0, 1, 1, 0, 1, 0, 0, 1], lags=(1, 2))
 LENS = Path(tempfile.mkdtemp()) / "exported"
@@ -191,7 +208,12 @@ RIGHT: dict[str, dict[str, Any]] = {
     "TrainConfig": {},
     "from_transformer_lens": {"source": LENS},
     "infer": {"tokens": [0, 1, 1, 0, 1, 0, 0, 1], "lags": (1, 2)},
-    "permutation_test": {"tokens": [0, 1, 1, 0, 1, 0, 0, 1], "lags": (1, 2), "rng": 0, "permutations": 9},
+    "permutation_test": {
+        "tokens": [0, 1, 1, 0, 1, 0, 0, 1],
+        "lags": (1, 2),
+        "rng": 0,
+        "permutations": 9,
+    },
     "to_transformer_lens": {"model": TRAINED},
     "train": {"config": TINY},
 }
@@ -217,7 +239,11 @@ def _trained(**arguments: Any) -> Any:
     return last.model
 
 
-CALLS_HERE: dict[str, Callable[..., Any]] = {"save": _saved, "to_transformer_lens": _bridge, "train": _trained}
+CALLS_HERE: dict[str, Callable[..., Any]] = {
+    "save": _saved,
+    "to_transformer_lens": _bridge,
+    "train": _trained,
+}
 """Calls whose result says less than what they did."""
 
 
@@ -225,7 +251,10 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
     ({"seed": 1.5}, "seed is a whole number from 0 to 2**62 - 1; got 1.5"),
     ({"matrix_seed": 1.5}, "matrix_seed is a whole number"),
     ({"warmup": 1.5}, "warmup is a number of steps, 0 to 10000; got 1.5"),
-    ({"lags": torch.tensor([True])}, "lags must be distinct, positive and increasing whole numbers"),
+    (
+        {"lags": torch.tensor([True])},
+        "lags must be distinct, positive and increasing whole numbers",
+    ),
     ({"lags": b"\x01\x02"}, "lags must be distinct"),
     ({"betas": 3}, "betas must be two numbers from 0 to below 1, e.g. (0.9, 0.999); got 3"),
     ({"betas": (0.9,)}, "betas is two numbers"),
@@ -235,8 +264,14 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
     ({"length_schedule": ((1.5, 5),)}, "length_schedule is pairs of a step"),
     ({"length_schedule": ((1, 5, 6),)}, "length_schedule is pairs of a step"),
     ({"length_schedule": (3, 5)}, "length_schedule is pairs of a step"),
-    ({"init": "harmonic", "frozen_steps": 1.5}, "frozen_steps is a number of steps, 0 to 10000; got 1.5"),
-    ({"init": "harmonic", "parts_steps": 1.5}, "parts_steps is a number of steps, 0 to 10000; got 1.5"),
+    (
+        {"init": "harmonic", "frozen_steps": 1.5},
+        "frozen_steps is a number of steps, 0 to 10000; got 1.5",
+    ),
+    (
+        {"init": "harmonic", "parts_steps": 1.5},
+        "parts_steps is a number of steps, 0 to 10000; got 1.5",
+    ),
 ]
 """Fields of training configurations, and what is said of them."""
 

@@ -21,7 +21,9 @@ def test_the_page_has_its_blocks() -> None:
 @pytest.mark.parametrize("code", BLOCKS)
 def test_a_block_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "lens" in code:
-        pytest.importorskip("transformer_lens", reason="TransformerLens is not installed (make test-tools)")
+        pytest.importorskip(
+            "transformer_lens", reason="TransformerLens is not installed (make test-tools)"
+        )
     monkeypatch.chdir(tmp_path)
     assert main(["export", "standard-1.2.3", "--to", "transformer-lens", "--out", "lens"]) == 0
     exec(compile(code, "docs/field_tools.md", "exec"), {})

@@ -32,7 +32,9 @@ def module_name(name: str) -> str:
 @pytest.fixture(params=["disentangled", "standard", "standard with MLPs"])
 def model(request: pytest.FixtureRequest, rng: torch.Generator) -> Model:
     if request.param == "disentangled":
-        return sih.DisentangledTransformer(3, 6, heads=(1, 2, 1), temperature=1.0, dtype=torch.float64, rng=rng)
+        return sih.DisentangledTransformer(
+            3, 6, heads=(1, 2, 1), temperature=1.0, dtype=torch.float64, rng=rng
+        )
     mlp_dim = 5 if "MLP" in request.param else None
     return sih.Transformer(3, 6, 4, 3, (1, 2, 1), mlp_dim, dtype=torch.float64, rng=rng)
 
@@ -77,18 +79,24 @@ def test_pyvene(model: Model) -> None:
         _, output = intervenable(base={"tokens": TOKENS}, unit_locations=None)
         assert torch.equal(output, model.run(TOKENS, replace={name: halved}).output), name
         exchange = pyvene.VanillaIntervention(embed_dim=trace[name].shape[-1])
-        intervenable = pyvene.IntervenableModel({"component": component, "intervention": exchange}, model)
+        intervenable = pyvene.IntervenableModel(
+            {"component": component, "intervention": exchange}, model
+        )
         locations = {"sources->base": (where, where)}
-        _, output = intervenable({"tokens": TOKENS}, sources=[{"tokens": OTHERS}], unit_locations=locations)
+        _, output = intervenable(
+            {"tokens": TOKENS}, sources=[{"tokens": OTHERS}], unit_locations=locations
+        )
         assert torch.equal(output, model.run(TOKENS, replace={name: other[name]}).output), name
     with pytest.raises(ValueError, match="nothing passes through '2'"):
-        pyvene.IntervenableModel({"component": "2.output", "intervention": lambda base, _source: base}, model)(
-            {"tokens": TOKENS}, unit_locations=None
-        )
+        pyvene.IntervenableModel(
+            {"component": "2.output", "intervention": lambda base, _source: base}, model
+        )({"tokens": TOKENS}, unit_locations=None)
 
 
 def test_transformer_lens(model: Model) -> None:
-    lens = pytest.importorskip("transformer_lens", reason="TransformerLens is not installed (make test-tools)")
+    lens = pytest.importorskip(
+        "transformer_lens", reason="TransformerLens is not installed (make test-tools)"
+    )
     from transformer_lens.hook_points import HookPoint
 
     class Hooked(lens.HookedRootModule):  # type: ignore[name-defined,misc]

@@ -30,7 +30,9 @@ def cluster() -> Iterator[Any]:
     Cluster = importlib.import_module("ray.cluster_utils").Cluster
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     here = {"num_cpus": 0, "node_ip_address": "127.0.0.2", "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args=here)  # not 127.0.0.1, which Ray takes for another device
+    made = Cluster(
+        initialize_head=True, head_node_args=here
+    )  # not 127.0.0.1, which Ray takes for another device
     try:
         yield made
     finally:
@@ -40,7 +42,9 @@ def cluster() -> Iterator[Any]:
 
 def job(folder: Path, seed: int, steps: int) -> Job:
     config = SHORT.replace(seed=seed, steps=steps)
-    return Job(f"run{seed}", to_json(config), str(folder / f"run{seed}"), "plain", checkpoint_seconds=0.2)
+    return Job(
+        f"run{seed}", to_json(config), str(folder / f"run{seed}"), "plain", checkpoint_seconds=0.2
+    )
 
 
 def step_of(job: Job) -> int:
@@ -48,9 +52,13 @@ def step_of(job: Job) -> int:
     return int(read_checkpoint(path)[0]["step"]) if path.exists() else 0
 
 
-def test_a_lost_node_loses_nothing_and_bytes_are_those_of_a_local_sweep(cluster: Any, tmp_path: Path) -> None:
+def test_a_lost_node_loses_nothing_and_bytes_are_those_of_a_local_sweep(
+    cluster: Any, tmp_path: Path
+) -> None:
     nodes = [cluster.add_node(num_cpus=1, node_ip_address=f"127.0.0.{last}") for last in (3, 4)]
-    short, *long = todo = [job(tmp_path / "ray", seed, steps) for seed, steps in enumerate((24, 900, 900))]
+    short, *long = todo = [
+        job(tmp_path / "ray", seed, steps) for seed, steps in enumerate((24, 900, 900))
+    ]
     saved, over = dict[str, int](), threading.Event()
 
     def lose_a_node() -> None:
@@ -65,12 +73,18 @@ def test_a_lost_node_loses_nothing_and_bytes_are_those_of_a_local_sweep(cluster:
     ended = list(run_on_ray(todo, cluster.address, _node_ip_address="127.0.0.2"))
     over.set()
     watcher.join()
-    assert {each.name: (each.state, each.why) for each in ended} == {each.name: ("finished", "") for each in todo}
+    assert {each.name: (each.state, each.why) for each in ended} == {
+        each.name: ("finished", "") for each in todo
+    }
     assert [0 < step < 900 for step in saved.values()] == [True, True]
     local = [replace(each, folder=str(tmp_path / "local" / each.name)) for each in todo]
     assert {each.state for each in run_here(local, 2)} <= {"running", "finished"}
     for run in list_runs(tmp_path / "local"):
         for name in FILES:
-            assert (tmp_path / "ray" / run.name / name).read_bytes() == (run.folder / name).read_bytes()
-    again = [each.state for each in run_on_ray([short], cluster.address, _node_ip_address="127.0.0.2")]
+            assert (tmp_path / "ray" / run.name / name).read_bytes() == (
+                run.folder / name
+            ).read_bytes()
+    again = [
+        each.state for each in run_on_ray([short], cluster.address, _node_ip_address="127.0.0.2")
+    ]
     assert again == ["finished"]

@@ -29,7 +29,9 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the trials of each part")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, nargs="+", help="the numbers of trials, to repeat them")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="after which a part begins no new trial")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="after which a part begins no new trial"
+    )
     given = parser.parse_args()
     warm()
     found = []
@@ -37,11 +39,17 @@ def main() -> int:
         title, trials = PARTS[name]
         one = tally(name, trials(given.share), given.seed, given.only, given.seconds)
         if not one.tried:
-            one.skipped = "needs root, for a tmpfs" if name == "disk" and os.getuid() else "no trials in this share"
+            one.skipped = (
+                "needs root, for a tmpfs"
+                if name == "disk" and os.getuid()
+                else "no trials in this share"
+            )
         found.append(one)
         print(_line(title, one), flush=True)
         for number, _ in one.failed:
-            print(f"    again: python -m torture {name} --share {given.share} --seed {given.seed} --only {number}")
+            print(
+                f"    again: python -m torture {name} --share {given.share} --seed {given.seed} --only {number}"
+            )
     failed = sum(len(one.failed) for one in found)
     print(f"{sum(one.tried for one in found)} tried, {failed} failed")
     return 1 if failed else 0
@@ -49,7 +57,9 @@ def main() -> int:
 
 def _line(title: str, one: Tally) -> str:
     clean = one.tried - len(one.failed)
-    counts = f"{one.tried:>5} tried  {clean:>5} clean  {len(one.failed):>4} failed  {one.seconds:6.0f} s"
+    counts = (
+        f"{one.tried:>5} tried  {clean:>5} clean  {len(one.failed):>4} failed  {one.seconds:6.0f} s"
+    )
     return f"{title:<28}{counts}" if not one.skipped else f"{title:<28}skipped: {one.skipped}"
 
 

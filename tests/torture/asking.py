@@ -65,7 +65,15 @@ ODD: list[Any] = [
         "both",
         "mask",
     ),
-    *([{}] * 3, {"kind": "trained", "name": "../x"}, {"rows": [[0.5, 0.5], [1, 0]]}, "all", "9.9", "é", "\x00"),
+    *(
+        [{}] * 3,
+        {"kind": "trained", "name": "../x"},
+        {"rows": [[0.5, 0.5], [1, 0]]},
+        "all",
+        "9.9",
+        "é",
+        "\x00",
+    ),
 ]
 SLOW = 20.0
 """Seconds in which every answer has to be there, on a slow machine too."""
@@ -134,7 +142,9 @@ def _many(draw: random.Random, folder: Path) -> str:
 
         async def one(client: httpx.AsyncClient, number: int) -> None:
             with anyio.move_on_after(0.05 if number % 3 == 0 else 300):
-                answer = await client.post("/api/view", content=json.dumps(states[number]), headers=JSON)
+                answer = await client.post(
+                    "/api/view", content=json.dumps(states[number]), headers=JSON
+                )
                 codes.append(answer.status_code)
 
         async def all_of_them() -> None:
@@ -164,7 +174,9 @@ def _soak(draw: random.Random, folder: Path) -> str:
 
         client, after = Client(create_app()), 0
         for number in range(400):
-            body = json.dumps({"seed": number, "length": 64, "states": 3, "matrix": {"seed": number}})
+            body = json.dumps(
+                {"seed": number, "length": 64, "states": 3, "matrix": {"seed": number}}
+            )
             assert client.post("/api/view", content=body, headers=JSON).status_code == 200
             if number == 100:
                 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

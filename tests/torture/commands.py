@@ -81,8 +81,29 @@ WORDS = [
         "2147483648",
         "-2147483649",
     ),
-    *("9223372036854775808", "1000000000000", "[/red]", "[bold]x.npz", "\udcff.npz", "..", "/dev/null", "/dev/full"),
-    *("/proc/self/mem", "given.npz", "given.npz/x", "circuit", "a" * 300, "--", "-", "α", "line\nbreak", "{}", "None"),
+    *(
+        "9223372036854775808",
+        "1000000000000",
+        "[/red]",
+        "[bold]x.npz",
+        "\udcff.npz",
+        "..",
+        "/dev/null",
+        "/dev/full",
+    ),
+    *(
+        "/proc/self/mem",
+        "given.npz",
+        "given.npz/x",
+        "circuit",
+        "a" * 300,
+        "--",
+        "-",
+        "α",
+        "line\nbreak",
+        "{}",
+        "None",
+    ),
 ]
 LONG, SHORT = ("reproduce", "benchmark", "figure", "claim rates", "claim beta", "explore"), 10.0
 """Commands that take minutes if their line is in order, and the seconds after which that is believed."""
@@ -96,7 +117,9 @@ def trials(share: float) -> Iterator[Trial]:
 
 
 def malformed(draw: random.Random) -> list[str]:
-    name, words = draw.choice([(name, line.split()) for table in (BASE, ALSO) for name, line in table.items()])
+    name, words = draw.choice(
+        [(name, line.split()) for table in (BASE, ALSO) for name, line in table.items()]
+    )
     for _ in range(draw.randint(1, 3)):
         change, place = draw.random(), draw.randrange(len(words) + 1)
         if change < 0.3 and words:
@@ -141,11 +164,18 @@ def _in_fork(draw: random.Random, folder: Path) -> str:
 def _as_process(draw: random.Random, folder: Path) -> str:
     words = malformed(draw)
     shutil.copytree(_given(), folder, dirs_exist_ok=True)
-    line, how = [sys.executable, "-m", "sih.cli", *words], {"cwd": folder, "capture_output": True, "text": True}
+    line, how = (
+        [sys.executable, "-m", "sih.cli", *words],
+        {"cwd": folder, "capture_output": True, "text": True},
+    )
     try:
-        done = subprocess.run(line, timeout=2 * allowed(words), env=dict(os.environ), check=False, **how)  # type: ignore[call-overload]
+        done = subprocess.run(
+            line, timeout=2 * allowed(words), env=dict(os.environ), check=False, **how
+        )  # type: ignore[call-overload]
     except subprocess.TimeoutExpired as late:
-        return _said(words, Outcome(-signal.SIGALRM, "", (late.stderr or b"").decode(errors="replace")))
+        return _said(
+            words, Outcome(-signal.SIGALRM, "", (late.stderr or b"").decode(errors="replace"))
+        )
     return _said(words, Outcome(done.returncode, done.stdout, done.stderr))
 
 

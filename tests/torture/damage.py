@@ -19,7 +19,23 @@ from typing import Any
 from torture.trial import Trial, command, forked, kept
 
 Reader = Callable[[Path], Any]
-ODD: list[Any] = [None, [], {}, "", "x", True, -1, 0, 1e308, 10**30, [[]], [1, [2]], {"a": 1}, "é" * 99, [None] * 3]
+ODD: list[Any] = [
+    None,
+    [],
+    {},
+    "",
+    "x",
+    True,
+    -1,
+    0,
+    1e308,
+    10**30,
+    [[]],
+    [1, [2]],
+    {"a": 1},
+    "é" * 99,
+    [None] * 3,
+]
 GRID = "[base]\nlags = [1, 2]\nstates = 3\nlength = 12\nheads = [1, 2]\ndim = 8\nqk_dim = 4\nsteps = 3\nbatch = 5\n"
 GRID += "evaluate_every = 3\nheld_out = 7\n[grid]\nseed = [0, 1]\n"
 
@@ -59,7 +75,9 @@ def _task() -> Any:
 def _make_matrix(path: Path) -> None:
     import numpy as np
 
-    np.save(path, _matrix().numpy()) if path.suffix == ".npy" else np.savetxt(path, _matrix().numpy(), delimiter=",")
+    np.save(path, _matrix().numpy()) if path.suffix == ".npy" else np.savetxt(
+        path, _matrix().numpy(), delimiter=","
+    )
 
 
 def _read_matrix(path: Path) -> Any:
@@ -121,7 +139,13 @@ def _read_run(path: Path) -> Any:
     from sih.runs.run import Run
 
     run = Run(path.parent)
-    return run.config, run.environment, run.metrics, run.evaluations, [w.tolist() for w in run.model.parameters()]
+    return (
+        run.config,
+        run.environment,
+        run.metrics,
+        run.evaluations,
+        [w.tolist() for w in run.model.parameters()],
+    )
 
 
 def _read_kept(path: Path) -> Any:
@@ -218,7 +242,9 @@ def _experiment() -> Any:
 
     from sih.experiments import head_counts
 
-    return dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4))
+    return dataclasses.replace(
+        head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)
+    )
 
 
 def _make_figure(path: Path) -> Any:
@@ -238,7 +264,10 @@ KINDS: list[Kind] = [
         "run",
         _make_run,
         {
-            **dict.fromkeys(("config.json", "metrics.jsonl", "environment.json", "weights.safetensors"), _read_run),
+            **dict.fromkeys(
+                ("config.json", "metrics.jsonl", "environment.json", "weights.safetensors"),
+                _read_run,
+            ),
             "kept/step-000008.safetensors": _read_kept,
         },
         same=("weights.safetensors",),
@@ -256,7 +285,8 @@ KINDS: list[Kind] = [
         "sweep",
         _make_sweep,
         dict.fromkeys(
-            ("out/results.csv", "run/config.json", "run/metrics.jsonl", "run/weights.safetensors"), _read_sweep
+            ("out/results.csv", "run/config.json", "run/metrics.jsonl", "run/weights.safetensors"),
+            _read_sweep,
         ),
     ),
     Kind(
@@ -269,7 +299,9 @@ KINDS: list[Kind] = [
     Kind(
         "figure",
         _make_figure,
-        dict.fromkeys(("data/heads.json", "data/heads.drawn.json"), lambda path: _make_figure(path.parents[1])),
+        dict.fromkeys(
+            ("data/heads.json", "data/heads.drawn.json"), lambda path: _make_figure(path.parents[1])
+        ),
         same=("data/heads.json", "data/heads.drawn.json"),
     ),
 ]
@@ -322,7 +354,9 @@ def _read(path: Path, kind: Kind, name: str) -> int:
     if name in kind.same:
         shutil.rmtree(path.parents[len(Path(name).parts) - 1])
         _copy(kind, path.parents[len(Path(name).parts)])
-        assert str(kind.readers[name](path)) == str(found), "silently wrong: something else was read than was written"
+        assert str(kind.readers[name](path)) == str(found), (
+            "silently wrong: something else was read than was written"
+        )
     return 0
 
 
@@ -340,13 +374,27 @@ def damaged(content: bytes, kind: str, draw: random.Random) -> bytes:
         changed[place : place + draw.randint(0, 9)] = draw.randbytes(draw.randint(0, 9))
         return bytes(changed)
     if how < 0.7:
-        return draw.choice((b"", b"\0" * 64, b"[]", b"1", b"{}", b"[" * 5000, b"PK\x03\x04", b"\x93NUMPY", b"\xff\xfe"))
+        return draw.choice(
+            (
+                b"",
+                b"\0" * 64,
+                b"[]",
+                b"1",
+                b"{}",
+                b"[" * 5000,
+                b"PK\x03\x04",
+                b"\x93NUMPY",
+                b"\xff\xfe",
+            )
+        )
     if kind in (".json", ".jsonl"):
         lines = content.decode().split("\n") if kind == ".jsonl" else [content.decode()]
         place = draw.randrange(max(1, len(lines) - 1))
         lines[place] = json.dumps(_odd(json.loads(lines[place]), draw))
         return "\n".join(lines).encode()
-    return content.replace(*draw.choice(((b"0", b"9"), (b",", b";"), (b"1", b"-1"), (b"\n", b"\r"), (b"a", b"\0"))))
+    return content.replace(
+        *draw.choice(((b"0", b"9"), (b",", b";"), (b"1", b"-1"), (b"\n", b"\r"), (b"a", b"\0")))
+    )
 
 
 def _odd(value: Any, draw: random.Random) -> Any:

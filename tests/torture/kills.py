@@ -67,7 +67,10 @@ WORK: dict[str, Callable[[], int]] = {
     "reproduce": _reproduce,
     "sweep": lambda: sweep(Path("../grid.toml"), Path("out")),
 }
-REPLACED = {"construct": ["verify", "out"], "export": ["export", "out", "--to", "sih", "--out", "back"]}
+REPLACED = {
+    "construct": ["verify", "out"],
+    "export": ["export", "out", "--to", "sih", "--out", "back"],
+}
 """Commands that replace a folder, and what reads it: the old one or the new one is there whenever they are killed."""
 
 
@@ -92,7 +95,11 @@ def _circuit(lags: str) -> Path:
 
 def content(folder: Path) -> dict[str, bytes]:
     """Read all that must come out the same: everything but times and versions."""
-    paths = [path for path in sorted((folder / "out").rglob("*")) if path.is_file() and path.name != "environment.json"]
+    paths = [
+        path
+        for path in sorted((folder / "out").rglob("*"))
+        if path.is_file() and path.name != "environment.json"
+    ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
@@ -104,7 +111,11 @@ def undisturbed(name: str) -> tuple[int, float, dict[str, bytes]]:
         began = time.monotonic()
         found = forked(lambda: _watched(WORK[name], folder, None), folder)
         assert found.code == 0, found.err
-        return int((folder.parent / "operations").read_text()), time.monotonic() - began, content(folder)
+        return (
+            int((folder.parent / "operations").read_text()),
+            time.monotonic() - began,
+            content(folder),
+        )
 
 
 def _watched(work: Callable[[], int], folder: Path, last: int | None) -> int:
@@ -112,7 +123,11 @@ def _watched(work: Callable[[], int], folder: Path, last: int | None) -> int:
     shared, place = mmap.mmap(-1, 8), str(folder)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event not in EVENTS or not arguments or not isinstance(arguments[0], str | bytes | os.PathLike):
+        if (
+            event not in EVENTS
+            or not arguments
+            or not isinstance(arguments[0], str | bytes | os.PathLike)
+        ):
             return
         if os.path.abspath(os.fsdecode(arguments[0])).startswith(place):
             count = struct.unpack("q", shared[:])[0] + 1
@@ -142,7 +157,9 @@ def random_trials(share: float) -> Iterator[Trial]:
 def interrupt_trials(share: float) -> Iterator[Trial]:
     """Press Ctrl-C at a random moment, twenty times in each of four commands, one of them with workers of its own."""
     for number in range(int(80 * share)):
-        yield partial(_interrupted, name=("train", "sweep", "reproduce", "reproduce, two jobs")[number % 4])
+        yield partial(
+            _interrupted, name=("train", "sweep", "reproduce", "reproduce, two jobs")[number % 4]
+        )
 
 
 def _killed_at(draw: random.Random, folder: Path, name: str, number: int) -> str:
@@ -161,7 +178,11 @@ def _killed_after(draw: random.Random, folder: Path, name: str) -> str:
 def _interrupted(draw: random.Random, folder: Path, name: str) -> str:
     if name not in WORK:
         found, what = _reproduced_by_two(folder, draw.uniform(0.2, 25)), name
-        return f"{what}: {found.code} {found.err[-300:]}" if found.fault or found.code not in (0, 130) else ""
+        return (
+            f"{what}: {found.code} {found.err[-300:]}"
+            if found.fault or found.code not in (0, 130)
+            else ""
+        )
     begin(name, folder)
     seconds = draw.uniform(0.1, undisturbed(name)[1])
     found = forked(lambda: _listening(WORK[name]), folder, stop=(seconds, signal.SIGINT))
@@ -197,7 +218,9 @@ def _reproduced_by_two(folder: Path, seconds: float) -> Outcome:
 
 def _group(number: int) -> list[str]:
     """List the processes of a group."""
-    return subprocess.run(["pgrep", "-g", str(number)], capture_output=True, text=True, check=False).stdout.split()
+    return subprocess.run(
+        ["pgrep", "-g", str(number)], capture_output=True, text=True, check=False
+    ).stdout.split()
 
 
 def _goes_on(folder: Path, name: str, stopped: Outcome, what: str) -> str:
@@ -216,6 +239,8 @@ def _goes_on(folder: Path, name: str, stopped: Outcome, what: str) -> str:
     if left:
         return f"{what}: leaves {left}"
     wanted, got = undisturbed(name)[2], content(folder)
-    different = sorted(file for file in wanted.keys() | got.keys() if wanted.get(file) != got.get(file))
+    different = sorted(
+        file for file in wanted.keys() | got.keys() if wanted.get(file) != got.get(file)
+    )
     shutil.rmtree(folder / "out")
     return f"{what}: differs in {different}" if different else ""

@@ -45,7 +45,16 @@ from typing import Any
 
 TOP = Path(__file__).parents[2]
 SOURCE, UNIT = TOP / "src" / "sih", TOP / "tests" / "unit"
-CORE = ("predictors.py", "evidence.py", "averaged_kl.py", "stats.py", "task", "construction", "theory", "runs")
+CORE = (
+    "predictors.py",
+    "evidence.py",
+    "averaged_kl.py",
+    "stats.py",
+    "task",
+    "construction",
+    "theory",
+    "runs",
+)
 ROOMS = (*CORE, "analysis", "training", "experiments", "report")
 NEIGHBOURS = {
     "analysis": ("experiments",), "training": ("analysis", "runs"), "experiments": ("figures", "report"),
@@ -75,8 +84,14 @@ def places(node: ast.AST) -> list[ast.AST]:
     """List the nodes that can be changed, in the order of the source."""
     found = [node] if _changeable(node) else []
     for name, value in ast.iter_fields(node):
-        spared = name in ("annotation", "returns") or (isinstance(node, ast.keyword) and node.arg in SPARED)
-        if not spared and not isinstance(node, ast.Raise) and getattr(node, "name", "") != "__repr__":
+        spared = name in ("annotation", "returns") or (
+            isinstance(node, ast.keyword) and node.arg in SPARED
+        )
+        if (
+            not spared
+            and not isinstance(node, ast.Raise)
+            and getattr(node, "name", "") != "__repr__"
+        ):
             for child in value if isinstance(value, list) else [value]:
                 found += places(child) if isinstance(child, ast.AST) else []
     return found
@@ -136,7 +151,9 @@ class Mutant:
                 break
         else:
             names = []
-        return Mutant(module, place, tree, "nothing" if unchanged else change(node), lines, ".".join(names))
+        return Mutant(
+            module, place, tree, "nothing" if unchanged else change(node), lines, ".".join(names)
+        )
 
     @property
     def tests(self) -> str:
@@ -180,21 +197,29 @@ def modules(rooms: Sequence[str] = ROOMS, but: Sequence[str] = ()) -> list[str]:
 def _files(room: str) -> list[Path]:
     path = SOURCE / room
     if not path.exists():
-        raise SystemExit(f"no package or module {room} in {SOURCE}; the default is {' '.join(ROOMS)}")
+        raise SystemExit(
+            f"no package or module {room} in {SOURCE}; the default is {' '.join(ROOMS)}"
+        )
     return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def folders(rooms: Sequence[str]) -> list[Path]:
     """List the folders of the tests that are run on mutants of rooms, those in no room left out."""
     names = {Path(room).parts[0] for room in rooms}
-    wanted = {near for name in names for near in (name, *NEIGHBOURS.get(name, ("analysis", "training")))}
+    wanted = {
+        near for name in names for near in (name, *NEIGHBOURS.get(name, ("analysis", "training")))
+    }
     return sorted(UNIT / name for name in wanted if (UNIT / name).is_dir())
 
 
 def sampled(number: int, seed: int, names: Sequence[str] | None = None) -> list[tuple[str, int]]:
     """Draw places to change, of modules, of all if none are named."""
     chosen = modules() if names is None else names
-    every = [(name, n) for name in chosen for n in range(len(places(ast.parse((SOURCE / name).read_text()))))]
+    every = [
+        (name, n)
+        for name in chosen
+        for n in range(len(places(ast.parse((SOURCE / name).read_text()))))
+    ]
     return random.Random(seed).sample(every, min(number, len(every)))
 
 
@@ -257,7 +282,13 @@ class Campaign:
         for number, (module, place) in self.mutants.items():
             mutant = Mutant.of(module, place, unchanged=self.unchanged)
             verdict, by = self.verdict(mutant, recorded)
-            line = {"number": number, "key": key(module, place), "verdict": verdict, "by": by, "checked": self.checked}
+            line = {
+                "number": number,
+                "key": key(module, place),
+                "verdict": verdict,
+                "by": by,
+                "checked": self.checked,
+            }
             line |= {"line": mutant.lines.start, "what": mutant.what}
             with _kept(self.out, self.unchanged).open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -273,10 +304,18 @@ class Campaign:
             digest = source + _digest(TOP / file)
             if kept.get(file, [""])[0] != digest and not self.checked:
                 found = forked(lambda file=file: self.record(file), self.folder, 1200)  # type: ignore[misc]
-                print(f"     {file}: {found if isinstance(found, int) else len(found)} tests", flush=True)
+                print(
+                    f"     {file}: {found if isinstance(found, int) else len(found)} tests",
+                    flush=True,
+                )
                 kept[file] = [digest, {} if isinstance(found, int) else found]
                 path.write_text(json.dumps(kept))
-        return {name: value for _, tests in kept.values() for name, value in tests.items() if name in self.items}
+        return {
+            name: value
+            for _, tests in kept.values()
+            for name, value in tests.items()
+            if name in self.items
+        }
 
     def record(self, file: str) -> Recorded:
         found, names = {}, {str(SOURCE / name): name for name in self.names}
@@ -297,16 +336,23 @@ class Campaign:
                 failed = self.run([name], lambda _: SLOW, _too_slow)
                 sys.settrace(None)
                 if not failed:
-                    found[name] = time.process_time() - began, {one: sorted(seen) for one, seen in lines.items()}
+                    found[name] = (
+                        time.process_time() - began,
+                        {one: sorted(seen) for one, seen in lines.items()},
+                    )
         return found
 
-    def run(self, names: list[str], limit: Callable[[str], float], handler: Any = signal.SIG_DFL) -> str:
+    def run(
+        self, names: list[str], limit: Callable[[str], float], handler: Any = signal.SIG_DFL
+    ) -> str:
         """Run tests up to the first that fails: its name, or ""."""
         signal.signal(signal.SIGPROF, handler)
         for name, after in itertools.zip_longest(names, names[1:]):
             item = self.items[name]
             signal.setitimer(signal.ITIMER_PROF, limit(name))
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[after] if after else None)
+            item.ihook.pytest_runtest_protocol(
+                item=item, nextitem=self.items[after] if after else None
+            )
             signal.setitimer(signal.ITIMER_PROF, 0)
             if self.failed:
                 return self.failed.pop()
@@ -315,8 +361,14 @@ class Campaign:
     def verdict(self, mutant: Mutant, recorded: Recorded) -> tuple[str, str]:
         """Try a mutant: what became of it, and the test that noticed it."""
         quickest = sorted(recorded, key=lambda name: recorded[name][0])
-        reach = [name for name in quickest if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))]
-        if not mutant.function or not reach:  # or it runs while the package is loaded, and never again
+        reach = [
+            name
+            for name in quickest
+            if not {*mutant.lines}.isdisjoint(recorded[name][1].get(mutant.module, ()))
+        ]
+        if (
+            not mutant.function or not reach
+        ):  # or it runs while the package is loaded, and never again
             own = [name for name in quickest if name.startswith(mutant.tests)]
             found = forked(lambda: self.run_anew(mutant, own), self.folder, 100) if own else ""
             if mutant.function and not found:
@@ -331,8 +383,14 @@ class Campaign:
             limit = lambda name: (20 if self.checked else 4) * (1 + recorded[name][0])  # noqa: E731
             found = forked(lambda: self.run_changed(mutant, names, limit), self.folder, 600)
         if isinstance(found, int):
-            return "timed out" if -found in (signal.SIGPROF, signal.SIGXCPU, signal.SIGALRM) else "killed", f"{found}"
-        return ("killed" if found.startswith(mutant.tests) else "killed elsewhere") if found else "survived", found
+            return "timed out" if -found in (
+                signal.SIGPROF,
+                signal.SIGXCPU,
+                signal.SIGALRM,
+            ) else "killed", f"{found}"
+        return (
+            "killed" if found.startswith(mutant.tests) else "killed elsewhere"
+        ) if found else "survived", found
 
     def run_changed(self, mutant: Mutant, names: list[str], limit: Callable[[str], float]) -> str:
         """Exchange the function's code wherever it is in use, and run tests."""
@@ -343,7 +401,9 @@ class Campaign:
         changed = 0
         for function in self.live:
             code = function.__code__
-            if code.co_qualname == mutant.function and code.co_filename == str(SOURCE / mutant.module):
+            if code.co_qualname == mutant.function and code.co_filename == str(
+                SOURCE / mutant.module
+            ):
                 function.__code__, changed = wanted[mutant.function], changed + 1
         assert changed, f"{mutant.function} is not in use"
         return self.run(names, limit)
@@ -351,10 +411,14 @@ class Campaign:
     def run_anew(self, mutant: Mutant, names: list[str]) -> str:
         """Run tests in a process of their own, which loads the changed module in place of the source."""
         given = [mutant.module, mutant.place, int(self.unchanged), int(self.checked)]
-        script = f"import sys, torture.mutation as m; sys.exit(m.run_tests_of(*{given}, sys.argv[1:]))"
+        script = (
+            f"import sys, torture.mutation as m; sys.exit(m.run_tests_of(*{given}, sys.argv[1:]))"
+        )
         paths = os.pathsep.join((str(SOURCE.parent), str(TOP / "tests"), str(TOP)))
         code = subprocess.run(
-            [sys.executable, "-c", script, *names], check=False, env=os.environ | {"PYTHONPATH": paths}
+            [sys.executable, "-c", script, *names],
+            check=False,
+            env=os.environ | {"PYTHONPATH": paths},
         ).returncode
         return "" if code == 0 else f"{mutant.tests} ({code})"
 
@@ -363,7 +427,10 @@ def run_tests_of(module: str, place: int, unchanged: bool, checked: bool, names:
     """Run tests with a mutant in place of its module, which is not loaded yet: the exit code of pytest."""
     import pytest
 
-    before, changed = importlib.machinery.SourceFileLoader.get_code, f"sih.{module[:-3].replace('/', '.')}"
+    before, changed = (
+        importlib.machinery.SourceFileLoader.get_code,
+        f"sih.{module[:-3].replace('/', '.')}",
+    )
     code = Mutant.of(module, place, unchanged=unchanged).code()
     get_code = lambda loader, asked: code if asked == changed else before(loader, asked)  # noqa: E731
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
@@ -394,7 +461,9 @@ def session(campaign: Campaign, rooms: Sequence[str]) -> None:
 
     _check_shapes(campaign.checked)
     how = ["-s", "-p", "no:cacheprovider", "--basetemp", str(campaign.folder / "tests")]
-    code = pytest.main([*how, *map(str, [*folders(rooms), *sorted(UNIT.glob("test_*.py"))])], [campaign])
+    code = pytest.main(
+        [*how, *map(str, [*folders(rooms), *sorted(UNIT.glob("test_*.py"))])], [campaign]
+    )
     if code:
         print(f"pytest ended with {code!r}", flush=True)
 
@@ -403,11 +472,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m torture.mutation", description=__doc__)
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), help="packages and modules that are changed")
-    parser.add_argument("--but", nargs="+", default=[], help="packages and modules of them that are left as they are")
-    parser.add_argument("--out", type=Path, required=True, help="folder of what was found, outside the repository")
+    parser.add_argument(
+        "--rooms", nargs="+", default=list(ROOMS), help="packages and modules that are changed"
+    )
+    parser.add_argument(
+        "--but",
+        nargs="+",
+        default=[],
+        help="packages and modules of them that are left as they are",
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of what was found, outside the repository"
+    )
     parser.add_argument("--only", type=int, nargs="*", help="numbers of mutants, to try them again")
-    parser.add_argument("--unchanged", action="store_true", help="a control: the same, with nothing changed")
+    parser.add_argument(
+        "--unchanged", action="store_true", help="a control: the same, with nothing changed"
+    )
     given = parser.parse_args()
     import beartype  # noqa: F401
     import hypothesis  # noqa: F401 (loaded once, for both sessions)
@@ -424,11 +504,16 @@ def main() -> int:
     names = modules(given.rooms, given.but)
     chosen = dict(enumerate(sampled(given.mutants, given.seed, names)))
     for checked in (False, True):
-        found = {number: known(given.out, given.unchanged).get(key(*place)) for number, place in chosen.items()}
+        found = {
+            number: known(given.out, given.unchanged).get(key(*place))
+            for number, place in chosen.items()
+        }
         left = {number for number, one in found.items() if not one}
         if checked:
             left = {
-                number for number, one in found.items() if one and one["verdict"] == "survived" and not one["checked"]
+                number
+                for number, one in found.items()
+                if one and one["verdict"] == "survived" and not one["checked"]
             }
         elif given.only:
             left = {*given.only}
@@ -438,13 +523,20 @@ def main() -> int:
                 if child == 0:
                     mutants = {number: chosen[number] for number in sorted(left)}
                     where = (mutants, names, given.out, Path(folder))
-                    session(Campaign(*where, checked=checked, unchanged=given.unchanged), given.rooms)
+                    session(
+                        Campaign(*where, checked=checked, unchanged=given.unchanged), given.rooms
+                    )
                     os._exit(0)
                 os.waitpid(child, 0)
     counts = Counter(
-        one["verdict"] for place in chosen.values() if (one := known(given.out, given.unchanged).get(key(*place)))
+        one["verdict"]
+        for place in chosen.values()
+        if (one := known(given.out, given.unchanged).get(key(*place)))
     )
-    print(f"{sum(counts.values())} mutants:", ", ".join(f"{name} {count}" for name, count in counts.most_common()))
+    print(
+        f"{sum(counts.values())} mutants:",
+        ", ".join(f"{name} {count}" for name, count in counts.most_common()),
+    )
     return 0
 
 
@@ -455,7 +547,11 @@ def _kept(out: Path, unchanged: bool) -> Path:
 def known(out: Path, unchanged: bool = False) -> dict[str, Any]:
     """Read what was found: the last word on each mutant."""
     path = _kept(out, unchanged)
-    return {line["key"]: line for line in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
+    return (
+        {line["key"]: line for line in map(json.loads, path.read_text().splitlines())}
+        if path.exists()
+        else {}
+    )
 
 
 if __name__ == "__main__":

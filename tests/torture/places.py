@@ -33,14 +33,20 @@ def _full(draw: random.Random, folder: Path, name: str) -> str:
         begin(name, disk)
         before = {path: path.read_bytes() for path in disk.rglob("*") if path.is_file()}
         free = shutil.disk_usage(disk).free
-        (disk / "ballast").write_bytes(b"\0" * max(0, free - draw.choice((0, 4096, 20_000, 60_000, 200_000))))
+        (disk / "ballast").write_bytes(
+            b"\0" * max(0, free - draw.choice((0, 4096, 20_000, 60_000, 200_000)))
+        )
         work = WORK.get(name) or command("sample", "--size", "400", "--out", "s.npz")
         found = forked(work, disk)
         if found.fault:
             return f"{name}: {found.fault}"
         if found.code not in (0, 2):
             return f"{name}: exit code {found.code} on a full disk: {found.err[:200]}"
-        if found.code == 2 and name == "construct" and any(path.read_bytes() != was for path, was in before.items()):
+        if (
+            found.code == 2
+            and name == "construct"
+            and any(path.read_bytes() != was for path, was in before.items())
+        ):
             return f"{name}: what was there is lost"
         (disk / "ballast").unlink()
         again = forked(work, disk)
@@ -56,7 +62,13 @@ HUGE: list[tuple[str, Any]] = [
     *(("states", states) for states in (20_000, 10**6, 10**12)),
     *(("dim", dim) for dim in (10**5, 10**8)),
     *(("lags", lags) for lags in ([1, 10**9], list(range(1, 5000)))),
-    *(("steps", 10**30), ("batch", 10**12), ("held_out", 10**12), ("qk_dim", 10**9), ("concentration", 1e-300)),
+    *(
+        ("steps", 10**30),
+        ("batch", 10**12),
+        ("held_out", 10**12),
+        ("qk_dim", 10**9),
+        ("concentration", 1e-300),
+    ),
 ]
 
 
@@ -86,7 +98,11 @@ def _hostile(folder: Path, place: str, key: str, value: Any, act: str) -> str:
             return 2
         return 0
 
-    words = {"verify": ["verify", "runs/it"], "runs": ["runs", "runs"], "runs rm": ["runs", "rm", "runs/it", "--yes"]}
+    words = {
+        "verify": ["verify", "runs/it"],
+        "runs": ["runs", "runs"],
+        "runs rm": ["runs", "rm", "runs/it", "--yes"],
+    }
     words["train"] = ["train", "--out", "runs/it"]
     found = forked(load if act == "load" else command(*words[act]), folder, memory=4 * 10**9)
     return f"{place}, {key} {str(value)[:30]}, {act}: {found.fault}" if found.fault else ""
@@ -94,7 +110,10 @@ def _hostile(folder: Path, place: str, key: str, value: Any, act: str) -> str:
 
 def _with(config: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     """Put a value wherever a configuration has the key, in a part of it too."""
-    found = {name: _with(entry, key, value) if isinstance(entry, dict) else entry for name, entry in config.items()}
+    found = {
+        name: _with(entry, key, value) if isinstance(entry, dict) else entry
+        for name, entry in config.items()
+    }
     return {**found, key: value} if key in config else found
 
 
@@ -104,7 +123,9 @@ _LINKS: list[Callable[[Path], Any]] = [
     lambda folder: (folder / "notes.json").mkdir(),
     lambda folder: (folder / "weights.safetensors").symlink_to("/dev/zero"),
     lambda folder: (folder / "config.json").symlink_to("/dev/full"),
-    lambda folder: subprocess.run(["truncate", "-s", "100G", str(folder / "weights.safetensors")], check=True),
+    lambda folder: subprocess.run(
+        ["truncate", "-s", "100G", str(folder / "weights.safetensors")], check=True
+    ),
 ]
 
 
@@ -120,4 +141,8 @@ def _linked(folder: Path, damage: Callable[[Path], Any]) -> str:
             continue
         break
     found = forked(command("verify", "it"), folder, memory=4 * 10**9)
-    return f"{sorted(path.name for path in (folder / 'it').iterdir())}: {found.fault}" if found.fault else ""
+    return (
+        f"{sorted(path.name for path in (folder / 'it').iterdir())}: {found.fault}"
+        if found.fault
+        else ""
+    )

@@ -54,7 +54,9 @@ class Outcome:
             return f"exit code {self.code}: {self.err.strip()[-300:]}"
         lines = self.err.strip().splitlines()
         said = [line for line in lines if line.startswith("sih: ")]
-        alone = len(said) == 1 and lines[-1] == said[0] and "Warning" not in self.err  # before it, progress alone
+        alone = (
+            len(said) == 1 and lines[-1] == said[0] and "Warning" not in self.err
+        )  # before it, progress alone
         if self.code in (2, 130) and not alone:
             return f"not one line for one error: {self.err[:300]}"
         return ""
@@ -73,11 +75,17 @@ def warm() -> None:
         "matplotlib.backends.backend_pdf",
         "matplotlib.backends.backend_svg",
     ]
-    for place in (*(place for place, _ in COMMANDS.values()), *places):  # torch's optimisers load _dynamo, 1.5 s
+    for place in (
+        *(place for place, _ in COMMANDS.values()),
+        *places,
+    ):  # torch's optimisers load _dynamo, 1.5 s
         importlib.import_module(place.split(":")[0])
     from sih.figures import style
 
-    style._RC |= {"pdf.fonttype": 3, "savefig.dpi": 50}  # choosing letters of fonts takes half of a figure's time
+    style._RC |= {
+        "pdf.fonttype": 3,
+        "savefig.dpi": 50,
+    }  # choosing letters of fonts takes half of a figure's time
 
 
 def forked(
@@ -122,7 +130,11 @@ def forked(
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what it left behind
-    return Outcome(os.waitstatus_to_exitcode(status), out.read_text(errors="replace"), err.read_text(errors="replace"))
+    return Outcome(
+        os.waitstatus_to_exitcode(status),
+        out.read_text(errors="replace"),
+        err.read_text(errors="replace"),
+    )
 
 
 def command(*words: str) -> Callable[[], int]:
@@ -141,7 +153,11 @@ Trial = Callable[[random.Random, Path], str]
 
 
 def tally(
-    part: str, trials: Iterable[Trial], seed: int, only: Sequence[int] | None = None, seconds: float = math.inf
+    part: str,
+    trials: Iterable[Trial],
+    seed: int,
+    only: Sequence[int] | None = None,
+    seconds: float = math.inf,
 ) -> Tally:
     """Run the trials one after the other, none begun after so many seconds; nothing that one does ends the others."""
     found, began = Tally(part), time.monotonic()
@@ -163,13 +179,19 @@ def tally(
     return found
 
 
-SHARED = "/dev/shm" if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 10**9 else None
+SHARED = (
+    "/dev/shm"
+    if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 10**9
+    else None
+)
 """Where trials are done: in memory where there is such a place, for every write waits for the disk."""
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="torture-", dir=SHARED, ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="torture-", dir=SHARED, ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name) / "here"
         folder.mkdir()
         yield folder

@@ -25,7 +25,9 @@ TOKENS = torch.tensor(SEQUENCES)
 def prediction() -> np.ndarray:
     """One number in (0, 1) for each sequence of tokens so far: no predictor in particular."""
     made = np.random.default_rng(0)
-    by_prefix = {prefix: made.uniform(0.05, 0.95) for n in range(1, LENGTH + 1) for prefix in _all(n)}
+    by_prefix = {
+        prefix: made.uniform(0.05, 0.95) for n in range(1, LENGTH + 1) for prefix in _all(n)
+    }
     first = [[by_prefix[sequence[: i + 1]] for i in range(LENGTH)] for sequence in SEQUENCES]
     return np.stack([np.array(first), 1 - np.array(first)], axis=-1)
 
@@ -48,7 +50,9 @@ def paths(rate: float) -> Iterator[tuple[float, list[int]]]:
             yield chance, [LAGS[index] for index in path]
 
 
-def by_enumeration(matrix: np.ndarray, start: np.ndarray, rate: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_enumeration(
+    matrix: np.ndarray, start: np.ndarray, rate: float, q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The chance of each sequence, and the expectation of plain KL at each position, over all that may be drawn."""
     first = max(LAGS)
     chances, total = np.zeros(len(SEQUENCES)), np.zeros(LENGTH)
@@ -67,7 +71,11 @@ def by_enumeration(matrix: np.ndarray, start: np.ndarray, rate: float, q: np.nda
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 def test_its_expectation_is_that_of_plain_kl(rate: float) -> None:
     q = prediction()
-    task = sih.SwitchingTask(P, LAGS, LENGTH, rate) if rate else sih.Task(P, lags=LAGS, length=LENGTH, lag_prior=PRIOR)
+    task = (
+        sih.SwitchingTask(P, LAGS, LENGTH, rate)
+        if rate
+        else sih.Task(P, lags=LAGS, length=LENGTH, lag_prior=PRIOR)
+    )
     chances, plain = by_enumeration(P, PI, rate, q)
     assert chances.sum() == pytest.approx(1, abs=1e-12)
     found = averaged_kl(torch.from_numpy(q), TOKENS, task).numpy()
@@ -97,7 +105,10 @@ def test_it_is_the_mean_over_the_lag_given_the_tokens_so_far() -> None:
             if i >= max(LAGS):
                 joint = joint * [P[tokens[i - k], tokens[i]] for k in LAGS]
             laws = [PI if i + 1 < max(LAGS) else P[tokens[i + 1 - k]] for k in LAGS]
-            wanted = sum(w * divergence(law, q[row, i]) for w, law in zip(joint / joint.sum(), laws, strict=True))
+            wanted = sum(
+                w * divergence(law, q[row, i])
+                for w, law in zip(joint / joint.sum(), laws, strict=True)
+            )
             assert found[row, i] == pytest.approx(wanted, rel=1e-9, abs=1e-14)
 
 
@@ -106,7 +117,8 @@ def test_it_varies_less_and_agrees_on_samples() -> None:
     batch = sih.sample(task, 4000, rng=11)
     law = sih.maximum_likelihood(batch.tokens, task)
     plain, averaged = (
-        kl[:, 3:-1].mean(dim=1) for kl in (sih.kl_to_truth(law, batch, task), averaged_kl(law, batch.tokens, task))
+        kl[:, 3:-1].mean(dim=1)
+        for kl in (sih.kl_to_truth(law, batch, task), averaged_kl(law, batch.tokens, task))
     )
     assert averaged.var() < plain.var() / 3
     assert abs((plain - averaged).mean()) < 3 * (plain - averaged).std() / 4000**0.5
@@ -116,7 +128,9 @@ def test_with_one_lag_nothing_is_averaged() -> None:
     task = sih.Task(P, lags=(2,), length=12)
     batch = sih.sample(task, 50, rng=0)
     law = sih.stationary_law(batch.tokens, task)
-    torch.testing.assert_close(averaged_kl(law, batch.tokens, task), sih.kl_to_truth(law, batch, task))
+    torch.testing.assert_close(
+        averaged_kl(law, batch.tokens, task), sih.kl_to_truth(law, batch, task)
+    )
     assert exact_bayes(batch.tokens, task).least.abs().max() < 1e-12
 
 

@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 import torch
 
-from sih.checks import FieldError, check_choice, check_device, check_fields, check_heads, check_sizes, check_tokens
+from sih.checks import (
+    FieldError,
+    check_choice,
+    check_device,
+    check_fields,
+    check_heads,
+    check_sizes,
+    check_tokens,
+)
 
 
 def test_an_error_knows_its_field() -> None:
-    with pytest.raises(FieldError, match=r"dim must be a whole number, at least 1; got 0") as caught:
+    with pytest.raises(
+        FieldError, match=r"dim must be a whole number, at least 1; got 0"
+    ) as caught:
         check_sizes(length=3, dim=0)
     assert caught.value.field == "dim"
     with pytest.raises(FieldError, match="init must be one of zeros, random; got 'ones'") as caught:
@@ -27,7 +37,11 @@ def test_an_error_knows_its_field() -> None:
 
 def test_an_error_keeps_its_field_between_processes() -> None:
     passed = pickle.loads(pickle.dumps(FieldError("lam", "lam is positive; got 0")))
-    assert (type(passed), passed.field, str(passed)) == (FieldError, "lam", "lam is positive; got 0")
+    assert (type(passed), passed.field, str(passed)) == (
+        FieldError,
+        "lam",
+        "lam is positive; got 0",
+    )
 
 
 @dataclasses.dataclass
@@ -64,6 +78,8 @@ def test_fields_are_of_their_classes(changes: dict[str, Any], message: str) -> N
 
 @pytest.mark.parametrize("device", ["abacus", "meta", 1.5, None, torch.device("meta")])
 def test_a_device_that_cannot_compute(device: Any) -> None:
-    with pytest.raises(FieldError, match="device is cpu, or cuda where there is one; cannot compute on"):
+    with pytest.raises(
+        FieldError, match="device is cpu, or cuda where there is one; cannot compute on"
+    ):
         check_device(device)
     assert check_device("cpu") == check_device(torch.device("cpu")) == torch.device("cpu")

@@ -10,7 +10,9 @@ import pytest
 
 import sih
 
-MODULES = [m.name for m in pkgutil.walk_packages(sih.__path__, "sih.") if not m.name.endswith("__main__")]
+MODULES = [
+    m.name for m in pkgutil.walk_packages(sih.__path__, "sih.") if not m.name.endswith("__main__")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

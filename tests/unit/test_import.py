@@ -4,11 +4,23 @@ import subprocess
 import sys
 import time
 
-HEAVY = ("matplotlib", "tyro", "rich", "starlette", "uvicorn", "safetensors", "ray", "transformer_lens", "scipy")
+HEAVY = (
+    "matplotlib",
+    "tyro",
+    "rich",
+    "starlette",
+    "uvicorn",
+    "safetensors",
+    "ray",
+    "transformer_lens",
+    "scipy",
+)
 
 
 def _fresh(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_import_loads_no_figure_web_or_command_line_library() -> None:
@@ -27,16 +39,17 @@ def test_import_takes_little_longer_than_torch() -> None:
 
 
 def test_objects_are_shown_without_matplotlib() -> None:
-    code = (
-        "task = sih.Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 16); task._repr_html_(); sih.construct(task)._repr_html_()"
-    )
+    task = "task = sih.Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 16)"
+    code = f"{task}; task._repr_html_(); sih.construct(task)._repr_html_()"
     assert _fresh(f"import sys, sih; {code}; print('matplotlib' in sys.modules)").strip() == "False"
 
 
 def test_the_package_lists_its_names_by_what_one_does() -> None:
     import sih
 
-    listed = [word for line in (sih.__doc__ or "").split("\n\n")[2].splitlines() for word in line.split()]
+    listed = [
+        word for line in (sih.__doc__ or "").split("\n\n")[2].splitlines() for word in line.split()
+    ]
     assert sorted(word for word in listed if word in sih.__all__) == sih.__all__
     assert len((sih.__doc__ or "").splitlines()) <= 25
     assert set(dir(sih)) == {*sih.__all__, "__version__"}

@@ -29,7 +29,13 @@ def looped(
                     logs[lag].append(0.0)
                 continue
             for model in logs:
-                parent = window[-model] if isinstance(model, int) else window if model == "markov" else None
+                parent = (
+                    window[-model]
+                    if isinstance(model, int)
+                    else window
+                    if model == "markov"
+                    else None
+                )
                 row = counts.setdefault((model, parent), [0] * states)
                 logs[model].append(math.log((row[token] + alpha) / (sum(row) + states * alpha)))
                 row[token] += 1
@@ -82,7 +88,9 @@ def test_a_single_whole_series_is_the_fresh_task() -> None:
     batch = sih.sample(task, 2, rng=0)
     for tokens in batch.tokens:
         along = sih.infer(tokens, task.lags, num_states=4, concentration=0.5).along
-        torch.testing.assert_close(along, sih.lag_posterior(tokens[None], task)[0], rtol=0, atol=1e-12)
+        torch.testing.assert_close(
+            along, sih.lag_posterior(tokens[None], task)[0], rtol=0, atol=1e-12
+        )
 
 
 def test_the_matrix_and_its_intervals() -> None:
@@ -105,7 +113,9 @@ def test_verdicts() -> None:
     rng = torch.Generator().manual_seed(0)
     noise = torch.randint(0, 4, (500,), generator=rng)
     assert sih.infer(noise, (1, 2, 3)).verdict.startswith("no lag: independent tokens")
-    lagged = sih.sample(sih.Task([[0.9, 0.1], [0.2, 0.8]], (1, 2, 3), 500), 1, rng=rng, lag=2).tokens[0]
+    lagged = sih.sample(
+        sih.Task([[0.9, 0.1], [0.2, 0.8]], (1, 2, 3), 500), 1, rng=rng, lag=2
+    ).tokens[0]
     assert sih.infer(lagged, (1, 2, 3)).verdict.startswith("lag 2, with posterior 1.000")
     both = [0, 1]  # the exclusive or of the last two: neither lag says anything, both together all
     for i in range(2, 400):
@@ -128,7 +138,9 @@ def test_nothing_counted_names_no_lag() -> None:
 def test_lags_that_explain_a_series_alike_are_a_tie() -> None:
     found = sih.infer([0, 1] * 30, (1, 2))
     assert found.tied == (1, 2)
-    assert found.verdict.startswith("lags 1 and 2 explain it alike, with posteriors 0.500 and 0.500 (")
+    assert found.verdict.startswith(
+        "lags 1 and 2 explain it alike, with posteriors 0.500 and 0.500 ("
+    )
     assert found.verdict.endswith("nats over independence, level with a chain of order 2)")
     assert "tied=(1, 2)" in repr(found)
     assert sih.infer([0, 0, 1, 1] * 30, (1, 2, 4)).tied == (2, 4)
@@ -148,23 +160,35 @@ def test_a_single_candidate_has_no_posterior_to_tell() -> None:
     found = sih.infer([0, 1, 2] * 30, (2,))
     assert "posterior" not in found.verdict + repr(found)
     assert found.verdict.startswith("lag 2 (")
-    assert "chain" not in sih.infer([0, 1, 2] * 30, (1,)).verdict  # a chain of order 1 is the lag itself
+    assert (
+        "chain" not in sih.infer([0, 1, 2] * 30, (1,)).verdict
+    )  # a chain of order 1 is the lag itself
 
 
 def test_independent_tokens_within_three_nats_are_no_worse() -> None:
     verdict = sih.infer([0] * 60, (1, 2)).verdict
-    assert verdict == "no lag stands out: independent tokens explain the series as well as lags 1 and 2 (within 3 nats)"
+    assert (
+        verdict
+        == "no lag stands out: independent tokens explain the series as well as lags 1 and 2 (within 3 nats)"
+    )
     one = torch.tensor([0, 1, 1, 0, 1, 0, 0, 1, 1, 0])
     found = sih.infer(one, (1, 2))
     assert 0 < found.bayes_factors["independent"] < 3
-    assert found.verdict.startswith("no lag stands out: independent tokens explain the series as well as lags 1 and 2")
+    assert found.verdict.startswith(
+        "no lag stands out: independent tokens explain the series as well as lags 1 and 2"
+    )
 
 
 def test_a_p_value_is_said_as_what_it_is() -> None:
     test = sih.permutation_test([0, 1] * 30, (1, 2), rng=0)
-    assert test.verdict == "permutation test: p = 0.005 (199 shuffles; null: order carries no information)"
+    assert (
+        test.verdict
+        == "permutation test: p = 0.005 (199 shuffles; null: order carries no information)"
+    )
     one = sih.permutation_test([0, 1] * 30, (1, 2), rng=0, permutations=1)
-    assert one.verdict == "permutation test: p = 0.5 (1 shuffle; null: order carries no information)"
+    assert (
+        one.verdict == "permutation test: p = 0.5 (1 shuffle; null: order carries no information)"
+    )
 
 
 def test_the_error_rate_of_the_permutation_test() -> None:
@@ -175,7 +199,10 @@ def test_the_error_rate_of_the_permutation_test() -> None:
     for _ in range(60):
         series = torch.multinomial(law, 40, replacement=True, generator=rng)
         series[7] = -1
-        rejected += sih.permutation_test(series, (1, 2), rng=rng, permutations=19, num_states=3).p_value <= 0.05
+        rejected += (
+            sih.permutation_test(series, (1, 2), rng=rng, permutations=19, num_states=3).p_value
+            <= 0.05
+        )
     assert rejected <= 9
     ordered = sih.sample(sih.Task([[0.9, 0.1], [0.2, 0.8]], (1, 2), 200), 1, rng=0, lag=2).tokens[0]
     test = sih.permutation_test(ordered, (1, 2), rng=0, permutations=99)
@@ -212,6 +239,8 @@ def test_it_shows_itself() -> None:
     assert "\n" not in repr(found)
     left, right = draw_inference(found, ("a", "b")).axes
     assert [line.get_label() for line in left.lines] == ["lag 1", "lag 2"]
-    assert np.asarray(left.lines[0].get_ydata()).tolist()[-1] == pytest.approx(found.posterior[0].item())
+    assert np.asarray(left.lines[0].get_ydata()).tolist()[-1] == pytest.approx(
+        found.posterior[0].item()
+    )
     assert [label.get_text() for label in right.get_xticklabels()] == ["a", "b"]
     assert found.plot().axes[0].get_ylabel() == "posterior of the lag"

@@ -15,7 +15,9 @@ from sih.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 SOURCE, UNIT = ROOT / "src" / "sih", ROOT / "tests" / "unit"
-MODULES = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
+MODULES = [
+    path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if not path.name.startswith("__")
+]
 ELSEWHERE = {
     "figures": "a form of drawing is drawn, from a file of its data, in the test of its experiment",
     "models/kernels/second_order.py": "models/test_derivatives.py has the derivatives of every path",
@@ -33,18 +35,26 @@ OF_MANY = {
 
 
 def test_no_file_name_stands_twice() -> None:
-    assert [name for name, count in Counter(path.name for path in MODULES).items() if count > 1] == []
+    assert [
+        name for name, count in Counter(path.name for path in MODULES).items() if count > 1
+    ] == []
 
 
 def test_every_module_has_a_test_of_its_name() -> None:
-    missing = [str(path) for path in MODULES if not (UNIT / path.parent / f"test_{path.name}").exists()]
+    missing = [
+        str(path) for path in MODULES if not (UNIT / path.parent / f"test_{path.name}").exists()
+    ]
     assert [path for path in missing if not {path, path.split("/")[0]} & ELSEWHERE.keys()] == []
     assert all((SOURCE / name).exists() for name in ELSEWHERE)
 
 
 def test_every_test_of_a_room_is_of_a_module_there() -> None:
     found = [path.relative_to(UNIT) for path in UNIT.glob("*/**/test_*.py")]
-    strays = [path for path in found if not (SOURCE / path.parent / path.name.removeprefix("test_")).exists()]
+    strays = [
+        path
+        for path in found
+        if not (SOURCE / path.parent / path.name.removeprefix("test_")).exists()
+    ]
     assert {path.name for path in strays} == OF_MANY.keys()
 
 
@@ -56,15 +66,27 @@ def test_no_room_has_a_public_functions_name() -> None:
 
 def test_every_proof_has_its_check_and_every_check_is_slow() -> None:
     proofs = {path.stem for path in (ROOT / "docs" / "proofs").glob("*.md")} - {"index"}
-    checks = {path.stem.removeprefix("test_"): path for path in (ROOT / "tests" / "mathematics").glob("test_*.py")}
+    checks = {
+        path.stem.removeprefix("test_"): path
+        for path in (ROOT / "tests" / "mathematics").glob("test_*.py")
+    }
     assert checks.keys() - {"sharpness"} == proofs  # sharpness is a section of the theorem
     instruments = {path.stem: path for path in (ROOT / "tests" / "instruments").glob("test_*.py")}
     for path in (*checks.values(), *instruments.values()):
         assert "\npytestmark = pytest.mark.slow\n" in path.read_text(), path
 
 
-PROOFS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "proofs").glob("*.md"))
-NAMING = ["docs/paper_map.md", "docs/architecture.md", "docs/report.md", "docs/claim.md", "CONTRIBUTING.md", *PROOFS]
+PROOFS = sorted(
+    path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "proofs").glob("*.md")
+)
+NAMING = [
+    "docs/paper_map.md",
+    "docs/architecture.md",
+    "docs/report.md",
+    "docs/claim.md",
+    "CONTRIBUTING.md",
+    *PROOFS,
+]
 
 
 @pytest.mark.parametrize("document", NAMING)
@@ -77,7 +99,10 @@ def test_documents_name_what_is_there(document: str) -> None:
     for words in quoted:
         file, _, test = words.partition("::")
         if re.fullmatch(r"[\w/]+\.(py|md|js|c)", file) and "NAME" not in file:
-            found = (ROOT / file, *(path for folder in folders for path in (folder / file, *folder.rglob(file))))
+            found = (
+                ROOT / file,
+                *(path for folder in folders for path in (folder / file, *folder.rglob(file))),
+            )
             there = [path for path in found if path.exists()]
             assert there, f"{document}: {words}"
             assert not test or f"def {test}(" in there[0].read_text(), f"{document}: {words}"

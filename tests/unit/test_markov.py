@@ -38,7 +38,9 @@ def test_random_matrices_are_transition_matrices(kind: str, num_states: int, see
 
 def test_uniform_rows_are_uniform_numbers_divided_by_their_sums() -> None:
     P = sih.random_uniform(5, rng=11)
-    numbers = torch.rand(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(11)).tolist()
+    numbers = torch.rand(
+        5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(11)
+    ).tolist()
     for row, drawn in zip(P.tolist(), numbers, strict=True):
         assert row == pytest.approx([number / math.fsum(drawn) for number in drawn], rel=1e-15)
 
@@ -69,7 +71,9 @@ def test_doubly_stochastic_columns_sum_to_one(rng: torch.Generator) -> None:
 
 
 @pytest.mark.parametrize(("nonzero", "expected"), [(1, 1), (2, 2), (4, 4)])
-def test_sparse_has_as_many_successors_as_asked(rng: torch.Generator, nonzero: int, expected: int) -> None:
+def test_sparse_has_as_many_successors_as_asked(
+    rng: torch.Generator, nonzero: int, expected: int
+) -> None:
     counts = (sih.random_sparse(8, rng=rng, nonzero=nonzero) > 0).sum(dim=1)
     assert (counts == expected).sum() >= 7
     assert counts.max() <= max(expected, 2)  # the state with the self-loop
@@ -103,12 +107,21 @@ def test_stationary_law_against_exact_rationals(num_states: int, seed: int) -> N
 @pytest.mark.parametrize("leak", [1e-3, 1e-8, 1e-13])
 def test_stationary_law_of_a_slowly_mixing_chain(leak: float) -> None:
     # Two pairs of states joined by transitions of probability ~leak: mixing takes about 1/leak steps.
-    P = [[0.5, 0.5 - leak, leak, 0.0], [0.3, 0.7, 0.0, 0.0], [0.0, 0.0, 0.2, 0.8], [0.0, 3 * leak, 0.6, 0.4 - 3 * leak]]
+    P = [
+        [0.5, 0.5 - leak, leak, 0.0],
+        [0.3, 0.7, 0.0, 0.0],
+        [0.0, 0.0, 0.2, 0.8],
+        [0.0, 3 * leak, 0.6, 0.4 - 3 * leak],
+    ]
     exact_P = [[Fraction(x) for x in row] for row in P]
-    for i, row in enumerate(exact_P):  # the diagonal takes up what rounding left, so that the rational rows sum to 1
+    for i, row in enumerate(
+        exact_P
+    ):  # the diagonal takes up what rounding left, so that the rational rows sum to 1
         row[i] = 1 - sum((x for j, x in enumerate(row) if j != i), Fraction(0))
     expected = torch.tensor([float(x) for x in oracles.stationary(exact_P)], dtype=torch.float64)
-    assert (sih.stationary_distribution(torch.tensor(P, dtype=torch.float64)) - expected).abs().max() < 1e-12
+    assert (
+        sih.stationary_distribution(torch.tensor(P, dtype=torch.float64)) - expected
+    ).abs().max() < 1e-12
 
 
 def test_stationary_law_of_a_batch_and_of_many_states(rng: torch.Generator) -> None:
@@ -132,12 +145,18 @@ def test_stationary_law_of_a_batch_and_of_many_states(rng: torch.Generator) -> N
         ([[0.5, float("nan")], [1.0, 0.0]], r"finite numbers; entry \(0, 1\) is nan"),
         ([[1.5, -0.5], [0.5, 0.5]], r"not negative; entry \(0, 1\) is -0.5"),
         ([[0.5, 0.4], [0.5, 0.5]], "row 0 sums to 0.9"),
-        ([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], "irreducible: state 0 never reaches state 2"),
+        (
+            [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]],
+            "irreducible: state 0 never reaches state 2",
+        ),
         ([[1.0, 0.0], [0.5, 0.5]], "irreducible: state 0 never reaches state 1"),
         ([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]], "never reached from states 1, 2"),
         ([[0.0, 1.0], [1.0, 0.0]], "aperiodic: it has period 2, going round state 0, then state 1"),
         ([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "period 3"),
-        ([[0, 0.5, 0.5, 0], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5], [0, 0.5, 0.5, 0]], "states 0, 3, then states 1, 2"),
+        (
+            [[0, 0.5, 0.5, 0], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5], [0, 0.5, 0.5, 0]],
+            "states 0, 3, then states 1, 2",
+        ),
     ],
 )
 def test_bad_matrices_are_refused_with_the_reason(matrix: object, message: str) -> None:
@@ -146,7 +165,9 @@ def test_bad_matrices_are_refused_with_the_reason(matrix: object, message: str) 
 
 
 def test_rows_are_mended_to_the_last_digit() -> None:
-    P = sih.as_transition_matrix(torch.tensor([[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3], [0.6, 0.4, 0.0]]))  # float32
+    P = sih.as_transition_matrix(
+        torch.tensor([[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3], [0.6, 0.4, 0.0]])
+    )  # float32
     assert P.dtype == torch.float64
     assert (P.sum(dim=1) - 1).abs().max() < 1e-15
 
@@ -175,7 +196,9 @@ def test_matrices_from_files(tmp_path: Path, rng: torch.Generator) -> None:
         ("none.npy", None, "there is no file"),
     ],
 )
-def test_bad_files_are_refused(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+def test_bad_files_are_refused(
+    tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -192,8 +215,14 @@ def test_pickled_arrays_are_never_opened(tmp_path: Path) -> None:
     ("call", "message"),
     [
         (lambda g: sih.random_transition_matrix(1, rng=g), "at least 2 states"),
-        (lambda g: sih.random_transition_matrix(3, rng=g, concentration=0.0), "concentration is a positive number"),
-        (lambda g: sih.random_transition_matrix(50, rng=g, concentration=1e-9), "too small for 50 states"),
+        (
+            lambda g: sih.random_transition_matrix(3, rng=g, concentration=0.0),
+            "concentration is a positive number",
+        ),
+        (
+            lambda g: sih.random_transition_matrix(50, rng=g, concentration=1e-9),
+            "too small for 50 states",
+        ),
         (lambda g: sih.random_uniform(1, rng=g), "at least 2 states"),
         (
             lambda g: sih.random_transition_matrix(3, rng=g, law="gauss"),

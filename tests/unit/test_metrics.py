@@ -39,7 +39,9 @@ def test_kl_is_infinite_where_the_possible_was_ruled_out(task: Task, rng: torch.
 def test_float32_predictions_are_welcome(task: Task, rng: torch.Generator) -> None:
     batch = sih.sample(task, 2, rng=rng)
     exact = sih.bma(batch.tokens, task)
-    assert (sih.kl_to_truth(exact.float(), batch, task) - sih.kl_to_truth(exact, batch, task)).abs().max() < 1e-6
+    assert (
+        sih.kl_to_truth(exact.float(), batch, task) - sih.kl_to_truth(exact, batch, task)
+    ).abs().max() < 1e-6
 
 
 def test_mean_kl_leaves_out_the_first_max_lag_positions_and_the_last(task: Task) -> None:
@@ -53,13 +55,19 @@ def test_mean_kl_leaves_out_the_first_max_lag_positions_and_the_last(task: Task)
 def test_mean_kl_against_a_loop(task: Task, rng: torch.Generator) -> None:
     kl = torch.rand(3, task.length, generator=rng, dtype=torch.float64)
     for row, mean in zip(kl.tolist(), sih.mean_kl(kl, task).tolist(), strict=True):
-        scored = [value for position, value in enumerate(row) if task.max_lag <= position <= task.length - 2]
+        scored = [
+            value
+            for position, value in enumerate(row)
+            if task.max_lag <= position <= task.length - 2
+        ]
         assert mean == pytest.approx(sum(scored) / len(scored), rel=1e-12)
         assert mean_by_position(row, task.max_lag) == pytest.approx(mean, rel=1e-12)
 
 
 def test_mean_kl_of_parents_begins_at_the_first_token_with_one() -> None:
-    parents = torch.tensor([[-1, -1, 1, 2, 3, 4], [-1, -1, 0, 1, 2, 3]])  # tokens 0 and 1 follow none
+    parents = torch.tensor(
+        [[-1, -1, 1, 2, 3, 4], [-1, -1, 0, 1, 2, 3]]
+    )  # tokens 0 and 1 follow none
     task = sih.ParentsTask([[0.9, 0.1], [0.5, 0.5]], parents, length=5)
     assert sih.mean_kl(torch.tensor([9.0, 9.0, 1.0, 3.0, 9.0]), task).item() == 2.0
 
@@ -67,7 +75,10 @@ def test_mean_kl_of_parents_begins_at_the_first_token_with_one() -> None:
 @pytest.mark.parametrize("time", [1, 7, 8])
 def test_a_length_without_a_position_to_count_is_refused(time: int) -> None:
     task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 7), length=max(time, 8))
-    with pytest.raises(FieldError, match=f"^kl must have at least 9 positions: .* first 7 and the last.*; got {time}$"):
+    with pytest.raises(
+        FieldError,
+        match=f"^kl must have at least 9 positions: .* first 7 and the last.*; got {time}$",
+    ):
         sih.mean_kl(torch.zeros(2, time), task)
     with pytest.raises(FieldError, match=f"at least 9 positions: .*; got {time}$"):
         mean_by_position([0.0] * time, 7)

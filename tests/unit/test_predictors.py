@@ -19,7 +19,9 @@ PREDICTORS: dict[str, Callable[[Tensor, Task], Tensor]] = {
     "bma": sih.bma,
     "maximum_likelihood": sih.maximum_likelihood,
     "selective": sih.selective,
-    "selective sum": lambda tokens, task: sih.selective(tokens, task, beta=3.0, evidence="sum", temper=0.5),
+    "selective sum": lambda tokens, task: sih.selective(
+        tokens, task, beta=3.0, evidence="sum", temper=0.5
+    ),
     "selective limit": lambda tokens, task: sih.selective(tokens, task, beta=math.inf),
     "ngram": sih.ngram,
     "stationary_law": sih.stationary_law,
@@ -32,9 +34,16 @@ def _close(found: Tensor, expected: list[float], tolerance: float = 1e-12) -> bo
 
 @pytest.mark.parametrize("zeros", [False, True])
 @given(data=st.data())
-def test_bayes_and_likelihood_against_enumerated_definitions(zeros: bool, data: st.DataObject) -> None:
+def test_bayes_and_likelihood_against_enumerated_definitions(
+    zeros: bool, data: st.DataObject
+) -> None:
     task, batch = data.draw(tasks_with_tokens(zeros=zeros))
-    P, pi, lags, prior = task.P.tolist(), task.stationary.tolist(), list(task.lags), task.lag_prior.tolist()
+    P, pi, lags, prior = (
+        task.P.tolist(),
+        task.stationary.tolist(),
+        list(task.lags),
+        task.lag_prior.tolist(),
+    )
     bma, ml = sih.bma(batch.tokens, task), sih.maximum_likelihood(batch.tokens, task)
     posterior = sih.lag_posterior(batch.tokens, task)
     for b, row in enumerate(batch.tokens.tolist()):
@@ -44,7 +53,9 @@ def test_bayes_and_likelihood_against_enumerated_definitions(zeros: bool, data: 
             assert _close(posterior[b, i], oracles.posterior(seen, P, pi, lags, prior))
             exact = [oracles.likelihood(seen, P, pi, k, max(lags)) for k in lags]
             second, first = sorted(exact)[-2:] if len(exact) > 1 else (0, 1)
-            if first == second or float((first - second) / first) > 1e-9:  # else rounding may choose
+            if (
+                first == second or float((first - second) / first) > 1e-9
+            ):  # else rounding may choose
                 assert _close(ml[b, i], oracles.maximum_likelihood(seen, P, pi, lags))
 
 
@@ -67,10 +78,14 @@ def test_selective_against_the_definition(
                 continue
             expected = oracles.selective_weights(row[: i + 1], P, lags, beta, evidence, temper)
             assert _close(weights[b, i], expected, 1e-10)
-            assert _close(law[b, i], oracles.copy_mixture(expected, row[: i + 1], P, pi, lags), 1e-10)
+            assert _close(
+                law[b, i], oracles.copy_mixture(expected, row[: i + 1], P, pi, lags), 1e-10
+            )
 
 
-def _limit_is_clear(seen: list[int], P: list[list[float]], lags: list[int], evidence: str, temper: float) -> bool:
+def _limit_is_clear(
+    seen: list[int], P: list[list[float]], lags: list[int], evidence: str, temper: float
+) -> bool:
     """Whether the largest evidence leads by more than rounding, or is shared to the last bit by equal terms."""
     weights = oracles.selective_weights(seen, P, lags, 1.0, evidence, temper)
     return all(w == max(weights) or w < max(weights) * (1 - 1e-9) for w in weights)
@@ -116,14 +131,22 @@ def test_laws_sum_to_one_and_start_stationary(name: str, data: st.DataObject) ->
     assert law.dtype == torch.float64
     assert (law >= 0).all()
     assert (law.sum(dim=-1) - 1).abs().max() < 1e-12
-    assert torch.equal(law[:, : task.max_lag - 1], task.stationary.expand_as(law[:, : task.max_lag - 1]))
+    assert torch.equal(
+        law[:, : task.max_lag - 1], task.stationary.expand_as(law[:, : task.max_lag - 1])
+    )
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
-def test_tokens_of_any_integer_type_and_of_any_length(name: str, task: Task, rng: torch.Generator) -> None:
+def test_tokens_of_any_integer_type_and_of_any_length(
+    name: str, task: Task, rng: torch.Generator
+) -> None:
     tokens = sih.sample(task, 2, rng=rng).tokens
-    assert torch.equal(PREDICTORS[name](tokens.to(torch.int32), task), PREDICTORS[name](tokens, task))
-    assert torch.equal(PREDICTORS[name](tokens.to(torch.int8), task), PREDICTORS[name](tokens, task))
+    assert torch.equal(
+        PREDICTORS[name](tokens.to(torch.int32), task), PREDICTORS[name](tokens, task)
+    )
+    assert torch.equal(
+        PREDICTORS[name](tokens.to(torch.int8), task), PREDICTORS[name](tokens, task)
+    )
     for length in (0, 1, 2, 3, 4):
         assert PREDICTORS[name](tokens[:, :length], task).shape == (2, length, 5)
 
@@ -144,7 +167,10 @@ def test_changing_a_token_changes_nothing_before_it(name: str, data: st.DataObje
 def test_a_prefix_has_the_same_answers(name: str, data: st.DataObject) -> None:
     task, batch = data.draw(tasks_with_tokens())
     length = data.draw(st.integers(1, task.length))
-    whole, part = PREDICTORS[name](batch.tokens, task), PREDICTORS[name](batch.tokens[:, :length], task)
+    whole, part = (
+        PREDICTORS[name](batch.tokens, task),
+        PREDICTORS[name](batch.tokens[:, :length], task),
+    )
     assert (whole[:, :length] - part).abs().max() < 1e-12
 
 
@@ -156,14 +182,19 @@ def test_relabelling_states_permutes_predictions(name: str, data: st.DataObject)
     P = torch.empty_like(task.P)
     P[new[:, None], new[None, :]] = task.P
     relabelled = Task(P, task.lags, task.length, task.lag_prior)
-    law, moved = PREDICTORS[name](batch.tokens, task), PREDICTORS[name](new[batch.tokens], relabelled)
+    law, moved = (
+        PREDICTORS[name](batch.tokens, task),
+        PREDICTORS[name](new[batch.tokens], relabelled),
+    )
     assert (law - moved[..., new]).abs().max() < 1e-9
 
 
 def test_ties_go_to_the_smallest_lag_and_the_limit_shares_them() -> None:
     task = Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 4)
     tokens = torch.tensor([[0, 0, 0, 1]])  # both lags have made the same transitions
-    assert torch.equal(sih.maximum_likelihood(tokens, task)[0, 3], task.P[1])  # lag 1 copies token 3
+    assert torch.equal(
+        sih.maximum_likelihood(tokens, task)[0, 3], task.P[1]
+    )  # lag 1 copies token 3
     assert sih.selective_weights(tokens, task, beta=math.inf)[0, 3].tolist() == [0.5, 0.5]
 
 
@@ -175,7 +206,9 @@ def test_the_same_transitions_in_another_order_are_a_tie(rng: torch.Generator) -
         assert torch.equal(sih.maximum_likelihood(tokens, task)[0, 5], task.P[1])
 
 
-def test_the_table_has_every_predictor_with_weights_that_fit(task: Task, rng: torch.Generator) -> None:
+def test_the_table_has_every_predictor_with_weights_that_fit(
+    task: Task, rng: torch.Generator
+) -> None:
     tokens = sih.sample(task, 2, rng=rng).tokens
     choices = {"beta": 7.0, "evidence": "sum", "temper": 0.5}
     assert [name for name, one in TABLE.items() if one.yardstick] == ["bma", "ml"]
@@ -184,7 +217,10 @@ def test_the_table_has_every_predictor_with_weights_that_fit(task: Task, rng: to
         weights, law = one.weights(tokens, task, **options), one.law(tokens, task, **options)
         assert weights.shape == (2, task.length, 3)
         assert law.shape == (2, task.length, 5)
-    assert torch.equal(TABLE["selective-sum"].law(tokens, task), sih.selective(tokens, task, beta=3.0, evidence="sum"))
+    assert torch.equal(
+        TABLE["selective-sum"].law(tokens, task),
+        sih.selective(tokens, task, beta=3.0, evidence="sum"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +232,10 @@ def test_the_table_has_every_predictor_with_weights_that_fit(task: Task, rng: to
         (lambda t, k: sih.selective(t, k, beta=math.nan), "beta is an inverse temperature"),
         (lambda t, k: sih.selective(t, k, temper=0.0), "temper is a positive exponent"),
         (lambda t, k: sih.ngram(t, k, pseudo_count=-1.0), "pseudo_count"),
-        (lambda t, k: sih.known_lag(t, torch.tensor([1, 9]), k), r"the lag of sequence 1 is 9, but.*\(1, 2, 3\)"),
+        (
+            lambda t, k: sih.known_lag(t, torch.tensor([1, 9]), k),
+            r"the lag of sequence 1 is 9, but.*\(1, 2, 3\)",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(

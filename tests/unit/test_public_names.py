@@ -20,7 +20,9 @@ VERBS = re.findall(
     tabulate tell test train turn weigh write""",
 )
 INNER = {
-    **dict.fromkeys(("equations", "fast", "named_values", "count_weights"), "what a kind of model has to write"),
+    **dict.fromkeys(
+        ("equations", "fast", "named_values", "count_weights"), "what a kind of model has to write"
+    ),
     **dict.fromkeys(("choose_path", "usual_path"), "which of several ways to compute is taken"),
     "forward": "what calling a model does; `Model` has the example",
     "get_submodule": "torch's own",
@@ -75,15 +77,28 @@ def test_a_public_name(name: str) -> None:
 def test_a_public_method(name: str, method: Any, home: type) -> None:
     function: Callable[..., Any] = getattr(method, "__func__", method)
     short = name.rpartition(".")[2]
-    bases = (*home.__mro__[1:], CausalTask)  # a task's members are those of the protocol, which explains them
-    docs = [inspect.getdoc(function), *(inspect.getdoc(vars(base)[short]) for base in bases if short in vars(base))]
+    bases = (
+        *home.__mro__[1:],
+        CausalTask,
+    )  # a task's members are those of the protocol, which explains them
+    docs = [
+        inspect.getdoc(function),
+        *(inspect.getdoc(vars(base)[short]) for base in bases if short in vars(base)),
+    ]
     doc = next(filter(None, docs), None)
     assert doc, f"{name} says nothing"
     if short == "get_submodule":
         return
     check_sentence(doc)
     check_options(function, doc)
-    where = [doc, *(inspect.getdoc(base) or "" for base in home.__mro__ if base.__module__.startswith("sih."))]
+    where = [
+        doc,
+        *(
+            inspect.getdoc(base) or ""
+            for base in home.__mro__
+            if base.__module__.startswith("sih.")
+        ),
+    ]
     called = any(re.search(rf">>> .*\.{short}\(|\.\.\. .*\.{short}\(", text) for text in where)
     assert called or short in INNER or short in vars(CausalTask), (
         f"{name} has no example, nor has its class one that calls it"
@@ -111,7 +126,9 @@ def check_options(function: Callable[..., Any], doc: str) -> None:
     options = [p.name for p in parameters if p.kind == p.KEYWORD_ONLY or p.default is not p.empty]
     section = doc.partition("\nArgs:\n")[2].partition("\n\n")[0]
     if len(options) > 1:
-        assert [name for name in options if not re.search(rf"^\s+{name}: \S", section, re.MULTILINE)] == []
+        assert [
+            name for name in options if not re.search(rf"^\s+{name}: \S", section, re.MULTILINE)
+        ] == []
 
 
 def test_the_checks_can_fail() -> None:
@@ -126,5 +143,9 @@ def test_the_checks_can_fail() -> None:
 
 
 def test_help_shows_what_a_model_takes() -> None:
-    assert list(inspect.signature(sih.Transformer).parameters)[:3] == ["num_states", "length", "dim"]
+    assert list(inspect.signature(sih.Transformer).parameters)[:3] == [
+        "num_states",
+        "length",
+        "dim",
+    ]
     assert issubclass(sih.Transformer, Model)

@@ -94,7 +94,10 @@ def test_cells_hold_the_numbers() -> None:
 
 def test_an_image_holds_the_numbers() -> None:
     values = torch.rand(12, 20, generator=torch.Generator().manual_seed(0))
-    assert (np.abs(_pixels(heat_map(values)) / 255 - (values / values.max()).numpy()) <= 0.5 / 255 + 1e-6).all()
+    assert (
+        np.abs(_pixels(heat_map(values)) / 255 - (values / values.max()).numpy())
+        <= 0.5 / 255 + 1e-6
+    ).all()
 
 
 def test_a_large_image_keeps_its_largest_numbers_and_is_small() -> None:
@@ -126,9 +129,13 @@ def _pixels(shown: str) -> np.ndarray:
     while at < len(data):
         size, name = int.from_bytes(data[at : at + 4]), data[at + 4 : at + 8]
         chunks[name] = data[at + 8 : at + 8 + size]
-        assert zlib.crc32(name + chunks[name]) == int.from_bytes(data[at + 8 + size : at + 12 + size])
+        assert zlib.crc32(name + chunks[name]) == int.from_bytes(
+            data[at + 8 + size : at + 12 + size]
+        )
         at += 12 + size
     width, height = (int.from_bytes(chunks[b"IHDR"][i : i + 4]) for i in (0, 4))
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(height, width + 1)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(
+        height, width + 1
+    )
     assert (rows[:, 0] == 0).all()
     return rows[:, 1:]

@@ -17,7 +17,9 @@ numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 @given(values=numbers)
 def test_mean_and_error_by_plain_loops(values: list[float]) -> None:
     mean = sum(values) / len(values)
-    error = math.sqrt(sum((x - mean) ** 2 for x in values) / (len(values) - 1)) / math.sqrt(len(values))
+    error = math.sqrt(sum((x - mean) ** 2 for x in values) / (len(values) - 1)) / math.sqrt(
+        len(values)
+    )
     assert estimate(values).pair() == pytest.approx((mean, error), rel=1e-9, abs=1e-9)
 
 
@@ -40,11 +42,15 @@ def test_one_repetition_has_an_unknown_error() -> None:
 
 
 @given(values=numbers, others=numbers)
-def test_differences_are_taken_before_they_are_averaged(values: list[float], others: list[float]) -> None:
+def test_differences_are_taken_before_they_are_averaged(
+    values: list[float], others: list[float]
+) -> None:
     if min(len(values), len(others)) < 2:
         return
     differences = [a - b for a, b in zip(values, others, strict=False)]
-    assert paired(values, others).pair() == pytest.approx(estimate(differences).pair(), rel=1e-12, abs=1e-12)
+    assert paired(values, others).pair() == pytest.approx(
+        estimate(differences).pair(), rel=1e-12, abs=1e-12
+    )
 
 
 def test_what_is_shared_drops_out_of_the_error(rng: torch.Generator) -> None:
@@ -101,7 +107,10 @@ def test_the_error_of_a_ratio_of_means_is_the_bootstraps() -> None:
     again = x[chosen].mean(axis=1) / y[chosen].mean(axis=1)
     assert float(found.mean) == pytest.approx(x.mean() / y.mean(), rel=1e-12)
     assert float(found.error) == pytest.approx(again.std(), rel=0.05)
-    apart = math.hypot(estimate(torch.from_numpy(x)).error / x.mean(), estimate(torch.from_numpy(y)).error / y.mean())
+    apart = math.hypot(
+        estimate(torch.from_numpy(x)).error / x.mean(),
+        estimate(torch.from_numpy(y)).error / y.mean(),
+    )
     assert float(found.error) < 0.5 * apart * float(found.mean)  # what is shared drops out
 
 

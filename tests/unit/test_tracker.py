@@ -25,7 +25,9 @@ def test_stream_equals_batch(zeros: bool, data: st.DataObject) -> None:
 
 def test_stream_equals_batch_on_a_long_close_race(rng: torch.Generator) -> None:
     """Rows nearly equal: the posterior stays open for thousands of tokens, where rounding would show."""
-    P = 0.99 * torch.full((4, 4), 0.25, dtype=torch.float64) + 0.01 * sih.random_transition_matrix(4, rng=rng)
+    P = 0.99 * torch.full((4, 4), 0.25, dtype=torch.float64) + 0.01 * sih.random_transition_matrix(
+        4, rng=rng
+    )
     task = Task(P, (1, 2, 5), 20_000)
     tokens = sih.sample(task, 1, rng=rng).tokens
     tracker = sih.LagTracker(task)

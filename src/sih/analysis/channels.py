@@ -46,20 +46,34 @@ class Channels:
 
 
 @torch.no_grad()
-def read_channels(model: Model, task: Task, batch: Batch, reference: Batch, rng: torch.Generator) -> Channels:
+def read_channels(
+    model: Model, task: Task, batch: Batch, reference: Batch, rng: torch.Generator
+) -> Channels:
     """Measure the channels of a model of three layers or more on a batch, with means over the reference."""
     check_scores(model, "an account of channels")
     heads, last, tokens = model.config.heads, len(model.config.heads), batch.tokens
     if last < 3:
-        raise ValueError(f"channels run through a layer between the first and the last; got heads {heads}")
-    middle = [f"{layer}.{head}" for layer in range(2, last) for head in range(1, heads[layer - 1] + 1)]
-    scores = [f"{last}.{head}/{use}" for head in range(1, heads[-1] + 1) for use in ("query", "key")]
+        raise ValueError(
+            f"channels run through a layer between the first and the last; got heads {heads}"
+        )
+    middle = [
+        f"{layer}.{head}" for layer in range(2, last) for head in range(1, heads[layer - 1] + 1)
+    ]
+    scores = [
+        f"{last}.{head}/{use}" for head in range(1, heads[-1] + 1) for use in ("query", "key")
+    ]
     first = [f"1.{head}/output" for head in range(1, heads[0] + 1)]
     keys = [f"2.{head}/key" for head in range(1, heads[1] + 1)]
-    names = {"attention": [f"{head}/attention" for head in middle], "values": [f"{head}/value" for head in middle]}
+    names = {
+        "attention": [f"{head}/attention" for head in middle],
+        "values": [f"{head}/value" for head in middle],
+    }
     names["both"] = names["attention"] + names["values"]
     means = mean_values(model, reference, names["both"] + first)
-    shown = [values_until(model, part, {name: means[name] for name in first}, keys) for part in tokens.split(CHUNK)]
+    shown = [
+        values_until(model, part, {name: means[name] for name in first}, keys)
+        for part in tokens.split(CHUNK)
+    ]
     changes = {what: {name: means[name] for name in changed} for what, changed in names.items()}
     changes["layer 1 at keys"] = {name: torch.cat([part[name] for part in shown]) for name in keys}
     kl = {"intact": _kl(model, passes(model, tokens, {}), batch, task)}
@@ -78,8 +92,15 @@ def read_channels(model: Model, task: Task, batch: Batch, reference: Batch, rng:
         }
     return Channels(
         {what: measured(values) for what, values in kl.items()},
-        {what: paired(values, kl["intact"]).pair() for what, values in kl.items() if what != "intact"},
-        {what: _picks(model, task, batch, donors, names[what], scores) for what in ("attention", "values")},
+        {
+            what: paired(values, kl["intact"]).pair()
+            for what, values in kl.items()
+            if what != "intact"
+        },
+        {
+            what: _picks(model, task, batch, donors, names[what], scores)
+            for what in ("attention", "values")
+        },
         {name: (share, flow.channel_errors[name]) for name, share in flow.channels.items()},
         by_head,
     )
@@ -94,7 +115,9 @@ def other_lags(batch: Batch, task: Task, rng: torch.Generator) -> Batch:
     for lag in task.lags:
         rows = lags == lag
         if rows.any():
-            tokens[rows] = sample(task, int(rows.sum()), rng=rng, lag=lag).tokens[:, : batch.tokens.shape[1]]
+            tokens[rows] = sample(task, int(rows.sum()), rng=rng, lag=lag).tokens[
+                :, : batch.tokens.shape[1]
+            ]
     return Batch(tokens, lags)
 
 
@@ -112,7 +135,9 @@ def _picks(
         for trace in passes(model, mine, values_until(model, theirs, {}, names), into):
             chosen.append(picked(trace, task))
     pick = torch.cat(chosen)
-    own, other = ((pick == lags[:, None]).double().mean().item() for lags in (batch.lags, donors.lags))
+    own, other = (
+        (pick == lags[:, None]).double().mean().item() for lags in (batch.lags, donors.lags)
+    )
     return own, other
 
 

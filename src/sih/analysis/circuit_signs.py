@@ -43,12 +43,15 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
     time = batch.tokens.shape[1]
     first = max(time // 3, task.max_lag)
     if not (batch.lags > 1).any() or first >= time - 1 or not model.config.heads:
-        wanted = "a model with attention, a true lag above 1 and queries beyond a third of the length"
+        wanted = (
+            "a model with attention, a true lag above 1 and queries beyond a third of the length"
+        )
         raise ValueError(f"signs of a circuit need {wanted}; got lags {task.lags}, length {time}")
     parts = [batch[start : start + AT_ONCE] for start in range(0, len(batch), AT_ONCE)]
     signs = [_signs(model, part, task, slice(first, time - 1)) for part in parts]
     correlation, selected, candidates, posterior = (
-        torch.cat([values[what] for values in signs]) for what in ("correlation", "selected", "candidates", "posterior")
+        torch.cat([values[what] for values in signs])
+        for what in ("correlation", "selected", "candidates", "posterior")
     )
     copies = torch.cat([values["copies"] for values in signs]).mean(dim=0)
     above = batch.lags > 1

@@ -31,10 +31,14 @@ def score_correlation(
     comes from the tokens alone, and a mask, however strong, is gone.
     """
     x, y = (_centred(values.double(), keys, apart_from_positions) for values in (scores, log_p))
-    return (x * y).sum(dim=(1, 2)) / (x.square().sum(dim=(1, 2)) * y.square().sum(dim=(1, 2))).sqrt()
+    return (x * y).sum(dim=(1, 2)) / (
+        x.square().sum(dim=(1, 2)) * y.square().sum(dim=(1, 2))
+    ).sqrt()
 
 
-def explained_variance(scores: Maps, keys: Keys, by: Literal["offset", "positions"]) -> Float[Tensor, " batch"]:
+def explained_variance(
+    scores: Maps, keys: Keys, by: Literal["offset", "positions"]
+) -> Float[Tensor, " batch"]:
     r"""Give the part of the scores' variance within queries, in every sequence, that is known without the tokens.
 
     $1 - \sum (x_{ij} - \hat x_{ij})^2 / \sum x_{ij}^2$, a constant per query taken off x, over the pairs in `keys`;
@@ -61,7 +65,9 @@ def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
 def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
     r"""Look up $\log P_{s_j, s_i}$ for every query i and key j, from the key's token to the query's."""
     if not (P > 0).all():
-        raise ValueError("a correlation with log P needs a P without zeros; their logarithm is -inf")
+        raise ValueError(
+            "a correlation with log P needs a P without zeros; their logarithm is -inf"
+        )
     return P.log()[tokens[:, None, :], tokens[:, :, None]]
 
 

@@ -93,7 +93,10 @@ class Diagnosis(Drawn):
         if not self.heads:
             return []
         width = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]
-        return ["  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip() for row in self.rows()]
+        return [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip()
+            for row in self.rows()
+        ]
 
     def __repr__(self) -> str:
         return "\n".join([*self.head_lines(), *self._lines(), f"verdict: {self.verdict}"])
@@ -107,22 +110,30 @@ class Diagnosis(Drawn):
             yield html_table(self.rows())
             offsets = torch.tensor([head.offsets[:FINEST] for head in self.heads])
             yield heat_map(
-                offsets / offsets.amax(dim=-1, keepdim=True), "attention by offset, a row for each head", 300
+                offsets / offsets.amax(dim=-1, keepdim=True),
+                "attention by offset, a row for each head",
+                300,
             )
         yield text_lines([*self._lines(), f"verdict: {self.verdict}"])
 
     def _lines(self) -> list[str]:
-        lines = [f"lags {self.lags}, {self.sequences} sequences; means [two standard errors either way]"]
+        lines = [
+            f"lags {self.lags}, {self.sequences} sequences; means [two standard errors either way]"
+        ]
         for title, found in (
             (f"KL to {self.reference}", self.kl),
             ("KL from BMA", self.law.to_bma),
             ("lag accuracy", self.lag_accuracy),
         ):
             if found:
-                lines.append(f"{title}: " + ", ".join(f"{name} {value}" for name, value in found.items()))
+                lines.append(
+                    f"{title}: " + ", ".join(f"{name} {value}" for name, value in found.items())
+                )
         if self.circuits:
             nearest = self.circuits[0]
-            lines.append(f"nearest circuit: {nearest.circuit}, total variation (of uniform attention's): {nearest}")
+            lines.append(
+                f"nearest circuit: {nearest.circuit}, total variation (of uniform attention's): {nearest}"
+            )
         return [*lines, *self.notes]
 
 
@@ -162,21 +173,29 @@ def diagnose(
             raise ValueError("give a model, or its attention and its law, not both")
         law, attention = _pass(model, batch.tokens)
     elif model is not None:
-        check_kind("model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits")
+        check_kind(
+            "model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits"
+        )
         if law is not None:
             raise ValueError("give a model, or its law, not both")
         law = model(batch.tokens)
     if not isinstance(attention, list | tuple | None):
         found = type(attention).__name__
-        raise FieldError("attention", f"attention is a list with a tensor for each layer; got {found}")
+        raise FieldError(
+            "attention", f"attention is a list with a tensor for each layer; got {found}"
+        )
     if law is None and not attention:
         raise ValueError("there is nothing to diagnose; give attention=[...], law=... or model=...")
     first = model.first if isinstance(model, Model) else 0
-    layers = [_attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)]
+    layers = [
+        _attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)
+    ]
     circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
     notes = []
     if layers and not circuits:
-        why = f"this model {len(layers)}" if len(layers) != 3 else "and none is right at this length"
+        why = (
+            f"this model {len(layers)}" if len(layers) != 3 else "and none is right at this length"
+        )
         notes.append(f"not compared with the known circuits: they have 3 layers, {why}")
     read = LawReading()
     if law is not None:
@@ -189,7 +208,14 @@ def diagnose(
         len(batch.tokens),
         "the truth" if lags_known else "BMA",
         tuple(
-            read_head(f"{number}.{head + 1}", layer[:, head], batch, task, last=number == len(layers), exact=exact)
+            read_head(
+                f"{number}.{head + 1}",
+                layer[:, head],
+                batch,
+                task,
+                last=number == len(layers),
+                exact=exact,
+            )
             for number, layer in enumerate(layers, 1)
             for head in range(layer.shape[1])
         ),
@@ -213,14 +239,20 @@ def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]
     found = as_tokens(given.tokens if isinstance(given, Batch) else given).detach().cpu()
     if len(found) < 2 or found.shape[1] < task.max_lag + 2:
         wanted = f"whole numbers of shape (batch, time), 2 sequences and {task.max_lag + 2} tokens or more"
-        raise FieldError("tokens", f"tokens are {wanted}; got {found.dtype} of shape {tuple(found.shape)}")
+        raise FieldError(
+            "tokens", f"tokens are {wanted}; got {found.dtype} of shape {tuple(found.shape)}"
+        )
     tokens = check_states(found, task)
     if isinstance(given, Batch):
         return Batch(tokens, given.lags.cpu()), True
-    return Batch(tokens, torch.tensor(task.lags)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]), False
+    return Batch(
+        tokens, torch.tensor(task.lags)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]
+    ), False
 
 
-def _attention(given: Any, layer: int, batch: Batch, first: int) -> Float[Tensor, "batch head query key"]:
+def _attention(
+    given: Any, layer: int, batch: Batch, first: int
+) -> Float[Tensor, "batch head query key"]:
     """Give a layer's attention as one tensor, if it is attention, or raise a FieldError.
 
     A model's own may have one key more, the `first`, for a start token.
@@ -231,7 +263,10 @@ def _attention(given: Any, layer: int, batch: Batch, first: int) -> Float[Tensor
         heads = [as_numbers("attention", head) for head in given]
         if not heads or any(head.shape != (size, time, time) for head in heads):
             got = ", ".join(str(tuple(head.shape)) for head in heads) or "no heads"
-            raise FieldError("attention", f"each head of {where} must be of shape {(size, time, time)}; got {got}")
+            raise FieldError(
+                "attention",
+                f"each head of {where} must be of shape {(size, time, time)}; got {got}",
+            )
         given = torch.stack(heads, dim=1)
     found = as_numbers("attention", given)
     rounding = rounding_of(found)
@@ -240,7 +275,9 @@ def _attention(given: Any, layer: int, batch: Batch, first: int) -> Float[Tensor
         wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
         raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")
     if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= rounding).all()):
-        raise FieldError("attention", f"{where} must be after the softmax: each query's sums to 1, none below 0")
+        raise FieldError(
+            "attention", f"{where} must be after the softmax: each query's sums to 1, none below 0"
+        )
     if found.triu(1 + first).any():
         raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
     return found

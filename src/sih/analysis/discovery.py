@@ -52,7 +52,9 @@ class Pairs(Shown):
         q is the law, p the true one on the clean tokens and p' that of the corrupt lag on them.
         """
         tokens, task = self.clean.tokens, self.task
-        direction = known_lag(tokens, self.clean.lags, task) - known_lag(tokens, self.corrupt.lags, task)
+        direction = known_lag(tokens, self.clean.lags, task) - known_lag(
+            tokens, self.corrupt.lags, task
+        )
         return (direction.to(law) * law).sum(dim=-1)[:, -(tokens.shape[1] // 4) :].mean()
 
 
@@ -73,13 +75,21 @@ def counterfactual_pairs(task: Task, size: int, *, seed: int = 0) -> Pairs:
     if len(task.lags) < 2:
         raise FieldError("task", f"pairs differ in their lag; the task has one, {task.lags}")
     drawn = {lag: sample(task, CANDIDATES * size, rng=seed, lag=lag) for lag in task.lags}
-    told = {lag: lag_posterior(drawn[lag].tokens, task)[:, -1, task.lags.index(lag)] for lag in task.lags}
+    told = {
+        lag: lag_posterior(drawn[lag].tokens, task)[:, -1, task.lags.index(lag)]
+        for lag in task.lags
+    }
     sides: tuple[list[Batch], list[Batch]] = ([], [])
     for lags in itertools.permutations(task.lags, 2):
-        best = torch.minimum(*(told[lag] for lag in lags)).argsort(descending=True, stable=True)[:size]
+        best = torch.minimum(*(told[lag] for lag in lags)).argsort(descending=True, stable=True)[
+            :size
+        ]
         for side, lag in zip(sides, lags, strict=True):
             side.append(drawn[lag][best])
-    clean, corrupt = (Batch(torch.cat([b.tokens for b in side]), torch.cat([b.lags for b in side])) for side in sides)
+    clean, corrupt = (
+        Batch(torch.cat([b.tokens for b in side]), torch.cat([b.lags for b in side]))
+        for side in sides
+    )
     return Pairs(clean, corrupt, task)
 
 
@@ -100,7 +110,9 @@ def edge_scores(model: Model, pairs: Pairs, method: str) -> dict[Edge, float]:
     """
     check_model(model)
     check_scores(model, "edge_scores")
-    check_kind("pairs", pairs, Pairs, "pairs of sequences, e.g. sih.counterfactual_pairs(task, size=2)")
+    check_kind(
+        "pairs", pairs, Pairs, "pairs of sequences, e.g. sih.counterfactual_pairs(task, size=2)"
+    )
     check_choice("method", method, tuple(METHODS))
     with torch.enable_grad():
         return METHODS[method](model, pairs)
@@ -137,7 +149,9 @@ def eap(model: Model, pairs: Pairs) -> dict[Edge, float]:
 def eap_ig(model: Model, pairs: Pairs) -> dict[Edge, float]:
     deltas = _deltas(model, pairs)
     steps = [_gradients(model, pairs, (step + 0.5) / STEPS)[0] for step in range(STEPS)]
-    mean = {reader: torch.stack([step[reader] for step in steps]).mean(dim=0) for reader in steps[0]}
+    mean = {
+        reader: torch.stack([step[reader] for step in steps]).mean(dim=0) for reader in steps[0]
+    }
     return _products(model, deltas, mean)
 
 
@@ -157,7 +171,10 @@ def atp_star(model: Model, pairs: Pairs) -> dict[Edge, float]:
             head, _, use = edge.reader.partition("/")
             if use in ("query", "key"):
                 changed = _added(
-                    model, _layer(model, edge.reader), [(edge.source, deltas[edge.source])], trace[edge.reader]
+                    model,
+                    _layer(model, edge.reader),
+                    [(edge.source, deltas[edge.source])],
+                    trace[edge.reader],
                 )
                 attention = _attention(model, head, {**trace.values, edge.reader: changed})
                 moved = attention - trace[f"{head}/attention"]
@@ -195,17 +212,27 @@ def judge(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> Judgement:
     """Judge the sizes of scores by the edges that carry data. Masks count as neither."""
     roles = {(edge.source, edge.reader): edge.role for edge in truth}
     found = {edge: roles.get((edge.source, edge.reader), "") for edge in scores}
-    true = torch.tensor([abs(scores[edge]) for edge, role in found.items() if role not in ("", "mask")])
+    true = torch.tensor(
+        [abs(scores[edge]) for edge, role in found.items() if role not in ("", "mask")]
+    )
     others = torch.tensor([abs(scores[edge]) for edge, role in found.items() if role == ""])
     if not len(true) or not len(others):
-        raise FieldError("truth", f"there must be edges of both kinds; got {len(true)} true and {len(others)} others")
-    above, equal = (true[:, None] > others).double().mean(), (true[:, None] == others).double().mean()
+        raise FieldError(
+            "truth",
+            f"there must be edges of both kinds; got {len(true)} true and {len(others)} others",
+        )
+    above, equal = (
+        (true[:, None] > others).double().mean(),
+        (true[:, None] == others).double().mean(),
+    )
     count, every = len(true), torch.cat([true, others])
     least = every.sort(descending=True).values[count - 1]
     sure, tied = int((true > least).sum()), int((true == least).sum())
     room = count - int((every > least).sum())
     precision = (sure + tied * room / int((every == least).sum())) / count
-    return Judgement(float(above + equal / 2), precision, count / len(every), float(equal), count, len(others))
+    return Judgement(
+        float(above + equal / 2), precision, count / len(every), float(equal), count, len(others)
+    )
 
 
 def roc(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> tuple[list[float], list[float]]:
@@ -224,7 +251,9 @@ def roc(scores: Mapping[Edge, float], truth: Sequence[Edge]) -> tuple[list[float
 
 def _deltas(model: Model, pairs: Pairs) -> Deltas:
     """Give what each source holds on the corrupt tokens less what it holds on the clean ones."""
-    clean, corrupt = (model.trace(batch.tokens, path=model.paths[-1]) for batch in (pairs.clean, pairs.corrupt))
+    clean, corrupt = (
+        model.trace(batch.tokens, path=model.paths[-1]) for batch in (pairs.clean, pairs.corrupt)
+    )
     names = {edge.source for edge in candidate_edges(model)}
     return {name: corrupt[name] - clean[name] for name in names}
 
@@ -241,11 +270,14 @@ def _gradients(model: Model, pairs: Pairs, way: float) -> tuple[dict[str, Tensor
 
     heads = {edge.reader.partition("/")[0] for edge in edges if "." in edge.reader}
     replace: dict[str, Replacement] = {
-        name: partial(leaf, name) for name in {*(edge.reader for edge in edges), *(f"{h}/attention" for h in heads)}
+        name: partial(leaf, name)
+        for name in {*(edge.reader for edge in edges), *(f"{h}/attention" for h in heads)}
     }
     if way:
         with torch.no_grad():
-            clean, corrupt = (model.run(batch.tokens)["token"] for batch in (pairs.clean, pairs.corrupt))
+            clean, corrupt = (
+                model.run(batch.tokens)["token"] for batch in (pairs.clean, pairs.corrupt)
+            )
         replace["token"] = torch.lerp(clean, corrupt, way)
     trace = model.run(tokens, replace=replace)
     found = torch.autograd.grad(pairs.metric(model.law(trace.output)), list(leaves.values()))
@@ -276,15 +308,21 @@ def _attention(model: Model, head: str, values: Mapping[str, Tensor]) -> Tensor:
         scores = query @ model.A[layer][index] @ key.mT
     else:
         weights = model.get_submodule(f"layers.{layer}")
-        scores = query @ weights.get_parameter("Q")[index] @ (key @ weights.get_parameter("K")[index]).mT
+        scores = (
+            query @ weights.get_parameter("Q")[index] @ (key @ weights.get_parameter("K")[index]).mT
+        )
     later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
     return torch.softmax(scores.masked_fill(later, -torch.inf) / model.config.temperature, dim=-1)
 
 
 def _columns(model: Model, layers: int, source: str) -> slice:
-    return model.stream(layers)[source] if isinstance(model, DisentangledTransformer) else slice(None)
+    return (
+        model.stream(layers)[source] if isinstance(model, DisentangledTransformer) else slice(None)
+    )
 
 
 def _layer(model: Model, reader: str) -> int:
     """Count the layers before the site that reads."""
-    return len(model.config.heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1
+    return (
+        len(model.config.heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1
+    )

@@ -21,7 +21,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.analysis.correlation import Maps, explained_variance, pair_log_probabilities, score_correlation
+from sih.analysis.correlation import (
+    Maps,
+    explained_variance,
+    pair_log_probabilities,
+    score_correlation,
+)
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
 from sih.analysis.head_reading import queries_read
 from sih.analysis.reference_circuit import Reference
@@ -103,7 +108,9 @@ def compare(
     attention = [layer.float() for layer in attention]
     heads = tuple(layer.shape[1] for layer in attention)
     if len(heads) < 2:
-        raise ValueError(f"a model of one layer has no first and last to compare; got heads {heads}")
+        raise ValueError(
+            f"a model of one layer has no first and last to compare; got heads {heads}"
+        )
     layer_of = {"1": 0, "3": len(heads) - 1} | ({"2": 1} if len(heads) == 3 else {})
     flat = uniform_attention(batch.tokens.shape[1])
     variation, uniform, matched = {}, {}, {}
@@ -114,12 +121,16 @@ def compare(
         far = [total_variation(found[:, h], wanted[:, j])[:, rows].mean(dim=-1) for h, j in pairs]
         variation[layer] = measured(torch.stack(far).mean(dim=0))
         uniform[layer] = measured(total_variation(flat, wanted)[..., rows].mean(dim=(1, 2)))
-    first, last = (h for layer in ("1", "3") for h in matched[layer] if h is not None)  # the construction has one each
+    first, last = (
+        h for layer in ("1", "3") for h in matched[layer] if h is not None
+    )  # the construction has one each
     parents = attention_at(attention[0][:, first], task.lags).sum(dim=-1)
     shares = _shares(attention[-1][:, last], built)
     selected = shares["selected"][:, rows].mean(dim=-1)
     read = queries_read(task, batch.tokens.shape[1])
-    along = {what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()}
+    along = {
+        what: estimate(values[:, task.max_lag - 1 : rows.stop]) for what, values in shares.items()
+    }
     return Agreement(
         *(task.lags, heads, built.heads, rows.start),
         correlation=_correlations(scores[0][:, first], built),
@@ -128,8 +139,12 @@ def compare(
         second=_second_layer(scores[1], built) if len(heads) == 3 else {},
         parents=measured(parents[:, rows].mean(dim=-1)),
         shares={what: measured(values[:, rows].mean(dim=-1)) for what, values in shares.items()},
-        selected_by_lag={str(k): measured(selected[own]) for k in task.lags if (own := batch.lags == k).sum() > 1},
-        selection=selection_of(*(shares[what][:, read].mean(dim=-1) for what in ("selected", "posterior"))),
+        selected_by_lag={
+            str(k): measured(selected[own]) for k in task.lags if (own := batch.lags == k).sum() > 1
+        },
+        selection=selection_of(
+            *(shares[what][:, read].mean(dim=-1) for what in ("selected", "posterior"))
+        ),
         by_position={what: found.mean.tolist() for what, found in along.items()},
         by_position_error={what: found.error.tolist() for what, found in along.items()},
     )
@@ -143,13 +158,18 @@ def selection(model: Model, task: Task, batch: Batch) -> Selection:
     """
     rows = queries_read(task, batch.tokens.shape[1])
     parts = zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True)
-    shares = [on_true_lag(model.trace(tokens).attention[-1], lags, task)[..., rows].mean(-1) for tokens, lags in parts]
+    shares = [
+        on_true_lag(model.trace(tokens).attention[-1], lags, task)[..., rows].mean(-1)
+        for tokens, lags in parts
+    ]
     found = torch.cat(shares).double()
     posterior = on_lag(lag_posterior(batch.tokens, task), batch.lags, task)[:, rows].mean(dim=-1)
     return selection_of(found[:, int(found.mean(dim=0).argmax())], posterior)
 
 
-def selection_of(selected: Float[Tensor, " batch"], posterior: Float[Tensor, " batch"]) -> Selection:
+def selection_of(
+    selected: Float[Tensor, " batch"], posterior: Float[Tensor, " batch"]
+) -> Selection:
     """Return the two means and their ratio, from each sequence's share and posterior."""
     relative = ratio_of_means(selected.double(), posterior.double()).pair()
     return Selection(measured(selected), measured(posterior), relative, len(selected))
@@ -159,7 +179,9 @@ def on_true_lag(
     attention: Float[Tensor, "batch head query key"], lags: Int[Tensor, " batch"], task: Task
 ) -> Float[Tensor, "batch head query"]:
     """Return each head's attention on the token that the true lag copies."""
-    copied = [attention_at(head, [lag - 1 for lag in task.lags]) for head in attention.unbind(dim=1)]
+    copied = [
+        attention_at(head, [lag - 1 for lag in task.lags]) for head in attention.unbind(dim=1)
+    ]
     return torch.stack([on_lag(head, lags, task) for head in copied], dim=1)
 
 
@@ -188,12 +210,18 @@ def measured(values: Float[Tensor, " batch"]) -> Measured:
     return estimate(values).pair()
 
 
-def _second_layer(scores: Float[Tensor, "batch head query key"], built: Reference) -> dict[str, Measured]:
+def _second_layer(
+    scores: Float[Tensor, "batch head query key"], built: Reference
+) -> dict[str, Measured]:
     keys = _past(built) & (torch.arange(scores.shape[-1]) >= built.task.max_lag)
     heads = scores.unbind(dim=1)
     return {
-        "offset": measured(torch.stack([explained_variance(x, keys, "offset") for x in heads]).mean(dim=0)),
-        "positions": measured(torch.stack([explained_variance(x, keys, "positions") for x in heads]).mean(dim=0)),
+        "offset": measured(
+            torch.stack([explained_variance(x, keys, "offset") for x in heads]).mean(dim=0)
+        ),
+        "positions": measured(
+            torch.stack([explained_variance(x, keys, "positions") for x in heads]).mean(dim=0)
+        ),
     }
 
 
@@ -221,7 +249,9 @@ def _shares(last: Maps, built: Reference) -> dict[str, Float[Tensor, "batch quer
     task, batch = built.task, built.batch
     is_lag = (batch.lags[:, None] == torch.tensor(task.lags))[:, None]
     copied = [k - 1 for k in task.lags]
-    found, wanted = (attention_at(attention, copied) for attention in (last, built.attention[2][:, 0]))
+    found, wanted = (
+        attention_at(attention, copied) for attention in (last, built.attention[2][:, 0])
+    )
     return {
         "selected": (found * is_lag).sum(dim=-1),
         "candidates": found.sum(dim=-1),

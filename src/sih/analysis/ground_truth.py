@@ -46,12 +46,21 @@ class KnownCircuit(Shown):
 
     def _facts(self) -> Mapping[str, Any]:
         kind = type(self.model).__name__
-        return {"name": self.name, "model": f"{kind}, heads {self.model.config.heads}", "edges": len(self.edges)}
+        return {
+            "name": self.name,
+            "model": f"{kind}, heads {self.model.config.heads}",
+            "edges": len(self.edges),
+        }
 
     def as_standard(self, seed: int = 0) -> "KnownCircuit":
         """Give the same circuit in a standard transformer with a rotated stream, its edges from head to head."""
         assert isinstance(self.model, DisentangledTransformer)
-        return KnownCircuit(f"{self.name}, standard", rotated(self.model, rng=seed), self.task, by_writer(self.edges))
+        return KnownCircuit(
+            f"{self.name}, standard",
+            rotated(self.model, rng=seed),
+            self.task,
+            by_writer(self.edges),
+        )
 
 
 def known_circuit(name: str, seed: int = 0) -> KnownCircuit:
@@ -63,7 +72,9 @@ def known_circuit(name: str, seed: int = 0) -> KnownCircuit:
     """
     check_choice("name", name, tuple(CIRCUITS))
     lags, options = CIRCUITS[name]
-    task = Task(random_transition_matrix(STATES, rng=seed, concentration=CONCENTRATION), lags, LENGTH)
+    task = Task(
+        random_transition_matrix(STATES, rng=seed, concentration=CONCENTRATION), lags, LENGTH
+    )
     return _known(name, with_decoys(construct(task, **options), rng=seed, shift=0.05))
 
 
@@ -87,7 +98,9 @@ def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
     check_path(folder)
     paths = sorted(path.parent for path in Path(folder).glob(f"*/{storage.CONFIG}"))
     if not paths:
-        raise ValueError(f"there are no circuits in {folder}; `sih benchmark circuits --out DIR` writes DIR/circuits")
+        raise ValueError(
+            f"there are no circuits in {folder}; `sih benchmark circuits --out DIR` writes DIR/circuits"
+        )
     return {path.name: _known(path.name, storage.load(path)) for path in paths}
 
 
@@ -115,19 +128,39 @@ class Discovery(Drawn):
     measured: tuple[Measured, ...]
 
     def _facts(self) -> Mapping[str, Any]:
-        return {"circuits": len({found.circuit for found in self.measured}), "measured": len(self.measured)}
+        return {
+            "circuits": len({found.circuit for found in self.measured}),
+            "measured": len(self.measured),
+        }
 
     def _pictures(self) -> Iterator[str]:
         yield html_table(self.table())
 
     def table(self) -> list[list[str]]:
         """Give a row for each circuit and method, below a row of headings."""
-        head = ["circuit", "method", "area", "precision", "by guessing", "ties", "true edges", "other edges"]
+        head = [
+            "circuit",
+            "method",
+            "area",
+            "precision",
+            "by guessing",
+            "ties",
+            "true edges",
+            "other edges",
+        ]
         rows = []
         for found in self.measured:
             j = found.judged
             numbers = (j.area, j.precision, j.guessed, j.ties)
-            rows.append([found.circuit, found.method, *(f"{x:.3f}" for x in numbers), str(j.true), str(j.others)])
+            rows.append(
+                [
+                    found.circuit,
+                    found.method,
+                    *(f"{x:.3f}" for x in numbers),
+                    str(j.true),
+                    str(j.others),
+                ]
+            )
         return [head, *rows]
 
 

@@ -10,7 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def total_variation(a: Float[Tensor, "*#batch query key"], b: Float[Tensor, "*#batch query key"]) -> Tensor:
+def total_variation(
+    a: Float[Tensor, "*#batch query key"], b: Float[Tensor, "*#batch query key"]
+) -> Tensor:
     r"""Give $\frac12 \sum_j |a_{ij} - b_{ij}|$ for every query: 0 where the rows agree, 1 where they share no key."""
     return (a - b).abs().sum(dim=-1) / 2
 
@@ -22,13 +24,17 @@ def uniform_attention(time: int) -> Float[Tensor, "query key"]:
 
 
 def match_heads(
-    found: Float[Tensor, "batch head query key"], wanted: Float[Tensor, "batch other query key"], first: int = 0
+    found: Float[Tensor, "batch head query key"],
+    wanted: Float[Tensor, "batch other query key"],
+    first: int = 0,
 ) -> list[int | None]:
     """Give every head of `wanted` a head of `found` of its own, None to those left over if `found` has fewer.
 
     The total variation of all pairs together, from query `first` on, is the least that an assignment can have.
     """
-    distances = (total_variation(found, head[:, None])[..., first:] for head in wanted.unbind(dim=1))
+    distances = (
+        total_variation(found, head[:, None])[..., first:] for head in wanted.unbind(dim=1)
+    )
     cost = torch.stack([each.mean(dim=(0, 2)) for each in distances])
     if len(cost) <= cost.shape[1]:
         return list(assign(cost))

@@ -70,7 +70,11 @@ class HeadReading:
     @property
     def selective(self) -> bool:
         """Tell whether it has on the true lag at least 0.8 of what the exact posterior has there."""
-        return len(self.copies) > 1 and self.dependence >= DEPENDS and self.selected >= SELECTS * self.exact
+        return (
+            len(self.copies) > 1
+            and self.dependence >= DEPENDS
+            and self.selected >= SELECTS * self.exact
+        )
 
     @property
     def role(self) -> str:
@@ -89,7 +93,9 @@ class HeadReading:
         if self.selective:
             return "selects the token to copy"
         if size >= COMPARES and on_parents >= ON_LAGS:
-            return "compares the lags' tokens with its own" + (", inversely" if self.correlation < 0 else "")
+            return "compares the lags' tokens with its own" + (
+                ", inversely" if self.correlation < 0 else ""
+            )
         if self.last and len(self.copies) > 1 and on_candidates >= ON_LAGS:
             return "attends to the candidates, selecting none"
         if size >= LEANS and on_parents >= SOME:
@@ -109,7 +115,11 @@ class HeadReading:
             return self._period_role(self.period)
         if self.from_uniform <= SPREAD:
             return "spreads over the past"
-        return "attends by tokens and positions" if self.dependence >= DEPENDS else "attends by position"
+        return (
+            "attends by tokens and positions"
+            if self.dependence >= DEPENDS
+            else "attends by position"
+        )
 
     def _period_role(self, period: int) -> str:
         if len(self.residues) > SHOWN:
@@ -154,9 +164,14 @@ def read_head(
     attention = whole[..., first:]
     flat = nn.functional.pad(uniform_attention(attention.shape[-1]), (first, 0))
     rows = queries_read(task, attention.shape[-1])
-    at = {shift: attention_at(attention, [k - shift for k in task.lags])[:, rows].double() for shift in (0, 1)}
+    at = {
+        shift: attention_at(attention, [k - shift for k in task.lags])[:, rows].double()
+        for shift in (0, 1)
+    }
     own = batch.lags[:, None] == torch.tensor(task.lags)
-    others = whole.mean(dim=0)  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
+    others = whole.mean(
+        dim=0
+    )  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
     apart = len(attention) / (len(attention) - 1)
     profile = offset_profile(attention)
     period, residues, fit = find_period(profile[task.max_lag : len(profile) // 2 - task.max_lag])

@@ -60,11 +60,19 @@ def ablate(
     tokens, names = _tokens("batch", batch), _listed("names", names)
     others = tokens if reference is None else _tokens("reference", reference)
     if others.shape[1] != tokens.shape[1]:
-        message = f"reference must have the batch's {tokens.shape[1]} positions; got {others.shape[1]}"
+        message = (
+            f"reference must have the batch's {tokens.shape[1]} positions; got {others.shape[1]}"
+        )
         raise FieldError("reference", message)
     if how == "resample":
-        return patch(model, tokens, _donors(tokens, others, reference is not None, rng), names, into)
-    values = dict.fromkeys(names, torch.zeros(())) if how == "zero" else mean_values(model, others, names)
+        return patch(
+            model, tokens, _donors(tokens, others, reference is not None, rng), names, into
+        )
+    values = (
+        dict.fromkeys(names, torch.zeros(()))
+        if how == "zero"
+        else mean_values(model, others, names)
+    )
     return replaced(model, tokens, values, into)
 
 
@@ -90,10 +98,16 @@ def patch(
     True
     """
     check_model(model)
-    tokens, others, names = _tokens("clean", clean), _tokens("corrupt", corrupt), _listed("names", names)
+    tokens, others, names = (
+        _tokens("clean", clean),
+        _tokens("corrupt", corrupt),
+        _listed("names", names),
+    )
     if tokens.shape != others.shape:
         shapes = f"got {tuple(tokens.shape)} and {tuple(others.shape)}"
-        raise FieldError("corrupt", f"clean and corrupt sequences are of one shape, a pair in each row; {shapes}")
+        raise FieldError(
+            "corrupt", f"clean and corrupt sequences are of one shape, a pair in each row; {shapes}"
+        )
     laws = []
     for mine, theirs in zip(tokens.split(CHUNK), others.split(CHUNK), strict=True):
         laws.append(replaced(model, mine, values_until(model, theirs, {}, names), into))
@@ -101,7 +115,10 @@ def patch(
 
 
 def replaced(
-    model: Model, tokens: Int[Tensor, "batch time"], values: Mapping[str, Tensor], into: Names | None = None
+    model: Model,
+    tokens: Int[Tensor, "batch time"],
+    values: Mapping[str, Tensor],
+    into: Names | None = None,
 ) -> Float[Tensor, "batch time state"]:
     """Predict with these values in place of the model's own, each for all sequences alike or one for each of them."""
     return torch.cat([model.law(trace.output) for trace in passes(model, tokens, values, into)])
@@ -109,14 +126,23 @@ def replaced(
 
 @torch.no_grad()
 def passes(
-    model: Model, tokens: Int[Tensor, "batch time"], values: Mapping[str, Tensor], into: Names | None = None
+    model: Model,
+    tokens: Int[Tensor, "batch time"],
+    values: Mapping[str, Tensor],
+    into: Names | None = None,
 ) -> Iterator[Trace]:
     """Run the model as `replaced` says, some sequences at a time, and give all that each pass makes."""
     readers = () if into is None else _listed("into", into)
     for start in range(0, len(tokens), CHUNK):
         rows = slice(start, start + CHUNK)
-        own = {name: value[rows] if value.ndim > 2 and len(value) > 1 else value for name, value in values.items()}
-        yield model.run(tokens[rows], replace=values_until(model, tokens[rows], own, readers) if readers else own)
+        own = {
+            name: value[rows] if value.ndim > 2 and len(value) > 1 else value
+            for name, value in values.items()
+        }
+        yield model.run(
+            tokens[rows],
+            replace=values_until(model, tokens[rows], own, readers) if readers else own,
+        )
 
 
 class _SeenError(Exception):
@@ -125,7 +151,10 @@ class _SeenError(Exception):
 
 @torch.no_grad()
 def values_until(
-    model: Model, tokens: Int[Tensor, "batch time"], replace: Mapping[str, Tensor], names: Sequence[str]
+    model: Model,
+    tokens: Int[Tensor, "batch time"],
+    replace: Mapping[str, Tensor],
+    names: Sequence[str],
 ) -> dict[str, Tensor]:
     """Run the model with values replaced until it has made those named, and give them."""
     found: dict[str, Tensor] = {}
@@ -160,7 +189,9 @@ def _donors(own: Tensor, others: Tensor, apart: bool, rng: Seed) -> Int[Tensor, 
     if apart:
         return others[torch.randint(len(others), (len(own),), generator=rng)]
     if len(own) < 2:
-        raise FieldError("batch", "resampling takes another sequence's values; give two sequences or a reference")
+        raise FieldError(
+            "batch", "resampling takes another sequence's values; give two sequences or a reference"
+        )
     order = torch.randperm(len(own), generator=rng)
     donor = torch.empty_like(order)
     donor[order] = order.roll(1)
@@ -172,9 +203,17 @@ def _tokens(name: str, batch: Sequences) -> Int[Tensor, "batch time"]:
 
 
 def _listed(field: str, names: Names) -> tuple[str, ...]:
-    listed = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else (names,)
+    listed = (
+        (names,)
+        if isinstance(names, str)
+        else tuple(names)
+        if isinstance(names, Sequence)
+        else (names,)
+    )
     for name in listed:
         check_kind(field, name, str, "names of values, e.g. ['2.1/attention']")
     if not listed:
-        raise FieldError(field, f"{field} has at least one name of a value, e.g. '2.1/attention'; got none")
+        raise FieldError(
+            field, f"{field} has at least one name of a value, e.g. '2.1/attention'; got none"
+        )
     return listed

@@ -65,7 +65,9 @@ def averages(model: Model, batch: Batch) -> Averages:
     for layer in range(2, len(heads)):
         names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
         held = {f"{name}/value": means[f"{name}/value"] for name in names}
-        written |= {name: y[0] for name, y in _each_key(model, batch.tokens[:1], names, held).items()}
+        written |= {
+            name: y[0] for name, y in _each_key(model, batch.tokens[:1], names, held).items()
+        }
     last = [f"{len(heads)}.{head}" for head in range(1, heads[-1] + 1)]
     scale = model.config.temperature * len(last)
     return Averages(means, written, [score_matrix(model, head).double() / scale for head in last])
@@ -76,7 +78,9 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
     """Split the scores of a model of three layers or more, in units of its attention's logarithm."""
     heads, last = model.config.heads, len(model.config.heads)
     if last < 3:
-        raise ValueError(f"votes are of heads between the first layer and the last; got heads {heads}")
+        raise ValueError(
+            f"votes are of heads between the first layer and the last; got heads {heads}"
+        )
     trace = model.trace(tokens[None])
     h = trace[f"{last - 1}/stream"].double()
     pieces = path_pieces(model, trace, known.means)
@@ -86,7 +90,10 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
     for layer in range(2, last):
         names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
         for name, y in _each_key(model, tokens[None], names, {}).items():
-            a, mean_a = trace[f"{name}/attention"][0].double(), known.means[f"{name}/attention"].double()
+            a, mean_a = (
+                trace[f"{name}/attention"][0].double(),
+                known.means[f"{name}/attention"].double(),
+            )
             mean_y = known.written[name].double()
             ways[f"{name}:{LOOKED}"] = (a - mean_a, (y[0].double() + mean_y) / 2)
             ways[f"{name}:{CARRIED}"] = ((a + mean_a) / 2, y[0].double() - mean_y)
@@ -122,12 +129,16 @@ def written_votes(blocks: WrittenBlocks, task: Task, tokens: Int[Tensor, " time"
     return _whole(candidates(live["3.1/scores"][0], task), common, parts, votes, task)
 
 
-def _whole(score: Tensor, common: Tensor, parts: dict[str, Tensor], votes: dict[str, Tensor], task: Task) -> KeyVotes:
+def _whole(
+    score: Tensor, common: Tensor, parts: dict[str, Tensor], votes: dict[str, Tensor], task: Task
+) -> KeyVotes:
     """Take off the mean over lags, and put 0 where a lag has no candidate."""
     whole = (torch.arange(len(score)) >= task.max_lag - 1)[:, None]
     parts = {name: torch.where(whole, part, 0.0) for name, part in parts.items()}
     votes = {name: torch.where(whole[..., None], apart(part), 0.0) for name, part in votes.items()}
-    return KeyVotes(torch.where(whole, apart(score), 0.0), torch.where(whole, common, 0.0), parts, votes)
+    return KeyVotes(
+        torch.where(whole, apart(score), 0.0), torch.where(whole, common, 0.0), parts, votes
+    )
 
 
 def _each_key(
@@ -166,12 +177,17 @@ def _pairs(blocks: WrittenBlocks, trace: Trace, task: Task) -> Iterator[tuple[st
             continue
         head, _, held = read.partition("/")
         way = LOOKED if held in ("token", "position") else CARRIED
-        yield f"{head}:{way}", _votes(trace[f"{head}/attention"][0], trace[held][0] @ B @ y.T, task, at_key)
+        yield (
+            f"{head}:{way}",
+            _votes(trace[f"{head}/attention"][0], trace[held][0] @ B @ y.T, task, at_key),
+        )
 
 
 def _blind(blocks: WrittenBlocks) -> WrittenBlocks:
     """Give the same blocks but those by which the first layer sees tokens."""
-    blind = WrittenBlocks(blocks.num_states, blocks.length, blocks.heads, blocks.temperature, blocks.dtype)
+    blind = WrittenBlocks(
+        blocks.num_states, blocks.length, blocks.heads, blocks.temperature, blocks.dtype
+    )
     blind.readout = blocks.readout
     for head, pairs in blocks.A.items():
         first = head.startswith("1.")

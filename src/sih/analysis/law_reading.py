@@ -57,7 +57,11 @@ def read_law(
     laws["stationary"] = stationary_law(tokens, task)
     truth = known_lag(tokens, batch.lags, task) if lags_known else laws["bma"]
     kl = {name: divergence(truth, each) for name, each in laws.items()}
-    lost = {name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1) for name in laws if name != "bma"}
+    lost = {
+        name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1)
+        for name in laws
+        if name != "bma"
+    }
     right = {name: _nearest_lag(laws[name], batch, task) for name in ("model", "bma", "ml")}
     return LawReading(
         {name: interval(each[:, rows].mean(dim=-1)) for name, each in kl.items()},
@@ -71,7 +75,11 @@ def read_law(
 def interval(values: Float[Tensor, " batch"]) -> Interval:
     """Average over sequences; what is infinite in one sequence is so altogether."""
     mean, error = estimate(values.double()).pair()
-    return Interval(mean, mean - 2 * error, mean + 2 * error) if math.isfinite(mean) else Interval(mean, mean, mean)
+    return (
+        Interval(mean, mean - 2 * error, mean + 2 * error)
+        if math.isfinite(mean)
+        else Interval(mean, mean, mean)
+    )
 
 
 def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch time state"], bool]:
@@ -79,7 +87,9 @@ def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch t
     found, shape = as_numbers("law", given), (*batch.tokens.shape, task.num_states)
     law, rounding = found.double(), rounding_of(found)
     if law.shape != shape:
-        raise FieldError("law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}")
+        raise FieldError(
+            "law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}"
+        )
     if torch.isnan(law).any() or torch.isposinf(law).any() or torch.isneginf(law).all(dim=-1).any():
         raise FieldError("law", "law holds numbers that are not finite")
     sums = law.sum(dim=-1)
@@ -88,7 +98,8 @@ def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch t
     if (sums - 1).abs().max() > rounding:
         ends = f"from {sums.min():.4g} to {sums.max():.4g}"
         raise FieldError(
-            "law", f"law sums to 1 over the last axis; got sums {ends} (softmax logits that are all positive)"
+            "law",
+            f"law sums to 1 over the last axis; got sums {ends} (softmax logits that are all positive)",
         )
     law = law.clamp_min(0)
     return law / law.sum(dim=-1, keepdim=True), False
@@ -101,7 +112,10 @@ def as_numbers(field: str, given: Any) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         found = None
     if found is None or found.is_complex():
-        raise FieldError(field, f"{field} must be real numbers in a tensor or an array; got {type(given).__name__}")
+        raise FieldError(
+            field,
+            f"{field} must be real numbers in a tensor or an array; got {type(given).__name__}",
+        )
     return found
 
 
@@ -110,7 +124,9 @@ def rounding_of(given: Tensor) -> float:
     return max(1e-3, 4 * torch.finfo(given.dtype).eps) if given.is_floating_point() else 0.0
 
 
-def _words(model: Float[Tensor, " batch"], ml: Float[Tensor, " batch"], stationary: Float[Tensor, " batch"]) -> str:
+def _words(
+    model: Float[Tensor, " batch"], ml: Float[Tensor, " batch"], stationary: Float[Tensor, " batch"]
+) -> str:
     """Compare what is lost against Bayes, sequence by sequence."""
     if interval(model).high <= LIKE_BMA:
         return f"Predicts like BMA (within {LIKE_BMA:g} nats)"
@@ -128,10 +144,14 @@ def _difference(a: Float[Tensor, " batch"], b: Float[Tensor, " batch"]) -> Float
     return torch.where(a == b, 0.0, a - b)
 
 
-def _nearest_lag(law: Float[Tensor, "batch time state"], batch: Batch, task: Task) -> Float[Tensor, " sequence"]:
+def _nearest_lag(
+    law: Float[Tensor, "batch time state"], batch: Batch, task: Task
+) -> Float[Tensor, " sequence"]:
     """Give how often a sequence's own lag has the nearest law, for each sequence in which lags' laws ever differ."""
     rows = scored_positions(task.max_lag, batch.tokens.shape[1])
-    each = [known_lag(batch.tokens, torch.full_like(batch.lags, k), task)[:, rows] for k in task.lags]
+    each = [
+        known_lag(batch.tokens, torch.full_like(batch.lags, k), task)[:, rows] for k in task.lags
+    ]
     own = known_lag(batch.tokens, batch.lags, task)[:, rows]
     alike = torch.stack([(one - own).abs().amax(dim=-1) < 1e-9 for one in each], dim=-1)
     far = torch.stack([divergence(one, law[:, rows]) for one in each], dim=-1)

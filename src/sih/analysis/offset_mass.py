@@ -36,7 +36,10 @@ def find_period(mass: Float[Tensor, " offset"]) -> tuple[int | None, tuple[int, 
     if total <= 1e-8 * mass.double().square().sum().item() or mass.sum() < 0.01:
         return None, (), 0.0
     means = {n: [x[r::n].mean().item() for r in range(n)] for n in range(2, count // 2 + 1)}
-    fits = {n: 1 - (1 - _explained(x, rows) / total) * (count - 1) / (count - n) for n, rows in means.items()}
+    fits = {
+        n: 1 - (1 - _explained(x, rows) / total) * (count - 1) / (count - n)
+        for n, rows in means.items()
+    }
     best = max(fits.values(), default=0.0)
     if best < 0.1:
         return None, (), 0.0

@@ -66,7 +66,9 @@ def read_phases(model: Model, task: Task) -> Phases:
     looks, by_key, by_query = {}, {}, {}
     for head in range(1, heads[1] + 1):
         name = f"2.{head}"
-        G, key, query = (block.double() / model.config.temperature for block in _blocks(model, head))
+        G, key, query = (
+            block.double() / model.config.temperature for block in _blocks(model, head)
+        )
         looks[name], by_key[name] = by_offset(G), by_offset(key)
         by_query[name] = by_offset(
             query.T

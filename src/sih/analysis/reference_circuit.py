@@ -28,7 +28,9 @@ def run_reference(task: Task, batch: Batch, heads: int | None = None) -> Referen
     """Run the construction on a batch, with as many second-layer heads or the least that lose nothing."""
     built = reference_model(task, heads, dtype=torch.float32)
     rows = slice(built.circuit.first_exact_position, batch.tokens.shape[1] - 1)
-    return Reference(task, batch, built.config.heads, rows, list(built.trace(batch.tokens).attention))
+    return Reference(
+        task, batch, built.config.heads, rows, list(built.trace(batch.tokens).attention)
+    )
 
 
 def reference_model(

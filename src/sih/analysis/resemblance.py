@@ -55,12 +55,16 @@ class Resemblance:
 
     def __str__(self) -> str:
         pairs = zip(self.layers, self.uniform, strict=True)
-        return ", ".join(f"layer {n} {far:.2f} of {flat:.2f}" for n, (far, flat) in enumerate(pairs, 1))
+        return ", ".join(
+            f"layer {n} {far:.2f} of {flat:.2f}" for n, (far, flat) in enumerate(pairs, 1)
+        )
 
 
 @torch.no_grad()
 def resemblances(
-    attention: Sequence[Float[Tensor, "batch _ query key"]], tokens: Int[Tensor, "batch time"], task: Task
+    attention: Sequence[Float[Tensor, "batch _ query key"]],
+    tokens: Int[Tensor, "batch time"],
+    task: Task,
 ) -> list[Resemblance]:
     """Compare a model of three layers with every known circuit that there is for its task, the nearest first.
 
@@ -83,7 +87,9 @@ def _layers(numbers: Sequence[int]) -> str:
     return f"layer{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
 
 
-def _build(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> DisentangledTransformer | None:
+def _build(
+    task: Task, options: dict[str, Any], heads: tuple[int, ...]
+) -> DisentangledTransformer | None:
     """Build a circuit with no more heads than the model has where it can be, or give None if the task has none such."""
     names = option_names(options["target"])
     given = dict(options)
@@ -108,7 +114,9 @@ def _compare(
     first = attention[0].shape[-1] - tokens.shape[1]
     flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (first, 0))
     layers, uniform = [], []
-    for found, theirs in zip(attention, circuit.trace(tokens, path="written").attention, strict=True):
+    for found, theirs in zip(
+        attention, circuit.trace(tokens, path="written").attention, strict=True
+    ):
         wanted = nn.functional.pad(theirs, (first, 0))
         matched = match_heads(found.double(), wanted, rows.start)
         spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]

@@ -60,7 +60,9 @@ class EvidenceFlow(Drawn):
     """The largest difference between the sum of the parts and the score itself, in the same units: rounding."""
 
     def _facts(self) -> Mapping[str, Any]:
-        channels = {name.replace(" ", "_"): round(share, 2) for name, share in self.channels.items()}
+        channels = {
+            name.replace(" ", "_"): round(share, 2) for name, share in self.channels.items()
+        }
         return {**channels, "parts": len(self.shares), "spread": self.spread}
 
     def _pictures(self) -> Iterator[str]:
@@ -76,7 +78,9 @@ class EvidenceFlow(Drawn):
 
 
 @torch.no_grad()
-def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", "paths"] | None = None) -> EvidenceFlow:
+def evidence_flow(
+    model: Model, task: Task, batch: Batch, by: Literal["blocks", "paths"] | None = None
+) -> EvidenceFlow:
     """Tell by which ways the evidence for the lags reached the last layer's scores, in shares that add up to 1.
 
     Args:
@@ -97,7 +101,9 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
     check_batch(batch)
     known = by is None or (isinstance(by, str) and by in ("blocks", "paths"))
     if not known or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
-        raise FieldError("by", f"by is 'paths', or 'blocks' for a disentangled model; got {described(by)}")
+        raise FieldError(
+            "by", f"by is 'paths', or 'blocks' for a disentangled model; got {described(by)}"
+        )
     if not model.config.heads:
         raise ValueError("a model without attention has no scores that evidence could reach")
     (count, time), lags = batch.tokens.shape, task.lags
@@ -125,7 +131,11 @@ def evidence_flow(model: Model, task: Task, batch: Batch, by: Literal["blocks", 
 
 
 def products(
-    pieces: Pieces, W: Float[Tensor, "dim dim"], h: Float[Tensor, "batch time dim"], task: Task, mirrored: bool
+    pieces: Pieces,
+    W: Float[Tensor, "dim dim"],
+    h: Float[Tensor, "batch time dim"],
+    task: Task,
+    mirrored: bool,
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
     """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
     if not mirrored:
@@ -154,7 +164,9 @@ def _dots(
     return out
 
 
-def candidates(scores: Float[Tensor, "*batch time time"], task: Task) -> Float[Tensor, "*batch time lag"]:
+def candidates(
+    scores: Float[Tensor, "*batch time time"], task: Task
+) -> Float[Tensor, "*batch time lag"]:
     """Give the scores at the candidates, and 0 where there is no such key."""
     return attention_at(scores, [lag - 1 for lag in task.lags])
 
@@ -186,7 +198,9 @@ class _Sums:
         whole = mean.sum(dim=0)
         rows = []
         for size, total, product in self.groups:
-            crossed = (mean * total.sum(dim=0) + total * whole - size * mean * whole).sum(dim=(1, 2))
+            crossed = (mean * total.sum(dim=0) + total * whole - size * mean * whole).sum(
+                dim=(1, 2)
+            )
             rows.append(product - crossed)
         return torch.stack(rows), count * whole.numel()
 
@@ -208,7 +222,9 @@ def _flow(heads: Sequence[_Sums], varying: set[str]) -> EvidenceFlow:
     names = [_channel(part, varying) for part in heads[0].parts]
     groups = {part: found[:, [index]] for index, part in enumerate(heads[0].parts) if part}
     channels = {
-        name: found[:, [index for index, one in enumerate(names) if one == name]] for name in CHANNELS if name in names
+        name: found[:, [index for index, one in enumerate(names) if one == name]]
+        for name in CHANNELS
+        if name in names
     }
     shares, errors = _shares(groups, found)
     by_channel, channel_errors = _shares(channels, found)
@@ -216,14 +232,18 @@ def _flow(heads: Sequence[_Sums], varying: set[str]) -> EvidenceFlow:
     return EvidenceFlow(shares, errors, by_channel, channel_errors, spread, mismatch)
 
 
-def _shares(groups: dict[Any, Tensor], found: Float[Tensor, "group part"]) -> tuple[dict[Any, float], dict[Any, float]]:
+def _shares(
+    groups: dict[Any, Tensor], found: Float[Tensor, "group part"]
+) -> tuple[dict[Any, float], dict[Any, float]]:
     """Divide the sums of some parts by the whole, with errors from how far each group's quotient is from all."""
     each, variance, shares, errors = found.sum(dim=1), found.sum(), {}, {}
     for name, parts in groups.items():
         share = parts.sum() / variance
         apart = parts.sum(dim=1) - share * each
         shares[name] = share.item()
-        errors[name] = (apart.square().sum() * len(each) / max(len(each) - 1, 1)).sqrt().item() / variance.item()
+        errors[name] = (
+            apart.square().sum() * len(each) / max(len(each) - 1, 1)
+        ).sqrt().item() / variance.item()
     return shares, errors
 
 

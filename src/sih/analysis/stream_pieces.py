@@ -25,8 +25,16 @@ def block_pieces(model: Model, h: Float[Tensor, "batch time dim"]) -> Pieces:
 
 def averaged(model: Model) -> list[str]:
     """Name the values whose means the paths need."""
-    heads = [f"{layer}.{head}" for layer, n in enumerate(model.config.heads[:-1], 1) for head in range(1, n + 1)]
-    mlps = [name for name in model.hook_points() if name.endswith("/mlp") and not name.startswith(f"{_depth(model)}/")]
+    heads = [
+        f"{layer}.{head}"
+        for layer, n in enumerate(model.config.heads[:-1], 1)
+        for head in range(1, n + 1)
+    ]
+    mlps = [
+        name
+        for name in model.hook_points()
+        if name.endswith("/mlp") and not name.startswith(f"{_depth(model)}/")
+    ]
     uses = [f"{head}/{what}" for head in heads for what in ("output", "attention", "value")]
     return ["0/stream", *uses, *mlps]
 
@@ -48,10 +56,13 @@ def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
         names = [f"{layer}.{head}" for head in range(1, count + 1)]
         if layer > 1:
             looks, holds = (
-                {f"{one}/{what}": means[f"{one}/{what}"] for one in names} for what in ("attention", "value")
+                {f"{one}/{what}": means[f"{one}/{what}"] for one in names}
+                for what in ("attention", "value")
             )
             outs = [f"{one}/output" for one in names]
-            mean_a, mean_v, rest = (values_until(model, tokens, x, outs) for x in (looks, holds, looks | holds))
+            mean_a, mean_v, rest = (
+                values_until(model, tokens, x, outs) for x in (looks, holds, looks | holds)
+            )
         for one in names:
             out = f"{one}/output"
             if layer == 1:
@@ -63,7 +74,12 @@ def path_pieces(model: Model, trace: Trace, means: dict[str, Tensor]) -> Pieces:
             put(f"{one}:attention", out, (both + a - v - none) / 2, none[:1])
             pieces[f"{one}:values"] = (_columns(model, out), (both - a + v - none) / 2)
         if f"{layer}/mlp" in means:
-            put(f"{layer}/mlp", f"{layer}/mlp", trace[f"{layer}/mlp"] - means[f"{layer}/mlp"], means[f"{layer}/mlp"])
+            put(
+                f"{layer}/mlp",
+                f"{layer}/mlp",
+                trace[f"{layer}/mlp"] - means[f"{layer}/mlp"],
+                means[f"{layer}/mlp"],
+            )
     return pieces
 
 
@@ -93,7 +109,10 @@ def score_matrix(model: Model, head: str) -> Float[Tensor, "dim dim"]:
     for keys in basis.split(length):
         placed = torch.zeros_like(h)
         placed[:, : len(keys)] = keys
-        run = model.run(one.expand(len(basis), -1), replace={f"{head}/query": basis[:, None], f"{head}/key": placed})
+        run = model.run(
+            one.expand(len(basis), -1),
+            replace={f"{head}/query": basis[:, None], f"{head}/key": placed},
+        )
         columns.append(run[f"{head}/scores"][:, -1, : len(keys)])
     return torch.cat(columns, dim=-1)
 

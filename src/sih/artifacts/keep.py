@@ -57,7 +57,9 @@ def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
     if rows:
         files.append(out / "data" / f"{experiment.name}.csv")
         write_rows(files[-1], rows)
-    absent = tuple(name for name in experiment.reads(experiment.config, store) if name not in kept.models)
+    absent = tuple(
+        name for name in experiment.reads(experiment.config, store) if name not in kept.models
+    )
     return dataclasses.replace(kept, files=tuple(files), left_out=absent)
 
 
@@ -92,7 +94,9 @@ def _compute(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept
         "key": data_key(experiment, store),
         "config": dataclasses.asdict(experiment.config),
     }
-    write_json(_data_file(experiment, out), {**asked, "models": models, "digest": digest, "data": values})
+    write_json(
+        _data_file(experiment, out), {**asked, "models": models, "digest": digest, "data": values}
+    )
     return Kept(experiment, record_from(experiment.data, values), models, digest, computed=True)
 
 
@@ -100,7 +104,11 @@ def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, 
     """Say which of the experiment's trained models there are, and where they come from, in words for the report."""
     store = store_of(experiment, store)
     found = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
-    return {name: "shipped" if path.parent == SHIPPED else str(path) for name, path in found.items() if path}
+    return {
+        name: "shipped" if path.parent == SHIPPED else str(path)
+        for name, path in found.items()
+        if path
+    }
 
 
 def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
@@ -129,4 +137,8 @@ def _data_file(experiment: Experiment[Any, Any], out: Path) -> Path:
 
 
 def _folder_digest(folder: Path) -> list[str]:
-    return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in RUN_FILES if (folder / name).exists()]
+    return [
+        hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in RUN_FILES
+        if (folder / name).exists()
+    ]

@@ -13,7 +13,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item], jobs: int | None = None) -> Iterator[Result]:
+def on_all_cores(
+    work: Callable[[Item], Result], items: Sequence[Item], jobs: int | None = None
+) -> Iterator[Result]:
     """Yield the result of each item as soon as it is there, from `jobs` processes (as many as cores unless said).
 
     Whatever ends it early, a Ctrl-C or an error, ends the processes too.

@@ -68,7 +68,9 @@ def closure(module: str) -> set[str]:
 def imports(module: str) -> frozenset[str]:
     """List what of the package the module's file imports, at its top or inside functions, and the folders it is in."""
     parts = module.split(".")
-    found = {".".join(parts[:n]) for n in range(2, len(parts))}  # not the whole package: its names are other modules'
+    found = {
+        ".".join(parts[:n]) for n in range(2, len(parts))
+    }  # not the whole package: its names are other modules'
     for path in _file(module):
         found |= read_source(path.read_bytes()).names
     return frozenset(name for name in found if _file(name))

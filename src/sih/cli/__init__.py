@@ -23,31 +23,70 @@ from sih.files import check_place
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
-    "predict": ("sih.cli.predict_command:predict", "predict the next token of every sequence at every position"),
-    "infer": ("sih.cli.infer_command:infer_lag", "say which lag explains a real series, its matrix unknown"),
+    "predict": (
+        "sih.cli.predict_command:predict",
+        "predict the next token of every sequence at every position",
+    ),
+    "infer": (
+        "sih.cli.infer_command:infer_lag",
+        "say which lag explains a real series, its matrix unknown",
+    ),
     "claim": ("sih.cli.claim_command:claim", "compute Claim 1 exactly, for one matrix or many"),
     "claim search": ("sih.cli.claim_search_command:search", "look for a counterexample to Claim 1"),
-    "claim rates": ("sih.cli.claim_consequences:rates", "how often each rule picks the wrong lag, and exact exponents"),
-    "claim beta": ("sih.cli.claim_consequences:beta", "the estimator against beta, beside BMA and ML"),
-    "heads": ("sih.cli.heads_command:heads", "the least number of second-layer heads for a set of lags, and why"),
-    "construct": ("sih.cli.construct_command:construct", "write a circuit's weights by hand, with their certificate"),
+    "claim rates": (
+        "sih.cli.claim_consequences:rates",
+        "how often each rule picks the wrong lag, and exact exponents",
+    ),
+    "claim beta": (
+        "sih.cli.claim_consequences:beta",
+        "the estimator against beta, beside BMA and ML",
+    ),
+    "heads": (
+        "sih.cli.heads_command:heads",
+        "the least number of second-layer heads for a set of lags, and why",
+    ),
+    "construct": (
+        "sih.cli.construct_command:construct",
+        "write a circuit's weights by hand, with their certificate",
+    ),
     "verify": ("sih.cli.construct_command:verify", "check a saved circuit against its closed form"),
-    "export": ("sih.cli.export_command:export", "write a model for TransformerLens, or read one back"),
+    "export": (
+        "sih.cli.export_command:export",
+        "write a model for TransformerLens, or read one back",
+    ),
     "benchmark circuits": (
         "sih.cli.benchmark_command:circuits",
         "look for circuits whose edges are known",
     ),
-    "train": ("sih.cli.train_command:train", "train a model; the same command goes on where a run stopped"),
+    "train": (
+        "sih.cli.train_command:train",
+        "train a model; the same command goes on where a run stopped",
+    ),
     "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
-    "runs show": ("sih.cli.runs_command:show", "say how a run was trained, how good it is and what its heads do"),
-    "runs evaluate": ("sih.cli.evaluate_command:evaluate", "measure runs on fresh sequences, with errors"),
-    "runs formation": ("sih.cli.formation_command:show_formation", "say when the circuit appeared in runs"),
+    "runs show": (
+        "sih.cli.runs_command:show",
+        "say how a run was trained, how good it is and what its heads do",
+    ),
+    "runs evaluate": (
+        "sih.cli.evaluate_command:evaluate",
+        "measure runs on fresh sequences, with errors",
+    ),
+    "runs formation": (
+        "sih.cli.formation_command:show_formation",
+        "say when the circuit appeared in runs",
+    ),
     "runs rm": ("sih.cli.runs_command:remove", "remove a run, after asking"),
-    "models": ("sih.cli.models_command:models", "list the trained models that come with the package"),
+    "models": (
+        "sih.cli.models_command:models",
+        "list the trained models that come with the package",
+    ),
     "explore": ("sih.cli.explore_command:explore", "see the circuit choose: an interactive page"),
     "figure": ("sih.cli.figure_command:figure", "make one figure of the paper by name"),
-    "reproduce": ("sih.cli.reproduce_command:reproduce", "make every figure, and the report that says what held"),
+    "reproduce": (
+        "sih.cli.reproduce_command:reproduce",
+        "make every figure, and the report that says what held",
+    ),
 }
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
 WRITTEN = ("out", "export", "draw", "table")
@@ -61,7 +100,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name may hold what a terminal cannot show
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a name may hold what a terminal cannot show
     if not words or words[0] in ("-h", "--help"):
         print(_overview())
         return 0
@@ -74,7 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
     try:
         if name not in COMMANDS:
-            raise ValueError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}")
+            raise ValueError(
+                f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}"
+            )
         module, function = COMMANDS[name][0].split(":")
         found = importlib.import_module(module)
         command, words = getattr(found, function), words[len(name.split()) :]
@@ -95,7 +138,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, RuntimeError) and "allocate" not in str(error):
             raise
         why = _one_line(str(error)) or "there is not enough memory"
-        print(f"sih: {'out of memory: ' if not isinstance(error, OSError) else ''}{why[:300]}", file=sys.stderr)
+        print(
+            f"sih: {'out of memory: ' if not isinstance(error, OSError) else ''}{why[:300]}",
+            file=sys.stderr,
+        )
         return 2
 
 
@@ -108,7 +154,9 @@ def _no_ctrl_c_lost() -> Iterator[None]:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             before(lost)
             return
-        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()  # when the callback has returned
+        threading.Timer(
+            0.01, os.kill, (os.getpid(), signal.SIGINT)
+        ).start()  # when the callback has returned
 
     sys.unraisablehook = hook
     try:
@@ -117,7 +165,9 @@ def _no_ctrl_c_lost() -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> Callable[[], int | None]:
+def _parse(
+    command: Callable[..., int | None], name: str, words: list[str]
+) -> Callable[[], int | None]:
     """Fill in the command's arguments, and turn tyro's boxed complaints into a ValueError of one line."""
     import tyro
 
@@ -138,7 +188,9 @@ def _parse(command: Callable[..., int | None], name: str, words: list[str]) -> C
     except SystemExit as stop:
         if stop.code in (0, None):
             return lambda: 0  # --help
-        raise ValueError(_unbox(complaint.getvalue()) or f"could not read the arguments {words}") from None
+        raise ValueError(
+            _unbox(complaint.getvalue()) or f"could not read the arguments {words}"
+        ) from None
 
 
 def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:

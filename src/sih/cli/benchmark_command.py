@@ -10,7 +10,9 @@ STANDARD = ("1.2.3-soft", "1.2.3-hard")
 """Measured as standard transformers too, which takes longer."""
 
 
-def circuits(out: Path, circuits: tuple[str, ...] = tuple(CIRCUITS), pairs: int = 2, seed: int = 0) -> None:
+def circuits(
+    out: Path, circuits: tuple[str, ...] = tuple(CIRCUITS), pairs: int = 2, seed: int = 0
+) -> None:
     """Make circuits with known edges among decoys, look for them by five methods, and say how well each does.
 
     Writes the circuits (`sih.load_circuits` reads them), results.csv, and a figure. Takes some minutes.
@@ -33,13 +35,20 @@ def circuits(out: Path, circuits: tuple[str, ...] = tuple(CIRCUITS), pairs: int 
         check_choice("circuits", name, tuple(CIRCUITS))
     made = [known_circuit(name, seed) for name in circuits]
     save_circuits(out / "circuits", made)
-    forms = [form for one in made for form in ([one, one.as_standard(seed)] if one.name in STANDARD else [one])]
+    forms = [
+        form
+        for one in made
+        for form in ([one, one.as_standard(seed)] if one.name in STANDARD else [one])
+    ]
     measured = []
     for form in forms:
         for found in discover(form, pairs=pairs, seed=seed):
             measured.append(found)
             j = found.judged
-            print(f"{found.circuit:>22} {found.method:>11}: area {j.area:.3f}, precision {j.precision:.3f}", flush=True)
+            print(
+                f"{found.circuit:>22} {found.method:>11}: area {j.area:.3f}, precision {j.precision:.3f}",
+                flush=True,
+            )
     table = Discovery(tuple(measured))
     write_rows(out / "results.csv", table.table())
     save(draw_discovery(table), out / "discovery")

@@ -14,7 +14,14 @@ from sih.markov import load_transition_matrix
 from sih.models.kernels.threads import limited_threads
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.coverage import OPEN, claim_status
-from sih.theory.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, load_estimates, random_matrices, save_estimates
+from sih.theory.monte_carlo import (
+    PAPER_LAGS,
+    MonteCarlo,
+    estimates,
+    load_estimates,
+    random_matrices,
+    save_estimates,
+)
 from sih.theory.rational import rational_expectations
 
 
@@ -68,7 +75,9 @@ def claim(
         raise ValueError("--monte-carlo samples an ensemble of random matrices; leave out --matrix")
     console = plain_console(120)
     if matrix is None:
-        P = random_matrices(states, matrices, seed=seed, concentration=concentration, law=matrix_law)
+        P = random_matrices(
+            states, matrices, seed=seed, concentration=concentration, law=matrix_law
+        )
     else:
         check_drawn(matrix_law)
         P = load_transition_matrix(matrix)[None]
@@ -76,14 +85,26 @@ def claim(
     console.print(_margin_table(table))
     pairs = _pairs(table, P.shape[-1])
     console.print(_pair_table(pairs))
-    record = _record(table, P) | {"seed": seed, "matrix": str(matrix) if matrix else None, "pairs": pairs}
+    record = _record(table, P) | {
+        "seed": seed,
+        "matrix": str(matrix) if matrix else None,
+        "pairs": pairs,
+    }
     if matrix is None:
         record |= {"matrix_law": matrix_law, "concentration": concentration}
     if rational:
         record["rational_margins"] = _rational_margins(P[0], table, console)
     if monte_carlo != "no":
         check = MonteCarlo(
-            states, matrices, table.lags, sequences, length, concentration, seed, monte_carlo, matrix_law=matrix_law
+            states,
+            matrices,
+            table.lags,
+            sequences,
+            length,
+            concentration,
+            seed,
+            monte_carlo,
+            matrix_law=matrix_law,
         )
         record["monte_carlo"] = _compare(check, table, out / f"monte-carlo-{monte_carlo}", console)
     write_json(out / "claim.json", record, indent=1)
@@ -93,9 +114,13 @@ def claim(
             console.print(f"wrote {path}")
     worst = record["smallest_margin"]
     verdict = "holds" if table.holds else "is VIOLATED"
-    console.print(f"Claim 1 {verdict} here: smallest gap {worst['gap']:.3e}, each expectation to {table.error:.1e}")
+    console.print(
+        f"Claim 1 {verdict} here: smallest gap {worst['gap']:.3e}, each expectation to {table.error:.1e}"
+    )
     proven = sum(pair["status"] != OPEN for pair in pairs)
-    console.print(f"{proven} of {len(pairs)} pairs of true lag and rival are theorems for all such matrices")
+    console.print(
+        f"{proven} of {len(pairs)} pairs of true lag and rival are theorems for all such matrices"
+    )
     return 0 if table.holds else 1
 
 
@@ -106,7 +131,11 @@ def _margin_table(table: ClaimTable) -> Table:
         margins = table.margins[:, j]
         cells = (own[:, j].mean(), (own[:, j] - margins).mean(), margins.mean(), margins.min())
         rows.append([str(lag), *(f"{x.item():.6f}" for x in cells)])
-    return table_of(rows, f"Claim 1 over {len(table.margins)} matrices, each expectation to {table.error:.0e}", left=0)
+    return table_of(
+        rows,
+        f"Claim 1 over {len(table.margins)} matrices, each expectation to {table.error:.0e}",
+        left=0,
+    )
 
 
 def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
@@ -114,7 +143,12 @@ def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
     least = table.gaps.amin(dim=0) - 2 * table.error
     place = {lag: j for j, lag in enumerate(table.lags)}
     return [
-        {"true_lag": k, "rival": r, "status": status, "gap_at_least": least[place[k], place[r]].item()}
+        {
+            "true_lag": k,
+            "rival": r,
+            "status": status,
+            "gap_at_least": least[place[k], place[r]].item(),
+        }
         for (k, r), status in claim_status(table.lags, states=states).items()
     ]
 
@@ -128,9 +162,12 @@ def _pair_table(pairs: list[dict[str, Any]]) -> Table:
             status = f"open, gap at least {pair['gap_at_least']:.6f} by computation"
         rows.setdefault((pair["true_lag"], status), []).append(str(pair["rival"]))
     found = [
-        (str(k), " ".join(rivals), status) for (k, status), rivals in sorted(rows.items(), key=lambda row: row[0][0])
+        (str(k), " ".join(rivals), status)
+        for (k, status), rivals in sorted(rows.items(), key=lambda row: row[0][0])
     ]
-    return table_of([("true lag", "rivals", "Claim 1"), *found], "For which rivals Claim 1 is a theorem", left=3)
+    return table_of(
+        [("true lag", "rivals", "Claim 1"), *found], "For which rivals Claim 1 is a theorem", left=3
+    )
 
 
 def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
@@ -138,11 +175,26 @@ def _record(table: ClaimTable, P: torch.Tensor) -> dict[str, Any]:
     margins = table.margins
     where, lag = divmod(int(margins.argmin()), len(table.lags))
     rival = int(table.gaps[where, lag].argmin())
-    smallest = {"gap": margins.min().item(), "matrix": where, "true_lag": table.lags[lag], "rival": table.lags[rival]}
-    record: dict[str, Any] = {"lags": table.lags, "states": P.shape[-1], "matrices": len(P), "error": table.error}
+    smallest = {
+        "gap": margins.min().item(),
+        "matrix": where,
+        "true_lag": table.lags[lag],
+        "rival": table.lags[rival],
+    }
+    record: dict[str, Any] = {
+        "lags": table.lags,
+        "states": P.shape[-1],
+        "matrices": len(P),
+        "error": table.error,
+    }
     record |= {"holds": table.holds, "smallest_margin": smallest}
-    record |= {"mean_expectations": table.expectations.mean(dim=0).tolist(), "margins": margins.tolist()}
-    return record | ({"P": P[0].tolist(), "expectations": table.expectations[0].tolist()} if len(P) == 1 else {})
+    record |= {
+        "mean_expectations": table.expectations.mean(dim=0).tolist(),
+        "margins": margins.tolist(),
+    }
+    return record | (
+        {"P": P[0].tolist(), "expectations": table.expectations[0].tolist()} if len(P) == 1 else {}
+    )
 
 
 def _rational_margins(P: torch.Tensor, table: ClaimTable, console: Console) -> list[str]:
@@ -152,21 +204,33 @@ def _rational_margins(P: torch.Tensor, table: ClaimTable, console: Console) -> l
         exact = rational_expectations(P, table.lags, k)
         margin = exact[j] - max(e for i, e in enumerate(exact) if i != j)
         off = abs(float(margin) - table.margins[0, j].item())
-        console.print(f"true lag {k}: gap {float(margin):.15g} exactly; floating point is {off:.1e} off")
-        found.append(f"{margin.numerator}/{margin.denominator}" if margin.denominator < 10**40 else repr(float(margin)))
+        console.print(
+            f"true lag {k}: gap {float(margin):.15g} exactly; floating point is {off:.1e} off"
+        )
+        found.append(
+            f"{margin.numerator}/{margin.denominator}"
+            if margin.denominator < 10**40
+            else repr(float(margin))
+        )
     return found
 
 
-def _compare(check: MonteCarlo, table: ClaimTable, folder: Path, console: Console) -> dict[str, Any]:
+def _compare(
+    check: MonteCarlo, table: ClaimTable, folder: Path, console: Console
+) -> dict[str, Any]:
     """Run (or go on with) the Monte Carlo and set it against the exact values, in standard errors."""
     done = load_estimates(folder, check)
     try:
-        for estimate in track(estimates(check, len(done)), check.matrices, f"{check.form} Monte Carlo", len(done)):
+        for estimate in track(
+            estimates(check, len(done)), check.matrices, f"{check.form} Monte Carlo", len(done)
+        ):
             done.append(estimate)
             if len(done) % 20 == 0:
                 save_estimates(folder, check, done)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{len(done)} matrices done; the same command goes on from {folder}") from None
+        raise KeyboardInterrupt(
+            f"{len(done)} matrices done; the same command goes on from {folder}"
+        ) from None
     finally:
         save_estimates(folder, check, done)
     mean, error = torch.stack([e.mean for e in done]), torch.stack([e.error for e in done])
@@ -185,7 +249,11 @@ def _compare(check: MonteCarlo, table: ClaimTable, folder: Path, console: Consol
         "smallest_margin": estimated.min().item(),
     }
     for name, value in result.items():
-        console.print(f"  {name.replace('_', ' ')}: {value:.4g}" if isinstance(value, float) else f"  {name}: {value}")
+        console.print(
+            f"  {name.replace('_', ' ')}: {value:.4g}"
+            if isinstance(value, float)
+            else f"  {name}: {value}"
+        )
     return result
 
 
@@ -196,8 +264,12 @@ def _draw(table: ClaimTable, P: torch.Tensor, out: Path, seed: int) -> list[Path
     size = P.shape[-1]
     paths = claim_cumulative.of_matrix(P[0], table.lags, 1000, seed)
     drawn = {
-        "claim_histogram": claim_panels.draw_claim_histogram(claim_expectations.gaps_of(table, size)),
-        "claim_expectations": claim_panels.draw_claim_expectations(claim_expectations.bars_of(table, size)),
+        "claim_histogram": claim_panels.draw_claim_histogram(
+            claim_expectations.gaps_of(table, size)
+        ),
+        "claim_expectations": claim_panels.draw_claim_expectations(
+            claim_expectations.bars_of(table, size)
+        ),
         "claim_cumulative": claim_panels.draw_claim_cumulative(paths),
     }
     return [path for name, figure in drawn.items() for path in style.save(figure, out / name)]

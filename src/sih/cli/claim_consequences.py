@@ -41,7 +41,9 @@ def rates(
         seed: of the matrix and the sequences.
     """
     if blocks < 2 or sequences < 1:
-        raise ValueError(f"error bars need at least 2 blocks of at least 1 sequence; got {blocks} and {sequences}")
+        raise ValueError(
+            f"error bars need at least 2 blocks of at least 1 sequence; got {blocks} and {sequences}"
+        )
     config = WrongLagConfig(states, lags, length, blocks, sequences, seed=seed)
     _show(WRONG_LAG, config, out, "Exponent of the rate of wrong lags, in nats a transition")
 
@@ -69,9 +71,13 @@ def beta(
         seed: of the matrices and the sequences.
     """
     if matrices < 2 or sequences < 1:
-        raise ValueError(f"error bars need at least 2 matrices and 1 sequence of each; got {matrices} and {sequences}")
+        raise ValueError(
+            f"error bars need at least 2 matrices and 1 sequence of each; got {matrices} and {sequences}"
+        )
     if not lengths or min(lengths) <= max(lags, default=0):
-        raise ValueError(f"lengths must be above the largest lag, {max(lags, default=0)}; got {lengths}")
+        raise ValueError(
+            f"lengths must be above the largest lag, {max(lags, default=0)}; got {lengths}"
+        )
     config = BetaConfig(states, lags, lengths, matrices=matrices, sequences=sequences, seed=seed)
     _show(BETA, config, out, "KL to the true law after T tokens, in nats")
 

@@ -50,14 +50,20 @@ def search(
         begin: where descents begin, in turn: random matrices, slow rotations, walks on trees, blocks in a cycle.
     """
     console = plain_console(120)
-    config = SearchConfig(states, sizes, max_lag, lags, starts, steps, seed, statement, open_only, family, begin)
+    config = SearchConfig(
+        states, sizes, max_lag, lags, starts, steps, seed, statement, open_only, family, begin
+    )
     state = SearchState.load(out) if (out / STATE).exists() else SearchState(config)
     if state.config != config:
-        raise ValueError(f"{out} holds a search with other settings ({state.config}); give another folder")
+        raise ValueError(
+            f"{out} holds a search with other settings ({state.config}); give another folder"
+        )
     wanted = -(-descents // starts)
     try:
         if state.rounds < wanted:
-            for num_states, found in track(rounds(config, state.rounds), wanted, "rounds", state.rounds):
+            for num_states, found in track(
+                rounds(config, state.rounds), wanted, "rounds", state.rounds
+            ):
                 state = state.after(num_states, found)
                 state.save(out)
                 if state.rounds >= wanted:
@@ -74,10 +80,36 @@ def search(
 
 
 def _search_table(state: SearchState) -> Table:
-    rows = [["states", "K", "descents", "smallest", "1/K", "below 1/K", "gap there", "lags", "true", "rival"]]
+    rows = [
+        [
+            "states",
+            "K",
+            "descents",
+            "smallest",
+            "1/K",
+            "below 1/K",
+            "gap there",
+            "lags",
+            "true",
+            "rival",
+        ]
+    ]
     for cell, worst in state.worst.items():
-        numbers = (f"{worst.ratio:.6f}", f"{1 / worst.num_lags:.6f}", str(state.below[cell]), f"{worst.gap:.2e}")
+        numbers = (
+            f"{worst.ratio:.6f}",
+            f"{1 / worst.num_lags:.6f}",
+            str(state.below[cell]),
+            f"{worst.gap:.2e}",
+        )
         where = (" ".join(map(str, worst.lags)), str(worst.true_lag), str(worst.rival))
-        rows.append([str(worst.num_states), str(worst.num_lags), str(state.descents[cell]), *numbers, *where])
+        rows.append(
+            [
+                str(worst.num_states),
+                str(worst.num_lags),
+                str(state.descents[cell]),
+                *numbers,
+                *where,
+            ]
+        )
     title = f"Smallest normalised gap in {sum(state.descents.values())} descents"
     return table_of(rows, title, left=0, no_wrap=True)

@@ -91,7 +91,9 @@ def construct(
     rng = seeded(seed)
     P = choose_matrix(rng, states, matrix, matrix_law, concentration)
     if parents is not None and (table or (lags, length) != ((1, 2, 3), 128)):
-        raise FieldError("parents", "--parents says which task it is; leave --lags, --length and --table out")
+        raise FieldError(
+            "parents", "--parents says which task it is; leave --lags, --length and --table out"
+        )
     task = Task(P, lags, length) if parents is None else read_parents(parents, P)
     options: dict[str, Any] = {
         "target": target,
@@ -121,7 +123,10 @@ def construct(
 
 
 def verify(
-    folder: Annotated[Path, tyro.conf.Positional], size: int = 16, seed: int = 0, out: Path | None = None
+    folder: Annotated[Path, tyro.conf.Positional],
+    size: int = 16,
+    seed: int = 0,
+    out: Path | None = None,
 ) -> int:
     """Run saved weights and compare every layer with the closed form of their circuit (exit code 1 if they differ).
 
@@ -149,7 +154,9 @@ def verify(
 def read_parents(path: Path, P: Tensor) -> ParentsTask:
     """Read a table of parents, the last column that of the token after the sequence, as a task with this matrix."""
     if path.suffix not in (".npy", ".csv", ".json"):
-        raise FieldError("parents", f"a table of parents is read from a .csv, .npy or .json file; got {path}")
+        raise FieldError(
+            "parents", f"a table of parents is read from a .csv, .npy or .json file; got {path}"
+        )
     with file_reading(path, "is no table of parents"):
         value = read_json(path) if path.suffix == ".json" else read_table(path)
         table = torch.as_tensor(value)
@@ -168,7 +175,10 @@ def _read_notes(path: Path) -> dict[str, Any]:
         record = read_json(path)
         choices = {**record["circuit"], "head_of_offset": record["circuit"]["colours"]}
         known = [choice.name for choice in dataclasses.fields(Circuit)]
-        return {"circuit": {name: choices[name] for name in known if name in choices}, "task": record["task"]}
+        return {
+            "circuit": {name: choices[name] for name in known if name in choices},
+            "task": record["task"],
+        }
 
 
 def _describe(console: Console, circuit: Circuit | ParentsCircuit) -> None:
@@ -180,24 +190,34 @@ def _describe(console: Console, circuit: Circuit | ParentsCircuit) -> None:
         )
         _numbers(console, circuit)
         return
-    console.print(f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}")
+    console.print(
+        f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}"
+    )
     pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.head_of_offset)
     if circuit.profile is not None:
         off = circuit.residual.max().item()
-        said = f", in which lags mix; a transition counts as it should up to {off:.1e}, whatever P is"
+        said = (
+            f", in which lags mix; a transition counts as it should up to {off:.1e}, whatever P is"
+        )
     elif circuit.looking:
         said = f" look, strength {circuit.looking:g}, by the colours {pattern} of offsets 0, 1, 2, ... (and again)"
         said += f"; offsets 1 to {circuit.max_lag - 2} go unused"
     else:
         unused = circuit.head_of_offset.count(-1) / len(circuit.head_of_offset)
-        lost = f"; {unused:.0%} of past transitions go unused" if unused and circuit.third != "key" else ""
+        lost = (
+            f"; {unused:.0%} of past transitions go unused"
+            if unused and circuit.third != "key"
+            else ""
+        )
         said = f", offsets 0, 1, 2, ... go to head {pattern} (and again){lost}"
     console.print(f"{circuit.heads} second-layer head(s){said}")
     _numbers(console, circuit)
 
 
 def _numbers(console: Console, circuit: Circuit | ParentsCircuit) -> None:
-    console.print(f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}")
+    console.print(
+        f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}"
+    )
 
 
 def _show_table(console: Console, task: Task, options: dict[str, Any]) -> None:
@@ -205,7 +225,15 @@ def _show_table(console: Console, task: Task, options: dict[str, Any]) -> None:
     for row in error_table(task, **options):
         error = "refused: lam too small" if row["max_error"] is None else f"{row['max_error']:.1e}"
         within = "" if row["max_error"] is None else f"{row['ok']} ({row['tolerance']:.1e})"
-        rows.append([row["dtype"], "" if row["beta"] is None else f"{row['beta']:g}", f"{row['lam']:g}", error, within])
+        rows.append(
+            [
+                row["dtype"],
+                "" if row["beta"] is None else f"{row['beta']:g}",
+                f"{row['lam']:g}",
+                error,
+                within,
+            ]
+        )
     console.print(table_of(rows, "Largest error against the closed form", left=0))
 
 
@@ -216,12 +244,18 @@ def _report(console: Console, found: Verification) -> None:
         rows.append([each.site, f"{each.error:.1e}", where])
     console.print(table_of(rows, f"Largest error against the closed form ({found.dtype})", left=3))
     what = ", ".join(f"{count} {kind}" for kind, count in found.sequences.items())
-    console.print(f"on sequences: {what}; exact from position {found.first_exact_position} on (counted from 0)")
+    console.print(
+        f"on sequences: {what}; exact from position {found.first_exact_position} on (counted from 0)"
+    )
     if found.posterior_error is not None:
         bound = "" if found.bound is None else f", certified {found.bound:.1e}"
-        console.print(f"largest error against the exact posterior: {found.posterior_error:.1e}{bound}")
+        console.print(
+            f"largest error against the exact posterior: {found.posterior_error:.1e}{bound}"
+        )
     verdict = "holds" if found.ok else "FAILS"
     shown = found.max_error if math.isfinite(found.max_error) else math.inf
-    console.print(f"the circuit {verdict}: largest error {shown:.1e}, tolerance {found.tolerance:.1e}")
+    console.print(
+        f"the circuit {verdict}: largest error {shown:.1e}, tolerance {found.tolerance:.1e}"
+    )
     if found.reason is not None:
         console.print(found.reason)

@@ -24,14 +24,18 @@ def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) ->
     """
     console = plain_console()
     if not runs:
-        raise ValueError("name a run's folder or a shipped model, e.g. sih runs evaluate paper-1.2.3")
+        raise ValueError(
+            "name a run's folder or a shipped model, e.g. sih runs evaluate paper-1.2.3"
+        )
     found = [as_run(name) for name in runs]
     for name, run in zip(runs, found, strict=True):
         if not run.finished:
             raise ValueError(f"{name} is not finished; the same `sih train` command resumes it")
     for run in found:
         measured = measure(run.model, run.task)
-        ratios = ", ".join(f"{each.label}: {each.kl_over_ml.with_error()}" for each in measured.windows)
+        ratios = ", ".join(
+            f"{each.label}: {each.kl_over_ml.with_error()}" for each in measured.windows
+        )
         console.print(
             f"{run.name}: KL/ML {measured.kl_over_ml.with_error()} on {measured.sequences:,} fresh sequences "
             f"(KL {measured.kl.with_error()}, ML {measured.ml.with_error()}, BMA {measured.bma.with_error()}; "

@@ -11,7 +11,9 @@ from sih.runs.run_store import load
 
 
 def export(
-    model: Annotated[str, tyro.conf.Positional], out: Path, to: Literal["transformer-lens", "sih"] = "transformer-lens"
+    model: Annotated[str, tyro.conf.Positional],
+    out: Path,
+    to: Literal["transformer-lens", "sih"] = "transformer-lens",
 ) -> None:
     """Write a model for TransformerLens, or one that was written for it as a model of sih again.
 

@@ -44,7 +44,9 @@ def figure(
     store = RunStore(out / "runs" if runs is None else runs)
     drawn = make(experiment if seed is None else experiment.with_seed(seed), out, store)
     if drawn.kept.missing:
-        raise ValueError(f"figure {name} {drawn.kept.missing}; `sih reproduce --train` trains what is missing")
+        raise ValueError(
+            f"figure {name} {drawn.kept.missing}; `sih reproduce --train` trains what is missing"
+        )
     show(drawn, plain_console(160))
 
 
@@ -54,7 +56,11 @@ def show(drawn: Drawn, console: Console) -> None:
     rows = kept.experiment.table(kept.data)
     if rows:
         table, size = table_of(rows), f"{len(rows) - 1} rows of {len(rows[0])} columns"
-        console.print(table if fits(table, console) else f"its table, {size}, is too wide to print here: see the .csv")
+        console.print(
+            table
+            if fits(table, console)
+            else f"its table, {size}, is too wide to print here: see the .csv"
+        )
     for model, source in kept.models.items():
         console.print(f"read {model} ({source})")
     say(resting_on(kept), console)
@@ -66,6 +72,10 @@ def say(findings: list[Finding], console: Console) -> None:
     """Print one line for each statement: what was measured, and the verdict."""
     for one in findings:
         asked, found = one.statement, one.measured
-        measured = "" if found is None else f" {number(found.value)}{span(found.interval)} {asked.unit}"
+        measured = (
+            "" if found is None else f" {number(found.value)}{span(found.interval)} {asked.unit}"
+        )
         count = f" ({one.count} hold)" if one.count and asked.models else ""
-        console.print(f"{asked.id} ({asked.section}):{measured} -> {one.verdict}{count}", style=None)
+        console.print(
+            f"{asked.id} ({asked.section}):{measured} -> {one.verdict}{count}", style=None
+        )

@@ -26,7 +26,9 @@ def show_formation(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = Fal
     found = [as_run(name) for name in runs]
     for name, run in zip(runs, found, strict=True):
         if keep and not run.finished:
-            raise ValueError(f"{name} is not finished; the same `sih train` command resumes it, or leave out --keep")
+            raise ValueError(
+                f"{name} is not finished; the same `sih train` command resumes it, or leave out --keep"
+            )
     for run in found:
         measured = keep_formation(run) if keep else formation(run)
         console.print(f"{run.name}: {measured.in_words}")

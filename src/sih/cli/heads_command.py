@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from sih.cli.printing import plain_console
-from sih.construction import Pattern, head_offsets, least_heads, verify_colouring, verify_lower_bound
+from sih.construction import (
+    Pattern,
+    head_offsets,
+    least_heads,
+    verify_colouring,
+    verify_lower_bound,
+)
 from sih.construction.heads.brackets import LENGTH, STARTS
 from sih.construction.heads.exact import ExactHeads, exact_heads
 from sih.construction.heads.least import LeastHeads
@@ -19,7 +25,17 @@ if TYPE_CHECKING:
 
 SHOWN = 4096
 """Offsets of a pattern that are printed."""
-PALETTE = ("blue", "green", "red", "magenta", "cyan", "yellow", "bright_blue", "bright_green", "bright_red")
+PALETTE = (
+    "blue",
+    "green",
+    "red",
+    "magenta",
+    "cyan",
+    "yellow",
+    "bright_blue",
+    "bright_green",
+    "bright_red",
+)
 CHECKED, TOLERATED = 120, 1e-9
 """Offsets at which --check computes what a closed form counts, and how far off that may be by rounding."""
 SEARCHED = f"{STARTS} starts, {LENGTH} tokens"
@@ -55,11 +71,15 @@ def heads(
     console = plain_console()
     console.print(f"lags {_listed(answer.lags)}: {_number(answer)}, if nothing mixes")
     console.print(_why(answer))
-    console.print(f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of")
+    console.print(
+        f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of"
+    )
     console.print(strip(answer, console.width))
     if fewer is not None and fewer.heads < answer.heads:
         bound = "the most possible" if fewer.optimal else f"at most {fewer.most} is possible"
-        console.print(f"with {_heads(fewer.heads)}: {fewer.used} of the transitions are used, {bound}")
+        console.print(
+            f"with {_heads(fewer.heads)}: {fewer.used} of the transitions are used, {bound}"
+        )
         console.print(strip(fewer, console.width))
     for line in _mixed(mixed):
         console.print(line)
@@ -73,11 +93,15 @@ def heads(
     if check:
         right = verify_colouring(lags, pattern.colours) and verify_colouring(lags, answer.colours)
         proved = verify_lower_bound(lags, answer.certificate)
-        console.print(f"checked again: pattern {'holds' if right else 'FAILS'}, proof {'holds' if proved else 'FAILS'}")
+        console.print(
+            f"checked again: pattern {'holds' if right else 'FAILS'}, proof {'holds' if proved else 'FAILS'}"
+        )
         closed = exact_profile(mixed.lags, mixed.lags[-1] + CHECKED, mixed.upper)
         off = 0.0 if closed is None else closed.residual.max().item()
         if closed is not None:
-            console.print(f"closed form: {_heads(closed.heads)} off by {off:.1e} at most at {CHECKED} offsets")
+            console.print(
+                f"closed form: {_heads(closed.heads)} off by {off:.1e} at most at {CHECKED} offsets"
+            )
         return 0 if right and proved and off < TOLERATED else 1
     return 0
 
@@ -118,12 +142,17 @@ def _mixed(answer: ExactHeads) -> list[str]:
     ]
     if answer.searched is None:
         return lines
-    same = answer.searched.lags == answer.lags  # numbers for both sides are of that set, not of its images
+    same = (
+        answer.searched.lags == answer.lags
+    )  # numbers for both sides are of that set, not of its images
     for side, found, best in (
         ("query's side", answer.searched.query, answer.searched.query_heads),
         ("both sides", answer.searched.both if same else {}, answer.searched.both_heads),
     ):
-        tried = ", ".join(f"{_heads(heads)} off by {off:.1e}" for heads, off in sorted(found.items(), reverse=True))
+        tried = ", ".join(
+            f"{_heads(heads)} off by {off:.1e}"
+            for heads, off in sorted(found.items(), reverse=True)
+        )
         if tried:
             lines.append(f"searched for, {side}, {SEARCHED}: {best} exact; {tried}")
     return lines
@@ -163,7 +192,12 @@ def _record(answer: LeastHeads, pattern: Pattern) -> dict[str, object]:
     record["certificate"] = dataclasses.asdict(answer.certificate)
     if pattern.heads < answer.heads:
         used, most = str(pattern.used), str(pattern.most)
-        record["fewer"] = {"heads": pattern.heads, "colours": pattern.colours, "used": used, "most": most}
+        record["fewer"] = {
+            "heads": pattern.heads,
+            "colours": pattern.colours,
+            "used": used,
+            "most": most,
+        }
     return record
 
 
@@ -177,4 +211,8 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 def _span(points: tuple[int, ...]) -> str:
     step = points[1] - points[0]
-    return f"{points[0]}, {points[1]}, .., {points[-1]}" if step > 1 else f"{points[0]} to {points[-1]}"
+    return (
+        f"{points[0]}, {points[1]}, .., {points[-1]}"
+        if step > 1
+        else f"{points[0]} to {points[-1]}"
+    )

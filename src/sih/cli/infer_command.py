@@ -50,13 +50,22 @@ def infer_lag(
     """
     lags = check_lags(lags)
     if not 0 <= permutations <= 10**6:
-        raise FieldError("permutations", f"permutations is a number from 0 to 1,000,000, e.g. 199; got {permutations}")
+        raise FieldError(
+            "permutations",
+            f"permutations is a number from 0 to 1,000,000, e.g. 199; got {permutations}",
+        )
     series = read_series(file, format=format, symbols=symbols or None, column=column)
     time = sum(map(len, series.parts))
-    check_memory(8 * time * (4 * len(lags) + 2 * lags[-1] + 8), f"{time:,} tokens and {len(lags)} lags")
+    check_memory(
+        8 * time * (4 * len(lags) + 2 * lags[-1] + 8), f"{time:,} tokens and {len(lags)} lags"
+    )
     given: dict[str, Any] = {"num_states": len(series.symbols), "concentration": concentration}
     found = infer(series.parts, lags, **given)
-    test = permutation_test(series.parts, lags, rng=seed, permutations=permutations, **given) if permutations else None
+    test = (
+        permutation_test(series.parts, lags, rng=seed, permutations=permutations, **given)
+        if permutations
+        else None
+    )
     _say(found, test, series)
     if out is not None:
         _write(out, file, found, test, series)
@@ -73,7 +82,9 @@ def _say(found: Inference, test: PermutationTest | None, series: SeriesFile) -> 
     table = Table()
     for name in ("lag", "posterior", "log evidence, nats"):
         table.add_column(name, justify="right")
-    for lag, p, evidence in zip(found.lags, found.posterior.tolist(), found.log_evidence.tolist(), strict=True):
+    for lag, p, evidence in zip(
+        found.lags, found.posterior.tolist(), found.log_evidence.tolist(), strict=True
+    ):
         table.add_row(str(lag), f"{p:.4f}", f"{evidence:.2f}")
     console.print(table)
     console.print(found.verdict)
@@ -81,7 +92,9 @@ def _say(found: Inference, test: PermutationTest | None, series: SeriesFile) -> 
         console.print(test.verdict)
 
 
-def _write(out: Path, file: Path, found: Inference, test: PermutationTest | None, series: SeriesFile) -> None:
+def _write(
+    out: Path, file: Path, found: Inference, test: PermutationTest | None, series: SeriesFile
+) -> None:
     figure = draw_inference(found, series.symbols)
     names = [RESULT, PAGE, *(f"{FIGURE}.{ending}" for ending in style.FORMATS)]
     with atomic_folder(out, names) as folder:

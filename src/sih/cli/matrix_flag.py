@@ -23,7 +23,9 @@ def _from_file(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     def is_matrix(value: Any) -> bool:
         return isinstance(value, tuple)
 
-    rule = PrimitiveConstructorSpec(1, "FILE", lambda words: read_matrix(words[0]), is_matrix, lambda _: ["P.csv"])
+    rule = PrimitiveConstructorSpec(
+        1, "FILE", lambda words: read_matrix(words[0]), is_matrix, lambda _: ["P.csv"]
+    )
     return rule if info.type == Matrix else None
 
 

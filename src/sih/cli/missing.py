@@ -28,11 +28,18 @@ def missing_models(experiments: Iterable[Experiment[Any, Any]], store: RunStore)
 def train_missing(names: list[str], folder: Path, console: Console) -> None:
     """Train one after the other, each resumable, having said how long it will take, by a few timed steps of each."""
     begun = {name: Run(folder / name).config for name in names if (folder / name / CONFIG).exists()}
-    configs = {name: begun.get(name) or named(name) for name in names}  # a run goes on as it was begun
+    configs = {
+        name: begun.get(name) or named(name) for name in names
+    }  # a run goes on as it was begun
     left = {name: seconds_left(config, folder / name) for name, config in configs.items()}
     for name, seconds in left.items():
-        console.print(f"  {name}: about {_minutes(seconds)}   {command_of(configs[name])} --out {folder / name}")
-    console.print(f"training {len(names)} models takes about {_minutes(sum(left.values()))} on this machine; ", end="")
+        console.print(
+            f"  {name}: about {_minutes(seconds)}   {command_of(configs[name])} --out {folder / name}"
+        )
+    console.print(
+        f"training {len(names)} models takes about {_minutes(sum(left.values()))} on this machine; ",
+        end="",
+    )
     console.print("stop at any time, the same command goes on")
     for name, config in configs.items():
         try:
@@ -45,7 +52,11 @@ def seconds_left(config: TrainConfig, folder: Path) -> float:
     """Estimate how long a run will take, by two timed steps with each length of sequence, on a copy."""
     run = Run(folder)
     done = run.metrics[-1]["step"] if run.metrics else 0
-    edges = [0, *(until for until, _ in config.recipe.length_schedule or ()), config.optimiser.steps]
+    edges = [
+        0,
+        *(until for until, _ in config.recipe.length_schedule or ()),
+        config.optimiser.steps,
+    ]
     total = 0.0
     for first, last in itertools.pairwise(edges):
         if last <= max(first, done):

@@ -39,11 +39,19 @@ def show_models(found: Sequence[Run], console: Console) -> None:
     title = "Shipped models: KL/ML on fresh sequences ± two standard errors"
     print_fitting([_row(run) for run in found], title, console)
     print_ways(found, console)
-    console.print("`sih runs show NAME` has more: the command that trains it, KL/ML by tokens seen, its heads")
+    console.print(
+        "`sih runs show NAME` has more: the command that trains it, KL/ML by tokens seen, its heads"
+    )
 
 
 def _row(run: Run) -> Row:
-    row = {**shape_of(run), "steps": f"{run.config.optimiser.steps:,}", "KL": "", "ML": "", "BMA": ""}
+    row = {
+        **shape_of(run),
+        "steps": f"{run.config.optimiser.steps:,}",
+        "KL": "",
+        "ML": "",
+        "BMA": "",
+    }
     if run.evaluation is not None:
         means = {"KL": run.evaluation.kl, "ML": run.evaluation.ml, "BMA": run.evaluation.bma}
         row |= {name: f"{found.mean:.4f}" for name, found in means.items()}

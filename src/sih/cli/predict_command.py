@@ -61,7 +61,9 @@ def predict(
     task = _task(sample, file, matrix, lags, fresh, switch_rate)
     chosen = PREDICTORS[predictor]
     size = sample.tokens.numel() * (4 * task.num_states + 8 * len(task.lags)) * 8
-    check_memory(size, f"the laws of {sample.tokens.numel():,} tokens over {task.num_states:,} states")
+    check_memory(
+        size, f"the laws of {sample.tokens.numel():,} tokens over {task.num_states:,} states"
+    )
     given = {"beta": beta, "evidence": evidence, "temper": temper}
     options = {name: given[name] for name in chosen.options}
     weights, law = (f(sample.tokens, task, **options) for f in (chosen.weights, chosen.law))
@@ -71,7 +73,12 @@ def predict(
 
 
 def _task(
-    sample: Sample, file: Path, matrix: Path | None, lags: tuple[int, ...], fresh: bool, switch_rate: float
+    sample: Sample,
+    file: Path,
+    matrix: Path | None,
+    lags: tuple[int, ...],
+    fresh: bool,
+    switch_rate: float,
 ) -> LagTask:
     if sample.task is not None:
         if matrix is not None or lags or fresh or switch_rate:
@@ -79,7 +86,9 @@ def _task(
             raise ValueError(f"{file} holds its own matrix and lags; leave out {said}")
         return sample.task
     if not lags or (matrix is None) != fresh:
-        raise ValueError(f"{file} holds only tokens; say --matrix P.npy (or --fresh) and --lags, e.g. --lags 1 2 3")
+        raise ValueError(
+            f"{file} holds only tokens; say --matrix P.npy (or --fresh) and --lags, e.g. --lags 1 2 3"
+        )
     length = max(sample.tokens.shape[1], lags[-1] + 1)
     if matrix is None:
         return FreshTask(max(2, int(sample.tokens.max()) + 1), lags, length)
@@ -87,9 +96,17 @@ def _task(
     return SwitchingTask(P, lags, length, switch_rate) if switch_rate else Task(P, lags, length)
 
 
-def _write(out: Path, tokens: TokenTensor, law: Law, weights: Weights, inferred: TokenTensor) -> None:
+def _write(
+    out: Path, tokens: TokenTensor, law: Law, weights: Weights, inferred: TokenTensor
+) -> None:
     if out.suffix == ".npz":
-        write_arrays(out, law=law.numpy(), weights=weights.numpy(), lag=inferred.numpy(), tokens=tokens.numpy())
+        write_arrays(
+            out,
+            law=law.numpy(),
+            weights=weights.numpy(),
+            lag=inferred.numpy(),
+            tokens=tokens.numpy(),
+        )
         return
     header = ["sequence", "position", "token", "lag", *(f"p{s}" for s in range(law.shape[-1]))]
     write_rows(out, itertools.chain([header], _rows(tokens, law, inferred)))
@@ -101,7 +118,9 @@ def _rows(tokens: TokenTensor, law: Law, inferred: TokenTensor) -> Iterator[list
         yield from ([b, i, token, lag, *p] for i, (token, lag, p) in enumerate(columns))
 
 
-def _report(sample: Sample, task: LagTask, law: Law, weights: Weights, inferred: TokenTensor, out: Path) -> None:
+def _report(
+    sample: Sample, task: LagTask, law: Law, weights: Weights, inferred: TokenTensor, out: Path
+) -> None:
     rows = [["sequence", "true lag", "inferred", "weight", "settled at", "next token"]]
     for b in range(min(SHOWN, len(inferred))):
         true = "?" if sample.lags is None else str(int(sample.lags[b].flatten()[-1]))
@@ -110,7 +129,16 @@ def _report(sample: Sample, task: LagTask, law: Law, weights: Weights, inferred:
         settled = int(wavering[-1]) + 1 if len(wavering) else 0
         next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
         next_token += " ..." if task.num_states > 8 else ""
-        rows.append([str(b), true, str(last), f"{weights[b, -1].max().item():.4f}", str(settled), next_token])
+        rows.append(
+            [
+                str(b),
+                true,
+                str(last),
+                f"{weights[b, -1].max().item():.4f}",
+                str(settled),
+                next_token,
+            ]
+        )
     console = plain_console()
     console.print(table_of(rows, "After the last token", left=0))
     if len(inferred) > SHOWN:

@@ -25,7 +25,9 @@ def plain_console(width: int | None = None, wrap: bool = True) -> Console:
     return Console(soft_wrap=wrap, highlight=False, markup=False, emoji=False, width=width)
 
 
-def table_of(rows: Sequence[Sequence[str]], title: str | None = None, left: int = 1, **column: Any) -> Table:
+def table_of(
+    rows: Sequence[Sequence[str]], title: str | None = None, left: int = 1, **column: Any
+) -> Table:
     """Lay out a header and rows, the first `left` columns to the left and the others, numbers mostly, to the right."""
     table = Table(title=title, title_justify="left")
     for index, name in enumerate(rows[0]):
@@ -37,7 +39,10 @@ def table_of(rows: Sequence[Sequence[str]], title: str | None = None, left: int 
 
 def fits(table: Table, console: Console) -> bool:
     """Tell whether a console is wide enough for the table, with lines broken between words only."""
-    return Measurement.get(console, console.options.update(max_width=WIDEST), table).minimum <= console.width
+    return (
+        Measurement.get(console, console.options.update(max_width=WIDEST), table).minimum
+        <= console.width
+    )
 
 
 def track(
@@ -47,8 +52,16 @@ def track(
     return (_bar if sys.stderr.isatty() else _lines)(items, total, what, done, left)
 
 
-def _bar(items: Iterable[Item], total: int, what: str, done: int, left: Left[Item] | None) -> Iterator[Item]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _bar(
+    items: Iterable[Item], total: int, what: str, done: int, left: Left[Item] | None
+) -> Iterator[Item]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     remaining = TimeRemainingColumn() if left is None else TextColumn("{task.fields[left]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), remaining)
@@ -57,16 +70,24 @@ def _bar(items: Iterable[Item], total: int, what: str, done: int, left: Left[Ite
         began = time.monotonic()
         for item in items:
             yield item
-            said = "" if left is None else f"about {left(item, time.monotonic() - began):.0f} s left"
+            said = (
+                "" if left is None else f"about {left(item, time.monotonic() - began):.0f} s left"
+            )
             progress.update(task, advance=1, left=said)
 
 
-def _lines(items: Iterable[Item], total: int, what: str, done: int, left: Left[Item] | None) -> Iterator[Item]:
+def _lines(
+    items: Iterable[Item], total: int, what: str, done: int, left: Left[Item] | None
+) -> Iterator[Item]:
     said, began = time.monotonic(), time.monotonic()
     for passed, item in enumerate(items, start=1):
         yield item
         now = time.monotonic()
         rest = left(item, now - began) if left else (now - began) / passed * (total - done - passed)
         if now - said >= SECONDS_A_LINE or done + passed == total:
-            print(f"{what}: {done + passed} of {total}, about {rest:.0f} s left", file=sys.stderr, flush=True)
+            print(
+                f"{what}: {done + passed} of {total}, about {rest:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
             said = now

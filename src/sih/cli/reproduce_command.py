@@ -56,32 +56,46 @@ def reproduce(
         train_missing(absent, folder, console)
     try:
         left = _time_left(experiments, jobs)
-        made = track(make_all(experiments, out, store, jobs), len(experiments), "figures", left=left)
+        made = track(
+            make_all(experiments, out, store, jobs), len(experiments), "figures", left=left
+        )
         drawn = {one.kept.experiment.name: one for one in made}
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"what was made is kept in {out}; the same command goes on") from None
+        raise KeyboardInterrupt(
+            f"what was made is kept in {out}; the same command goes on"
+        ) from None
     kept = {one.name: drawn[one.name].kept for one in experiments}
     findings = judge_all(kept, PAPER + OURS + MORE if all else PAPER + OURS)
     figures = [Figure(one, drawn[name].png) for name, one in kept.items()]
     paths = write_report(out, figures, findings)
     say(findings, console)
     counts = Counter(one.verdict for one in findings)
-    console.print("; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if counts[verdict]))
+    console.print(
+        "; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
+    )
     new = [one for one in kept.values() if one.computed]
     missing = [f"{name} ({one.missing})" for name, one in kept.items() if one.missing]
-    console.print(f"{len(kept) - len(missing)} figures in {out / 'figures'}, {len(new)} of them computed now")
+    console.print(
+        f"{len(kept) - len(missing)} figures in {out / 'figures'}, {len(new)} of them computed now"
+    )
     for line in missing:
         console.print(f"not made: {line}")
     still = missing_models(experiments, store)
     if still:
-        console.print(f"models not trained yet: {', '.join(still)}; `sih reproduce --train` trains them")
+        console.print(
+            f"models not trained yet: {', '.join(still)}; `sih reproduce --train` trains them"
+        )
     for path in paths:
         console.print(f"wrote {path}")
 
 
-def _time_left(experiments: Sequence[Experiment[Any, Any]], jobs: int | None) -> Callable[[Drawn, float], float]:
+def _time_left(
+    experiments: Sequence[Experiment[Any, Any]], jobs: int | None
+) -> Callable[[Drawn, float], float]:
     """Make the function that estimates the seconds left after each figure, however long the others take."""
-    time_left = TimeLeft({one.name: seconds_of(one.name) for one in experiments}, processes_for(experiments, jobs))
+    time_left = TimeLeft(
+        {one.name: seconds_of(one.name) for one in experiments}, processes_for(experiments, jobs)
+    )
 
     def left(made: Drawn, now: float) -> float:
         name, new = made.kept.experiment.name, made.kept.computed or made.new

@@ -58,7 +58,10 @@ def fresh_quality(run: Run) -> Row:
 def print_fitting(rows: Sequence[Row], title: str, console: Console) -> None:
     """Print a table of as many columns as the console has room for, then what was left out."""
     shown = list(rows[0]) if rows else ["run"]
-    order = sorted(shown[1:], key=lambda name: LAST_TO_GO.index(name) if name in LAST_TO_GO else len(LAST_TO_GO))
+    order = sorted(
+        shown[1:],
+        key=lambda name: LAST_TO_GO.index(name) if name in LAST_TO_GO else len(LAST_TO_GO),
+    )
     left_out: list[str] = []
     while order and _width(_table(rows, shown), console) > console.width:
         left_out.append(order.pop())

@@ -39,7 +39,9 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs")) -> None:
         except ValueError as error:  # a bad neighbour hides no other
             print(f"sih: {error}", file=sys.stderr)
     if not any(row["KL/ML"] for row in rows):
-        rows = [{name: cell for name, cell in row.items() if name not in ("KL/ML", "±")} for row in rows]
+        rows = [
+            {name: cell for name, cell in row.items() if name not in ("KL/ML", "±")} for row in rows
+        ]
     console = plain_console(WIDTH, wrap=False)
     print_fitting(rows, f"Runs in {folder}; held-out is KL/ML on the held-out sequences", console)
     print_ways(readable, console)
@@ -47,7 +49,11 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs")) -> None:
 
 def _row(run: Run) -> Row:
     seconds = run.environment.get("seconds")
-    row = {**shape_of(run), "steps": _progress(run), "seconds": f"{seconds:.0f}" if seconds is not None else ""}
+    row = {
+        **shape_of(run),
+        "steps": _progress(run),
+        "seconds": f"{seconds:.0f}" if seconds is not None else "",
+    }
     losses = [line["loss"] for line in run.metrics if "loss" in line]
     row["loss"] = f"{losses[-1]:.4f}" if losses else ""
     row |= dict.fromkeys(("KL", "ML", "BMA", "held-out"), "")
@@ -94,7 +100,9 @@ def _heads(run: Run, seed: int) -> list[str]:
 
     task = run.task
     if not isinstance(task, Task):
-        return [f"heads are not read: that is for tasks of one matrix and one lag, not {type(task).__name__}"]
+        return [
+            f"heads are not read: that is for tasks of one matrix and one lag, not {type(task).__name__}"
+        ]
     if not run.config.heads or task.length < task.max_lag + 2:
         return []
     found = diagnose(task, sample(task, READ, rng=seed), model=run.model)
@@ -114,7 +122,9 @@ def _facts(run: Run) -> Iterator[str]:
     yield f"steps: {_progress(run)}{f', {seconds:,.0f} s' if seconds is not None else ''}"
     if run.evaluation is not None:
         found = run.evaluation
-        numbers = f"KL {found.kl.with_error()}, ML {found.ml.with_error()}, BMA {found.bma.with_error()}"
+        numbers = (
+            f"KL {found.kl.with_error()}, ML {found.ml.with_error()}, BMA {found.bma.with_error()}"
+        )
         yield f"on {found.sequences:,} fresh sequences: KL/ML {found.kl_over_ml.with_error()} ({numbers})"
         windows = (f"{each.label} tokens {each.kl_over_ml.with_error()}" for each in found.windows)
         yield f"KL/ML by the number of tokens seen: {', '.join(windows)}"

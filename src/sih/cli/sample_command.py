@@ -26,7 +26,11 @@ def seeded(seed: int) -> torch.Generator:
 
 
 def choose_matrix(
-    rng: torch.Generator, states: int | None, matrix: Path | None, law: MatrixLaw, concentration: float
+    rng: torch.Generator,
+    states: int | None,
+    matrix: Path | None,
+    law: MatrixLaw,
+    concentration: float,
 ) -> torch.Tensor:
     """Read the matrix of a file, or draw one."""
     if matrix is None:
@@ -35,7 +39,9 @@ def choose_matrix(
     check_drawn(law)
     P = load_transition_matrix(matrix)
     if states not in (None, P.shape[0]):
-        raise ValueError(f"--states {states} does not fit {matrix}, which has {P.shape[0]} states; leave one out")
+        raise ValueError(
+            f"--states {states} does not fit {matrix}, which has {P.shape[0]} states; leave one out"
+        )
     return P
 
 
@@ -82,7 +88,9 @@ def sample(
         P = choose_matrix(rng, states, matrix, matrix_law, concentration)
         task = SwitchingTask(P, lags, length, switch_rate) if switch_rate else Task(P, lags, length)
     if out.suffix == ".csv" and not isinstance(task, Task):
-        raise ValueError(f"what has a lag for each token or a matrix for each sequence is written as .npz; got {out}")
+        raise ValueError(
+            f"what has a lag for each token or a matrix for each sequence is written as .npz; got {out}"
+        )
     batch = draw(task, size, rng=rng)
     save_sample(out, batch, task, seed)
     of = "" if batch.lags.ndim == 1 else " tokens"

@@ -10,7 +10,14 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from sih.checks import check_device, check_sizes
 from sih.cli.printing import plain_console, table_of
@@ -57,15 +64,24 @@ def sweep(
         check_sizes(keep_every=keep_every)
     check_device(device)
     console = plain_console(160, wrap=False)
-    finished = {name for name in found.runs if Run(out / name).finished and not (out / name / CHECKPOINT).exists()}
-    todo = [_job(found, name, out, device, keep_every) for name in found.runs if name not in finished]
+    finished = {
+        name
+        for name in found.runs
+        if Run(out / name).finished and not (out / name / CHECKPOINT).exists()
+    }
+    todo = [
+        _job(found, name, out, device, keep_every) for name in found.runs if name not in finished
+    ]
     write_results(found, out, {})
     noun = "run" if len(found.runs) == 1 else "runs"
     console.print(f"{len(found.runs)} {noun}, {len(finished)} of them finished already -> {out}")
     failed: dict[str, str] = {}
     news = run_on_ray(todo, ray) if ray else run_here(todo, jobs or os.cpu_count() or 1)
     show = _bar if console.is_terminal else _lines
-    with on_stop(_interrupt), closing(news):  # left early, by Ctrl-C say, the workers save what they have
+    with (
+        on_stop(_interrupt),
+        closing(news),
+    ):  # left early, by Ctrl-C say, the workers save what they have
         try:
             for each in show(news, found, finished, console):
                 if each.state == "failed":
@@ -73,7 +89,9 @@ def sweep(
                 if each.state != "running":
                     write_results(found, out, failed)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"what is done is kept in {out}; the same command goes on") from None
+            raise KeyboardInterrupt(
+                f"what is done is kept in {out}; the same command goes on"
+            ) from None
     if keep_every is not None:
         write_formations(found, out)
         console.print(f"wrote {out / FORMATIONS}")
@@ -94,7 +112,12 @@ def _job(grid: Grid, name: str, out: Path, device: str, keep_every: int | None) 
 def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console) -> Iterator[News]:
     """Pass news on, and show on a terminal the steps of all runs, and a bar for each that is running."""
     steps = {name: config.optimiser.steps for name, config in grid.runs.items()}
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console) as progress:
         ended = sum(steps[name] for name in finished)
         whole = progress.add_task("steps of all runs", total=sum(steps.values()), completed=ended)
@@ -112,7 +135,9 @@ def _bar(news: Iterable[News], grid: Grid, finished: set[str], console: Console)
             yield each
 
 
-def _lines(news: Iterable[News], grid: Grid, finished: set[str], console: Console) -> Iterator[News]:
+def _lines(
+    news: Iterable[News], grid: Grid, finished: set[str], console: Console
+) -> Iterator[News]:
     """Pass news on, and print a line for every run that has ended."""
     count = len(finished)
     for each in news:
@@ -131,13 +156,24 @@ def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) ->
     from sih.figures.success_bars import draw_success
 
     rates = success_rates(write_results(grid, out, failed))
-    rows = [["setting", "runs", "succeed", "95 % interval", "held-out KL / ML", "core-seconds a run"]]
+    rows = [
+        ["setting", "runs", "succeed", "95 % interval", "held-out KL / ML", "core-seconds a run"]
+    ]
     for each in rates.settings:
         low, high = each.interval
         rate = f"{100 * each.succeeded / each.runs:.0f} %" if each.runs else ""
         seconds = "" if each.core_seconds is None else f"{each.core_seconds:.0f}"
         middle = f"{statistics.median(each.ratios):.2f} (median)" if each.ratios else ""
-        rows.append([each.label, f"{each.runs}", rate, f"{100 * low:.0f} to {100 * high:.0f} %", middle, seconds])
+        rows.append(
+            [
+                each.label,
+                f"{each.runs}",
+                rate,
+                f"{100 * low:.0f} to {100 * high:.0f} %",
+                middle,
+                seconds,
+            ]
+        )
     title = f"Success: held-out KL at most {SUCCESS:g} x maximum likelihood's"
     console.print(table_of(rows, title, overflow="fold"))
     for path in style.save(draw_success(rates), out / "success"):

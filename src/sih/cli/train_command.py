@@ -14,7 +14,14 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from sih.cli.matrix_flag import read_matrix
 from sih.cli.printing import plain_console
@@ -107,8 +114,14 @@ def train(
         _summary(Run(folder), console)
         return 0
     if preset == "paper" and not writer.resumed:
-        console.print("presets, and what each was seen to reach:", "; ".join(map(" ".join, SEEN.items())))
-    again = shlex.join(["sih", "train", *sys.argv[2:]]) if sys.argv[1:2] == ["train"] else "the same command"
+        console.print(
+            "presets, and what each was seen to reach:", "; ".join(map(" ".join, SEEN.items()))
+        )
+    again = (
+        shlex.join(["sih", "train", *sys.argv[2:]])
+        if sys.argv[1:2] == ["train"]
+        else "the same command"
+    )
     try:
         run_to_the_end(writer, console, again, events)
     except DivergedError as error:
@@ -117,7 +130,9 @@ def train(
     return 0
 
 
-def run_to_the_end(writer: RunWriter, console: Console, again: str, events: EventWriter | None = None) -> None:
+def run_to_the_end(
+    writer: RunWriter, console: Console, again: str, events: EventWriter | None = None
+) -> None:
     """Train, showing how it goes, as `events` too. Stopped by Ctrl-C it saves and says how to go on, by `again`."""
     _say_how_it_begins(writer, console)
     show, total = _bar if console.is_terminal else _lines, writer.config.optimiser.steps
@@ -146,11 +161,15 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
             raise ValueError(f"--{old} is the old name of --{flag}; leave one out")
         words = [re.sub(f"^--{old}(?==|$)", f"--{flag}", word) for word in words]
     preset = _said(words, "preset") or "paper"
-    given: dict[str, Any] = {word: said for word in WORDS if (said := _said(words, word)) is not None}
+    given: dict[str, Any] = {
+        word: said for word in WORDS if (said := _said(words, word)) is not None
+    }
     if (path := _said(words, "matrix")) is not None:
         given |= {"matrix": (matrix := read_matrix(path)), "states": len(matrix)}
         if (states := _said(words, "states")) not in (None, str(len(matrix))):
-            raise ValueError(f"--states {states} does not fit {path}, which has {len(matrix)} states; leave one out")
+            raise ValueError(
+                f"--states {states} does not fit {path}, which has {len(matrix)} states; leave one out"
+            )
     elif "--fresh" in words:
         given["fresh"] = True
     fields = preset_fields(preset, **given)
@@ -158,9 +177,16 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
     parts = parts_of(fields)
     for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():
         if _said(words, flag := name.replace("_", "-")) is not None:
-            print(f"sih: --{flag} means nothing to {parts['model'].kind}, {parts['recipe'].name}", file=sys.stderr)
+            print(
+                f"sih: --{flag} means nothing to {parts['model'].kind}, {parts['recipe'].name}",
+                file=sys.stderr,
+            )
             words = _without(words, flag)
-    chosen = {"kind": parts["model"].kind, "init": parts["recipe"].name, "method": parts["optimiser"].name}
+    chosen = {
+        "kind": parts["model"].kind,
+        "init": parts["recipe"].name,
+        "method": parts["optimiser"].name,
+    }
     command = functools.partial(train, preset=preset, **parts, **chosen, **top)
     command.__doc__ = train.__doc__
     return command, words
@@ -200,9 +226,13 @@ def explicit_command(config: TrainConfig) -> str:
     'sih train --preset paper --lags 1 2 3 --heads 1 3 1 --length 128 --seed 0 --steps 2400'
     """
     flat = config.flat()
-    always = {name: flat[name] for name in ("lags", "heads", "length", "seed") if flat.get(name, ()) != ()}
+    always = {
+        name: flat[name] for name in ("lags", "heads", "length", "seed") if flat.get(name, ()) != ()
+    }
     always |= {} if config.model.kind == WORDS["model"] else {"model": config.model.kind}
-    ways = {name: found for name in PRESETS if (found := _changes(name, config, always)) is not None}
+    ways = {
+        name: found for name in PRESETS if (found := _changes(name, config, always)) is not None
+    }
     if not ways:
         return command_of(config)
     nearest = min(ways, key=lambda name: len(ways[name]))
@@ -213,7 +243,11 @@ def _changes(preset: str, config: TrainConfig, given: dict[str, Any]) -> dict[st
     """Return the fields to change in a preset with some fields given, None if that can't make the configuration."""
     with suppress(ValueError):
         usual = TrainConfig(**preset_fields(preset, **given)).flat()
-        found = {name: value for name, value in config.flat().items() if name not in usual or usual[name] != value}
+        found = {
+            name: value
+            for name, value in config.flat().items()
+            if name not in usual or usual[name] != value
+        }
         if TrainConfig(**preset_fields(preset, **{**given, **found})) == config:
             return found
     return None
@@ -250,8 +284,13 @@ def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
     here = describe_environment(writer.environment["device"], writer.environment["threads"])
     for name in ("torch", "processor"):
         if here[name] != writer.environment[name]:
-            console.print(f"begun with {name} {writer.environment[name]}, going on with {here[name]}: ", end="")
-            console.print("the result may differ in its last digits from that of a run never stopped")
+            console.print(
+                f"begun with {name} {writer.environment[name]}, going on with {here[name]}: ",
+                end="",
+            )
+            console.print(
+                "the result may differ in its last digits from that of a run never stopped"
+            )
 
 
 def _summary(run: Run, console: Console) -> None:
@@ -293,7 +332,12 @@ def on_stop(handler: Callable[[int, Any], None]) -> Iterator[None]:
 
 def _bar(writer: RunWriter, console: Console) -> Iterator[Step]:
     """Pass steps on, and show on a terminal loss, KL relative to maximum likelihood, rate and time left."""
-    columns = (BarColumn(), MofNCompleteColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+    )
     kl = ""
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("", total=writer.config.optimiser.steps)
@@ -311,7 +355,11 @@ def _lines(writer: RunWriter, console: Console) -> Iterator[Step]:
     for step in writer:
         if step.evaluation:
             found = step.evaluation
-            speed = "" if step.loss is None else f"  {_loss(writer)}{step.tokens_per_second:,.0f} tokens/s"
+            speed = (
+                ""
+                if step.loss is None
+                else f"  {_loss(writer)}{step.tokens_per_second:,.0f} tokens/s"
+            )
             console.print(
                 f"step {step.step:,}/{total:,}  held-out KL {found.mean_kl:.4f} = "
                 f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){speed}"

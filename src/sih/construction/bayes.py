@@ -81,7 +81,9 @@ def best_tempering(task: MatrixTask, size: float, dtype: torch.dtype, symmetric:
     return min((tempering(10 ** (-i / 20)) for i in range(20, 240)), key=lambda t: sum(t.log_odds))
 
 
-def certified(circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.dtype) -> Tempering | None:
+def certified(
+    circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.dtype
+) -> Tempering | None:
     """Return the bounds on a circuit's attention, if it has the exponent for which they are proved."""
     if not circuit.prior:
         return None
@@ -89,7 +91,9 @@ def certified(circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.
     return best if best.temper == circuit.temper else None
 
 
-def certified_bound(circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.dtype) -> float | None:
+def certified_bound(
+    circuit: Circuit | ParentsCircuit, task: MatrixTask, dtype: torch.dtype
+) -> float | None:
     """Return how far an attention weight may be from the exact posterior, or None where no bound is proved.
 
     None is proved for circuits of another target, for an exponent of one's own choice, and for fewer heads than are

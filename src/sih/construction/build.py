@@ -73,13 +73,20 @@ def construct(
     >>> construct(task, heads=1).circuit.head_of_offset
     (0, -1)
     """
-    check_kind("task", task, (Task, ParentsTask), "a task with a matrix, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
+    check_kind(
+        "task",
+        task,
+        (Task, ParentsTask),
+        "a task with a matrix, e.g. sih.Task(P, lags=(1, 2, 3), length=128)",
+    )
     check_choice("kind", kind, ("disentangled", "standard"))
     circuit: Circuit | ParentsCircuit
     model: DisentangledTransformer | Transformer
     if kind == "standard":
         if isinstance(task, ParentsTask):
-            raise FieldError("kind", "the kind 'standard' is for lags; any parents are written as 'disentangled'")
+            raise FieldError(
+                "kind", "the kind 'standard' is for lags; any parents are written as 'disentangled'"
+            )
         circuit = narrow_circuit(task, circuit_spec(target, **options), dtype)
         model = narrow_transformer(task, circuit, readout, dtype)
     else:

@@ -95,7 +95,19 @@ class Circuit(Drawn):
     """Weights and reads of heads that take all offsets, each with a weight of its own, and mix lags."""
 
     def _facts(self) -> Mapping[str, Any]:
-        names = ("target", "third", "lags", "length", "heads", "evidence", "beta", "lam", "temper", "sink", "symmetric")
+        names = (
+            "target",
+            "third",
+            "lags",
+            "length",
+            "heads",
+            "evidence",
+            "beta",
+            "lam",
+            "temper",
+            "sink",
+            "symmetric",
+        )
         facts = {name: getattr(self, name) for name in names}
         if self.profile is not None:
             facts["residual"] = self.residual.max().item()
@@ -104,7 +116,9 @@ class Circuit(Drawn):
     def _pictures(self) -> Iterator[str]:
         if self.profile is None:
             heads = self.heads_at(torch.arange(min(24, self.length))).tolist()
-            yield coloured_cells([[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset")
+            yield coloured_cells(
+                [[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset"
+            )
 
     @property
     def max_lag(self) -> int:
@@ -122,7 +136,11 @@ class Circuit(Drawn):
     @property
     def residual(self) -> Float[Tensor, " offset"]:
         """Return how far each offset's evidence is from counting as it should: 0 but for an inexact profile."""
-        return torch.zeros(self.length - self.max_lag) if self.profile is None else self.profile.residual
+        return (
+            torch.zeros(self.length - self.max_lag)
+            if self.profile is None
+            else self.profile.residual
+        )
 
     @property
     def model_heads(self) -> tuple[int, int, int]:
@@ -140,7 +158,9 @@ class Circuit(Drawn):
         if self.sink:
             return self.max_lag - 1
         if self.third == "key":
-            return 2 * self.max_lag - 1  # the older key, max_lag - 1 back, must have seen a transition itself
+            return (
+                2 * self.max_lag - 1
+            )  # the older key, max_lag - 1 back, must have seen a transition itself
         # Every head needs an allowed key at the query, and in the mask form at the attended keys too.
         ready = self.max_lag + max(self.head_of_offset.index(head) for head in range(self.heads))
         return ready + (self.max_lag - 1 if self.third == "mask" else 0)
@@ -165,7 +185,11 @@ class Circuit(Drawn):
     @property
     def size(self) -> float:
         """Bound what the heads together add to a score of summed evidence, over beta."""
-        return float(self.counts()[-1].clamp_min(1).sum()) if self.profile is None else self.profile.size
+        return (
+            float(self.counts()[-1].clamp_min(1).sum())
+            if self.profile is None
+            else self.profile.size
+        )
 
     @property
     def times(self) -> float:
@@ -194,10 +218,21 @@ class Circuit(Drawn):
         """Make a circuit of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
         check_told(values, "lags", "head_of_offset")
         profile, heads = values.get("profile"), values["head_of_offset"]
-        lists = {"lags": check_lags(values["lags"]), "head_of_offset": as_heads("head_of_offset", heads)}
+        lists = {
+            "lags": check_lags(values["lags"]),
+            "head_of_offset": as_heads("head_of_offset", heads),
+        }
         if not (heads or profile):
-            raise ValueError("head_of_offset must have a head for one offset at least, or there must be a profile")
-        return Circuit(**{**values, **lists, "profile": None if profile is None else Profile.from_dict(profile)})
+            raise ValueError(
+                "head_of_offset must have a head for one offset at least, or there must be a profile"
+            )
+        return Circuit(
+            **{
+                **values,
+                **lists,
+                "profile": None if profile is None else Profile.from_dict(profile),
+            }
+        )
 
 
 def check_told(values: Any, *lists: str) -> None:
@@ -214,15 +249,21 @@ def check_told(values: Any, *lists: str) -> None:
 
 def as_heads(name: str, heads: Any) -> tuple[int, ...]:
     """Return a file's list of heads, or raise a ValueError."""
-    if not isinstance(heads, list | tuple) or any(type(head) is not int or head < -1 for head in heads):
+    if not isinstance(heads, list | tuple) or any(
+        type(head) is not int or head < -1 for head in heads
+    ):
         raise ValueError(f"{name} must be numbers of heads, -1 for none; got {heads!r:.60}")
     return tuple(heads)
 
 
-def log_probabilities(task: MatrixTask, circuit: Choices, power: float = 1.0) -> Float[Tensor, "state state"]:
+def log_probabilities(
+    task: MatrixTask, circuit: Choices, power: float = 1.0
+) -> Float[Tensor, "state state"]:
     """Return log P to a power, with a finite number in place of log 0."""
     log_P = power * torch.where(task.P > 0, task.P.log(), circuit.log_zero)
-    return torch.where(task.P > 0, log_P, ZERO) if circuit.log_zero == ZERO else log_P  # 0 to any power is 0
+    return (
+        torch.where(task.P > 0, log_P, ZERO) if circuit.log_zero == ZERO else log_P
+    )  # 0 to any power is 0
 
 
 def normalised(
@@ -232,13 +273,17 @@ def normalised(
     return normalised_probabilities(tokens, task, log_P=log_probabilities(task, circuit, temper))
 
 
-def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
+def circuit_scores(
+    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit
+) -> Float[Tensor, "batch time lag"]:
     """Return E at every position, right from `circuit.first_exact_position` on.
 
     The time it takes is proportional to positions x lags x period, or to their logarithm with a profile.
     """
     if circuit.looking:
-        from sih.construction.looking import looking_scores  # which is written in terms of this module
+        from sih.construction.looking import (
+            looking_scores,
+        )  # which is written in terms of this module
 
         return looking_scores(tokens, task, circuit)
     p = normalised(tokens, task, circuit, circuit.temper)
@@ -248,7 +293,10 @@ def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circu
         return circuit.beta * _profile_sums(p, circuit.profile) + task.lag_prior.log().to(p.device)
     sums = strided_sums(p, len(circuit.head_of_offset))
     gathered = [
-        sum((shifted(sums, o) for o, h in enumerate(circuit.head_of_offset) if h == head), torch.zeros_like(p))
+        sum(
+            (shifted(sums, o) for o, h in enumerate(circuit.head_of_offset) if h == head),
+            torch.zeros_like(p),
+        )
         for head in range(circuit.heads)
     ]
     counts = circuit.counts(tokens.shape[1]).to(p.device)
@@ -266,7 +314,9 @@ def circuit_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circu
     return scores + task.lag_prior.log().to(p.device) if circuit.prior else scores
 
 
-def circuit_weights(tokens: Tokens, task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
+def circuit_weights(
+    tokens: Tokens, task: Task, circuit: Circuit
+) -> Float[Tensor, "batch time lag"]:
     """Return the attention that the third layer pays to the token each lag would copy, by the closed form.
 
     This is the fast way to use a construction: no weights are run.
@@ -287,13 +337,19 @@ def circuit_weights(tokens: Tokens, task: Task, circuit: Circuit) -> Float[Tenso
     return torch.softmax(circuit_scores(check_states(tokens, task), task, circuit), dim=-1)
 
 
-def strided_sums(p: Float[Tensor, "batch time lag"], stride: int) -> Float[Tensor, "batch time lag"]:
+def strided_sums(
+    p: Float[Tensor, "batch time lag"], stride: int
+) -> Float[Tensor, "batch time lag"]:
     r"""Return $\sum_{t \ge 0} p_{n - t \cdot stride}$ at every n."""
     size, time, width = p.shape
     rows = math.ceil(time / stride)
     padded = torch.zeros((size, rows * stride, width), dtype=p.dtype, device=p.device)
     padded[:, :time] = p
-    return padded.view(size, rows, stride, width).cumsum(dim=1).reshape(size, rows * stride, width)[:, :time]
+    return (
+        padded.view(size, rows, stride, width)
+        .cumsum(dim=1)
+        .reshape(size, rows * stride, width)[:, :time]
+    )
 
 
 def shifted(values: Float[Tensor, "batch time lag"], by: int) -> Float[Tensor, "batch time lag"]:
@@ -309,16 +365,22 @@ def _two_lag_scores(
 ) -> Float[Tensor, "batch time lag"]:
     r"""Return $\frac{\beta}{n(j)} \sum_{o \in C} (\tilde p_{j-o,k} - \tilde p_{j-o,k'})$ at the key j = i - k + 1."""
     at_key = circuit.beta * (total - total.flip(-1)) / counts.clamp_min(1)
-    return torch.cat([shifted(at_key[..., j : j + 1], lag - 1) for j, lag in enumerate(circuit.lags)], dim=-1)
+    return torch.cat(
+        [shifted(at_key[..., j : j + 1], lag - 1) for j, lag in enumerate(circuit.lags)], dim=-1
+    )
 
 
-def _profile_sums(p: Float[Tensor, "batch time lag"], profile: Profile) -> Float[Tensor, "batch time lag"]:
+def _profile_sums(
+    p: Float[Tensor, "batch time lag"], profile: Profile
+) -> Float[Tensor, "batch time lag"]:
     r"""Return $\sum_o J F_o J\,p_{i-o}$ up to what lags share: the sum of p, and deviations by fast convolution."""
     time = p.shape[1]
     if time > profile.length:
         raise ValueError(f"the circuit's weights are for {profile.length} tokens; got {time}")
     filters = torch.fft.rfft(profile.deviations.to(p.device), n=2 * time, dim=0)
-    moved = torch.einsum("fkl,bfl->bfk", filters, torch.fft.rfft(p, n=2 * time, dim=1).to(filters.dtype))
+    moved = torch.einsum(
+        "fkl,bfl->bfk", filters, torch.fft.rfft(p, n=2 * time, dim=1).to(filters.dtype)
+    )
     off: Tensor = torch.fft.irfft(moved, n=2 * time, dim=1)[:, :time]
     return p.cumsum(dim=1) + off
 

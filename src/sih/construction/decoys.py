@@ -21,7 +21,11 @@ DECOYS = (1, 1, 0)
 
 @torch.no_grad()
 def with_decoys(
-    model: DisentangledTransformer, *, rng: Seed, decoys: tuple[int, ...] = DECOYS, shift: float = 0.01
+    model: DisentangledTransformer,
+    *,
+    rng: Seed,
+    decoys: tuple[int, ...] = DECOYS,
+    shift: float = 0.01,
 ) -> DisentangledTransformer:
     """Give the same circuit among decoys and noise, which move no probability of the law by more than `shift`.
 
@@ -42,7 +46,9 @@ def with_decoys(
     while True:
         for layer, A in enumerate(among.A):
             A.copy_(size * noise[layer])
-            A[config.heads[layer] :] = 4 / len(among.stream(layer).names) * noise[layer][config.heads[layer] :]
+            A[config.heads[layer] :] = (
+                4 / len(among.stream(layer).names) * noise[layer][config.heads[layer] :]
+            )
         among.readout.copy_(size * readout)
         for name in head_names(config.heads):
             for (query, key), block in clean.A[name].items():

@@ -50,7 +50,9 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
         """Tell whether a block depends on the tokens: by what was copied, or by where its head looked."""
         if name not in varies:
             head, _, rest = name.partition("/")
-            varies[name] = depends(rest) or any(depends(block) for pair in blocks.A[head] for block in pair)
+            varies[name] = depends(rest) or any(
+                depends(block) for pair in blocks.A[head] for block in pair
+            )
         return varies[name]
 
     def need(source: str, reader: str, role: str) -> None:
@@ -75,7 +77,9 @@ def candidate_edges(model: Model) -> tuple[Edge, ...]:
     return tuple(
         Edge(source, reader)
         for reader in readers(model)
-        for source in sources(model, len(heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1)
+        for source in sources(
+            model, len(heads) if reader.endswith("stream") else int(reader.partition(".")[0]) - 1
+        )
     )
 
 

@@ -41,34 +41,60 @@ class ClosedForm:
 
 
 def lag_form(
-    tokens: Int[Tensor, "batch time"], task: MatrixTask, circuit: Circuit, stored_at_indices: bool = True
+    tokens: Int[Tensor, "batch time"],
+    task: MatrixTask,
+    circuit: Circuit,
+    stored_at_indices: bool = True,
 ) -> ClosedForm:
     """Say what a circuit for lags computes; `stored_at_indices` unless positions are few numbers."""
     assert isinstance(task, Task)
-    rows, weights = _from(circuit.first_exact_position, tokens), circuit_weights(tokens, task, circuit)
+    rows, weights = (
+        _from(circuit.first_exact_position, tokens),
+        circuit_weights(tokens, task, circuit),
+    )
 
     def last(weights: Tensor) -> tuple[Expected, ...]:
-        return (Expected("3.1/attention", rows, _at_offsets(weights, [lag - 1 for lag in circuit.lags])),)
+        return (
+            Expected(
+                "3.1/attention", rows, _at_offsets(weights, [lag - 1 for lag in circuit.lags])
+            ),
+        )
 
     exact: tuple[Expected, ...] = ()
     if circuit.prior:
-        exact = last(looked_posterior(tokens, task, circuit) if circuit.looking else lag_posterior(tokens, task))
+        exact = last(
+            looked_posterior(tokens, task, circuit)
+            if circuit.looking
+            else lag_posterior(tokens, task)
+        )
     before = tuple(_lags_before_the_last_layer(tokens, task, circuit, stored_at_indices))
-    return ClosedForm(before, last(weights), exact, Expected("output", rows, mixture(weights, tokens, task)))
+    return ClosedForm(
+        before, last(weights), exact, Expected("output", rows, mixture(weights, tokens, task))
+    )
 
 
-def parents_form(tokens: Int[Tensor, "batch time"], task: MatrixTask, circuit: ParentsCircuit) -> ClosedForm:
+def parents_form(
+    tokens: Int[Tensor, "batch time"], task: MatrixTask, circuit: ParentsCircuit
+) -> ClosedForm:
     """Say what a circuit for any parents computes."""
     assert isinstance(task, ParentsTask)
     weights = parents_weights(tokens, task, circuit)
 
     def last(weights: Tensor) -> tuple[Expected, ...]:
         keys = {f"3.{a}/attention": head.keys for a, head in enumerate(circuit.copying, 1)}
-        return tuple(Expected(site, circuit.rows, _paid(weights, at, circuit.rows)) for site, at in keys.items())
+        return tuple(
+            Expected(site, circuit.rows, _paid(weights, at, circuit.rows))
+            for site, at in keys.items()
+        )
 
     before = tuple(_parents_before_the_last_layer(tokens, task, circuit))
     exact = last(lag_posterior(tokens, task)) if circuit.prior else ()
-    return ClosedForm(before, last(weights), exact, Expected("output", circuit.rows, mixture(weights, tokens, task)))
+    return ClosedForm(
+        before,
+        last(weights),
+        exact,
+        Expected("output", circuit.rows, mixture(weights, tokens, task)),
+    )
 
 
 def _lags_before_the_last_layer(
@@ -82,9 +108,15 @@ def _lags_before_the_last_layer(
     for source, power in circuit.exponents.items():
         stored[source] = _at_offsets(normalised(tokens, task, circuit, power), circuit.lags)
         yield Expected(f"{source}/attention", _from(circuit.max_lag, tokens), stored[source])
-    looked = looking_attention(tokens, task, circuit).unbind(1) if circuit.looking else key_weights(circuit)
+    looked = (
+        looking_attention(tokens, task, circuit).unbind(1)
+        if circuit.looking
+        else key_weights(circuit)
+    )
     for head, keys in enumerate(looked):
-        rows = _from(0 if circuit.sink else circuit.max_lag + circuit.head_of_offset.index(head), tokens)
+        rows = _from(
+            0 if circuit.sink else circuit.max_lag + circuit.head_of_offset.index(head), tokens
+        )
         gathered = keys.expand(len(tokens), -1, -1)
         yield Expected(f"2.{head + 1}/attention", rows, gathered)
         for source, holds in stored.items() if stored_at_indices else ():
@@ -109,7 +141,9 @@ def _parents_before_the_last_layer(
             at = circuit.head_of_token[i % len(circuit.head_of_token)]
             attention[i, [n for n in range(i + 1) if at[n] == head]] = 1 / circuit.totals[head, i]
         attention[:, 0] = 1 - attention.sum(dim=1)
-        yield Expected(f"2.{head + 1}/attention", _from(0, tokens), attention.expand(len(tokens), -1, -1))
+        yield Expected(
+            f"2.{head + 1}/attention", _from(0, tokens), attention.expand(len(tokens), -1, -1)
+        )
         for source, holds in stored.items():
             yield Expected(f"2.{head + 1}/{source}/position", _from(0, tokens), attention @ holds)
 
@@ -119,7 +153,9 @@ def _from(first: int, tokens: Int[Tensor, "batch time"]) -> Bool[Tensor, " time"
     return torch.arange(tokens.shape[1]) >= first
 
 
-def _at_offsets(weights: Float[Tensor, "batch time lag"], offsets: Sequence[int]) -> Float[Tensor, "batch time time"]:
+def _at_offsets(
+    weights: Float[Tensor, "batch time lag"], offsets: Sequence[int]
+) -> Float[Tensor, "batch time time"]:
     """Spread weights of offsets over keys: query i pays weights[i, n] to the key i - offsets[n], if there is one."""
     size, time, _ = weights.shape
     out = weights.new_zeros((size, time, time))

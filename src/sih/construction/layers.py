@@ -35,18 +35,25 @@ BlocksT = TypeVar("BlocksT", bound=Blocks)
 
 
 def write(
-    blocks: BlocksT, task: Task | ParentsTask, circuit: Circuit | ParentsCircuit, readout: str = "probability"
+    blocks: BlocksT,
+    task: Task | ParentsTask,
+    circuit: Circuit | ParentsCircuit,
+    readout: str = "probability",
 ) -> BlocksT:
     """Write the circuit for this task into blocks that are zero, and return them."""
     if isinstance(circuit, ParentsCircuit) or isinstance(task, ParentsTask):
-        from sih.construction.parents_layers import write_parents  # which is written in terms of this module
+        from sih.construction.parents_layers import (
+            write_parents,
+        )  # which is written in terms of this module
 
         assert isinstance(task, ParentsTask)
         assert isinstance(circuit, ParentsCircuit)
         write_parents(blocks, task, circuit, readout)
         return blocks
     if circuit.looking:
-        from sih.construction.looking import write_looking  # which is written in terms of this module
+        from sih.construction.looking import (
+            write_looking,
+        )  # which is written in terms of this module
 
         write_looking(blocks, task, circuit, readout)
         return blocks
@@ -59,7 +66,11 @@ def write(
 
 def mask_levels(circuit: Circuit | ParentsCircuit) -> tuple[float, float]:
     """Return what a mask adds to a wanted and to an unwanted pair's score."""
-    return (0.0, -2 * circuit.lam) if circuit.sink or circuit.lam > STRONG else (circuit.lam, -circuit.lam)
+    return (
+        (0.0, -2 * circuit.lam)
+        if circuit.sink or circuit.lam > STRONG
+        else (circuit.lam, -circuit.lam)
+    )
 
 
 def write_first_layer(blocks: Blocks, task: Task, circuit: Circuit) -> None:
@@ -107,7 +118,9 @@ def write_second_layer(blocks: Blocks, circuit: Circuit) -> None:
         if circuit.sink:
             sink_total = _sink_total(circuit)[:, head]
             missing = torch.where(sink_total > 0, sink_total - circuit.counts()[:, head], 1)
-            scores[:, 0] = torch.where(missing > 0, allow + missing.clamp_min(1).to(torch.float64).log(), forbid)
+            scores[:, 0] = torch.where(
+                missing > 0, allow + missing.clamp_min(1).to(torch.float64).log(), forbid
+            )
         blocks.block(f"2.{head + 1}", "position", "position").copy_(scores)
 
 
@@ -133,7 +146,9 @@ def write_third_layer(blocks: Blocks, task: Task, circuit: Circuit) -> None:
     blocks.block("3.1", "position", "position").copy_(scores)
 
 
-def write_readout(blocks: Blocks, task: Task, circuit: Circuit, readout: str = "probability") -> None:
+def write_readout(
+    blocks: Blocks, task: Task, circuit: Circuit, readout: str = "probability"
+) -> None:
     r"""Put $P^\top$ on the copied token, so that $\sum_k w_k e_{s_{i-k+1}}$ becomes $\sum_k w_k P_{s_{i-k+1},\cdot}$.
 
     As logits it is $\log P^\top$ (the paper's footnote): then softmax gives a row of P where one token is copied whole.
@@ -167,11 +182,15 @@ def _read_by_position(blocks: Blocks, circuit: Circuit, scores: Float[Tensor, "q
             continue
         blocks.block("3.1", f"2.{head + 1}/1.1/position", "position").copy_(B)
         if circuit.sink:
-            at_sink = torch.where(sink_total > 0, 1 - counts / sink_total.clamp_min(1), 1.0)[:, head]  # a row each
+            at_sink = torch.where(sink_total > 0, 1 - counts / sink_total.clamp_min(1), 1.0)[
+                :, head
+            ]  # a row each
             scores -= b * at_sink[:, None] * (head_at[0] == head)
 
 
-def _read_mixed(blocks: Blocks, circuit: Circuit, profile: Profile, scores: Float[Tensor, "query key"]) -> None:
+def _read_mixed(
+    blocks: Blocks, circuit: Circuit, profile: Profile, scores: Float[Tensor, "query key"]
+) -> None:
     r"""Put $B_h = \beta C_h\,g_h(j - m - 1)$ between what head h gathered at the query and the key's place.
 
     And $\beta C_h\,\bar g_h(i - m)$ between the query's place and what head h gathered at the key, if that is read.
@@ -189,7 +208,10 @@ def _read_mixed(blocks: Blocks, circuit: Circuit, profile: Profile, scores: Floa
         neutral[made, made - lag] = 1 / len(circuit.lags)
     for head, weights in enumerate(key_weights(circuit)):
         strength = circuit.beta * profile.totals[head].item()
-        at_query, at_key = strength * profile.query_blocks[head], strength * profile.key_blocks[head]
+        at_query, at_key = (
+            strength * profile.query_blocks[head],
+            strength * profile.key_blocks[head],
+        )
         signs = {"1.1": 0.5, "1.2": -0.5} if circuit.symmetric else {"1.1": 1.0}
         for source, sign in signs.items():
             held = f"2.{head + 1}/{source}/position"
@@ -280,7 +302,9 @@ def _gaps(length: int) -> Int[Tensor, "query key"]:
     return torch.arange(length)[:, None] - torch.arange(length)[None, :]
 
 
-def _choose(where: Bool[Tensor, "row column"], yes: float, no: float) -> Float[Tensor, "row column"]:
+def _choose(
+    where: Bool[Tensor, "row column"], yes: float, no: float
+) -> Float[Tensor, "row column"]:
     """Return one of two numbers at each place, in float64 (torch.where would make it float32)."""
     return torch.full(where.shape, no, dtype=torch.float64).masked_fill(where, yes)
 

@@ -82,14 +82,20 @@ def looking_attention(
     return _attention(_stored(normalised(tokens, task, circuit, circuit.temper), circuit), circuit)
 
 
-def looking_scores(tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit) -> Float[Tensor, "batch time lag"]:
+def looking_scores(
+    tokens: Int[Tensor, "batch time"], task: Task, circuit: Circuit
+) -> Float[Tensor, "batch time lag"]:
     """Return the third layer's score of each lag, by the closed form."""
     time, lags = tokens.shape[1], circuit.lags
     p = normalised(tokens, task, circuit, circuit.temper)
-    stored = torch.cat([_stored(p, circuit), _stored(torch.full_like(p[:1], 1 / len(lags)), circuit)])
+    stored = torch.cat(
+        [_stored(p, circuit), _stored(torch.full_like(p[:1], 1 / len(lags)), circuit)]
+    )
     looked = _attention(stored, circuit)
     looked = looked[:-1] - looked[-1]
-    scores = circuit.beta * torch.where(torch.arange(time)[:, None] >= circuit.max_lag, p - 1 / len(lags), 0.0)
+    scores = circuit.beta * torch.where(
+        torch.arange(time)[:, None] >= circuit.max_lag, p - 1 / len(lags), 0.0
+    )
     for index, lag in enumerate(lags):
         rows = slice(lag - 1, time)
         at_key = looked[:, :, : time - lag + 1] * _reads(circuit, time)[:, rows]
@@ -107,7 +113,9 @@ def looked_posterior(
     return torch.softmax(used + task.lag_prior.log(), dim=-1)
 
 
-def looking_error(task: Task, colours: int, temper: float, looking: float, dtype: torch.dtype) -> Tempering:
+def looking_error(
+    task: Task, colours: int, temper: float, looking: float, dtype: torch.dtype
+) -> Tempering:
     """Bound how far an attention weight may be from `looked_posterior`, as the module's docstring proves it."""
     lags, n = len(task.lags), max(task.length - task.max_lag, 1)
     logs = torch.where(task.P > 0, task.P.log(), LOG_ZERO[dtype])
@@ -131,7 +139,9 @@ def best_looking(task: Task, colours: int, dtype: torch.dtype) -> tuple[float, f
     return min(pairs, key=lambda pair: looking_error(task, colours, pair[0], pair[1], dtype).bound)
 
 
-def _stored(p: Float[Tensor, "batch time lag"], circuit: Circuit) -> Float[Tensor, "batch time time"]:
+def _stored(
+    p: Float[Tensor, "batch time lag"], circuit: Circuit
+) -> Float[Tensor, "batch time time"]:
     """Return what layer 1 writes of positions: p-tilde at index m - k, and index 0 before max_lag."""
     time = p.shape[1]
     out = torch.zeros(len(p), time, time, dtype=torch.float64)
@@ -142,7 +152,9 @@ def _stored(p: Float[Tensor, "batch time lag"], circuit: Circuit) -> Float[Tenso
     return out
 
 
-def _attention(stored: Float[Tensor, "batch time time"], circuit: Circuit) -> Float[Tensor, "batch head query key"]:
+def _attention(
+    stored: Float[Tensor, "batch time time"], circuit: Circuit
+) -> Float[Tensor, "batch head query key"]:
     time = stored.shape[1]
     scores = circuit.looking * _phases(circuit, time) @ stored[:, None].mT + _masks(circuit, time)
     return torch.softmax(scores.masked_fill(_gaps(time) < 0, -math.inf), dim=-1)
@@ -155,7 +167,9 @@ def _phases(circuit: Circuit, time: int) -> Float[Tensor, "head query index"]:
 
 def _reads(circuit: Circuit, time: int) -> Float[Tensor, "head query key"]:
     """Return the third layer's block between a query's position and the row of head h at the key."""
-    strength = circuit.beta * _total(circuit.length, circuit.temper, circuit.looking) / circuit.looking
+    strength = (
+        circuit.beta * _total(circuit.length, circuit.temper, circuit.looking) / circuit.looking
+    )
     gap = _gaps(time)
     used = (gap >= max(circuit.max_lag - 1, 1)) & (torch.arange(time) >= circuit.max_lag)
     phase = simplex(max(circuit.head_of_offset) + 1)[circuit.heads_at(gap + 1)].permute(2, 0, 1)
@@ -173,9 +187,13 @@ def _masks(circuit: Circuit, time: int) -> Float[Tensor, "head query key"]:
     return masks
 
 
-def _levels(allowed: Bool[Tensor, "*shape"], allow: float, forbid: float) -> Float[Tensor, "*shape"]:
+def _levels(
+    allowed: Bool[Tensor, "*shape"], allow: float, forbid: float
+) -> Float[Tensor, "*shape"]:
     """Return `allow` and `forbid` in float64: `torch.where` of two numbers would round them to float32."""
-    return torch.where(allowed, torch.tensor(allow, dtype=torch.float64), torch.tensor(forbid, dtype=torch.float64))
+    return torch.where(
+        allowed, torch.tensor(allow, dtype=torch.float64), torch.tensor(forbid, dtype=torch.float64)
+    )
 
 
 def _total(length: int, temper: float, looking: float) -> float:

@@ -61,11 +61,16 @@ def narrow_circuit(task: Task, spec: CircuitSpec, dtype: torch.dtype) -> Circuit
         circuit = replace(spec, heads=least_heads(task.lags).heads).resolve(task, dtype)
     if -1 in circuit.head_of_offset or spec.heads not in (None, circuit.heads):
         known = f"heads={circuit.heads if -1 not in circuit.head_of_offset else least_heads(task.lags).heads}"
-        raise FieldError("heads", f"as a standard transformer, lags {task.lags} take {known}; got heads={spec.heads}")
+        raise FieldError(
+            "heads",
+            f"as a standard transformer, lags {task.lags} take {known}; got heads={spec.heads}",
+        )
     return circuit
 
 
-def narrow_transformer(task: Task, circuit: Circuit, readout: str, dtype: torch.dtype) -> Transformer:
+def narrow_transformer(
+    task: Task, circuit: Circuit, readout: str, dtype: torch.dtype
+) -> Transformer:
     """Write the circuit as a standard transformer of small width."""
     first, second = _lag_mask(circuit, first_depth(task, circuit), 0, {}), _second_layer(circuit)
     reads = _reads(circuit)
@@ -73,7 +78,9 @@ def narrow_transformer(task: Task, circuit: Circuit, readout: str, dtype: torch.
     third = _lag_mask(circuit, third_depth(task, circuit, dtype), 1, prior)
     columns = _columns(circuit, [first, *second, *reads, third])
     for head, (form, weights) in enumerate(zip(second, key_weights(circuit), strict=True)):
-        columns["sink", float(head)] = _sink(form.values(columns)[:, 0], weights[:, 0] * _totals(circuit)[head])
+        columns["sink", float(head)] = _sink(
+            form.values(columns)[:, 0], weights[:, 0] * _totals(circuit)[head]
+        )
         form.add(("sink", float(head)), FIRST, 1.0)
     carried = sorted({b for form in reads for _, b in form.terms})
     read = sorted({a for form in reads for a, _ in form.terms})
@@ -89,13 +96,19 @@ def narrow_transformer(task: Task, circuit: Circuit, readout: str, dtype: torch.
 
     def dimensions(form: Form) -> list[Dimension]:
         keys = dict.fromkeys(b for _, b in form.terms)
-        queries = [{at["position", a]: value for (a, b), value in form.terms.items() if b == key} for key in keys]
+        queries = [
+            {at["position", a]: value for (a, b), value in form.terms.items() if b == key}
+            for key in keys
+        ]
         return list(zip(queries, (at["position", key] for key in keys), strict=True))
 
     layers: list[list[list[Dimension]]] = [[], [], []]
     for power in circuit.exponents.values():
         logs = log_probabilities(task, circuit, power)
-        tokens = [({at["token", t]: logs[s, t].item() for t in range(states)}, at["token", s]) for s in range(states)]
+        tokens = [
+            ({at["token", t]: logs[s, t].item() for t in range(states)}, at["token", s])
+            for s in range(states)
+        ]
         layers[0].append([*dimensions(first), *tokens])
     layers[1] = [dimensions(form) for form in second]
     layers[2] = [[*dimensions(third), *(({at["2", f]: 1.0}, at["position", f]) for f in read)]]
@@ -136,7 +149,10 @@ def narrow_transformer(task: Task, circuit: Circuit, readout: str, dtype: torch.
 def _columns(circuit: Circuit, forms: list[Form]) -> dict[Feature, Float[Tensor, " length"]]:
     length = circuit.length
     x = torch.arange(length)
-    flags: dict[Feature, Tensor] = {FIRST: (x == 0).to(torch.float64), EARLY: (x < circuit.max_lag).to(torch.float64)}
+    flags: dict[Feature, Tensor] = {
+        FIRST: (x == 0).to(torch.float64),
+        EARLY: (x < circuit.max_lag).to(torch.float64),
+    }
     used = sorted({f for form in forms for pair in form.terms for f in pair} - flags.keys())
     return {**{f: column(f, length) for f in used}, **flags}
 
@@ -155,8 +171,12 @@ def _lag_mask(circuit: Circuit, depth: float, shift: int, bonus: dict[int, float
         form.wave(turn, amplitude, 2 * math.pi * float(turn) * (shift - middle))
     values = [0.0] * period
     for z in range(lags[0], lags[-1] + 1):
-        crests = sum(A * math.cos(2 * math.pi * float(turn) * (z - middle)) for turn, A in waves.items())
-        values[z % period] = steep * (z - middle) ** 2 - crests + (bonus.get(z, 0.0) if z in lags else -depth)
+        crests = sum(
+            A * math.cos(2 * math.pi * float(turn) * (z - middle)) for turn, A in waves.items()
+        )
+        values[z % period] = (
+            steep * (z - middle) ** 2 - crests + (bonus.get(z, 0.0) if z in lags else -depth)
+        )
     form.periodic(values, shift)
     return form
 
@@ -194,10 +214,14 @@ def _reads(circuit: Circuit) -> list[Form]:
 
 def _totals(circuit: Circuit) -> list[float]:
     """Return C_h, over which a transition's weight counts."""
-    return (circuit.counts()[-1].clamp_min(1) if circuit.profile is None else circuit.profile.totals).tolist()
+    return (
+        circuit.counts()[-1].clamp_min(1) if circuit.profile is None else circuit.profile.totals
+    ).tolist()
 
 
-def _sink(scored: Float[Tensor, " query"], wanted: Float[Tensor, " query"]) -> Float[Tensor, " query"]:
+def _sink(
+    scored: Float[Tensor, " query"], wanted: Float[Tensor, " query"]
+) -> Float[Tensor, " query"]:
     """Return what the sink's score lacks of the logarithm of the weight wanted, of C."""
     return torch.where(wanted > 0, wanted.clamp_min(1e-300).log(), -FORBID) - scored
 
@@ -223,7 +247,13 @@ def third_depth(task: Task, circuit: Circuit, dtype: torch.dtype) -> float:
     """
     lags = circuit.lags
     spread = column_spread(task, dtype)
-    evidence = (circuit.length - lags[-1]) * len(lags) / 2 * spread * math.exp(min(circuit.temper * spread, 1.0))
+    evidence = (
+        (circuit.length - lags[-1])
+        * len(lags)
+        / 2
+        * spread
+        * math.exp(min(circuit.temper * spread, 1.0))
+    )
     differ, span = 1.0, lags[-1] - lags[0]
     if circuit.profile is not None:
         step, count = progression(lags)

@@ -38,7 +38,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError
-from sih.construction.circuit import ZERO, Circuit, Evidence, as_heads, check_told, log_probabilities
+from sih.construction.circuit import (
+    ZERO,
+    Circuit,
+    Evidence,
+    as_heads,
+    check_told,
+    log_probabilities,
+)
 from sih.construction.heads.apart import TokenHeads, token_heads
 from sih.evidence import check_states, normalised_probabilities
 from sih.task import ParentsTask, counted
@@ -77,7 +84,9 @@ class ParentsCircuit:
     def __post_init__(self) -> None:
         shape = {len(row) for row in self.head_of_token}
         if shape != {self.length} or len(self.head_of_token) not in (1, self.length):
-            raise ValueError(f"head_of_token has a head for each of {self.length} tokens, in 1 or {self.length} rows")
+            raise ValueError(
+                f"head_of_token has a head for each of {self.length} tokens, in 1 or {self.length} rows"
+            )
 
     @cached_property
     def table(self) -> Int[Tensor, "hypothesis next"]:
@@ -117,7 +126,9 @@ class ParentsCircuit:
     def copying(self) -> tuple[Copying, ...]:
         """List the third-layer heads."""
         following = self.table[:, 1:].T
-        return (Copying(1.0, following),) if self.third == "parents" else _slots(following, self.rows)
+        return (
+            (Copying(1.0, following),) if self.third == "parents" else _slots(following, self.rows)
+        )
 
     @property
     def times(self) -> float:
@@ -144,7 +155,13 @@ class ParentsCircuit:
         C is the most tokens that the head takes at any row (evidence "sum"), or all that have parents up to this one.
         """
         if self.evidence == "sum":
-            return self.takes.sum(dim=2).amax(dim=1, keepdim=True).clamp_min(1).expand(-1, self.length).double()
+            return (
+                self.takes.sum(dim=2)
+                .amax(dim=1, keepdim=True)
+                .clamp_min(1)
+                .expand(-1, self.length)
+                .double()
+            )
         return counted(self.table)[:-1].cumsum(dim=0).clamp_min(1).expand(self.heads, -1).double()
 
     @property
@@ -166,17 +183,25 @@ class ParentsCircuit:
         check_told(values, "parents", "head_of_token")
         parents = check_parents(values["parents"])
         if parents.shape[1] != values["length"] + 1:
-            raise ValueError(f"parents must be those of {values['length']} + 1 tokens; got {parents.shape[1]} columns")
+            raise ValueError(
+                f"parents must be those of {values['length']} + 1 tokens; got {parents.shape[1]} columns"
+            )
         heads = tuple(as_heads("head_of_token", row) for row in values["head_of_token"])
-        return ParentsCircuit(**{**values, "parents": tuple(map(tuple, parents.tolist())), "head_of_token": heads})
+        return ParentsCircuit(
+            **{**values, "parents": tuple(map(tuple, parents.tolist())), "head_of_token": heads}
+        )
 
 
 def read_circuit(values: dict[str, Any]) -> Circuit | ParentsCircuit:
     """Make the circuit, for lags or for any parents, of the plain JSON that its `to_dict` gave."""
-    return ParentsCircuit.from_dict(values) if "head_of_token" in values else Circuit.from_dict(values)
+    return (
+        ParentsCircuit.from_dict(values) if "head_of_token" in values else Circuit.from_dict(values)
+    )
 
 
-def _slots(following: Int[Tensor, "row hypothesis"], rows: Bool[Tensor, " row"]) -> tuple[Copying, ...]:
+def _slots(
+    following: Int[Tensor, "row hypothesis"], rows: Bool[Tensor, " row"]
+) -> tuple[Copying, ...]:
     """List the heads of the form "slots", with the second bank if a claimed row needs it."""
     count = following.shape[1]
     slots = torch.arange(count).expand_as(following)
@@ -186,7 +211,9 @@ def _slots(following: Int[Tensor, "row hypothesis"], rows: Bool[Tensor, " row"])
     for a in range(count):
         heads.append(Copying(1.0, torch.where(own[a] & ~taken, following, slots)))
     for a in range(count if second else 0):
-        heads.append(Copying(1.0, torch.where(own[a], torch.where(taken, following, slots), slots + count)))
+        heads.append(
+            Copying(1.0, torch.where(own[a], torch.where(taken, following, slots), slots + count))
+        )
     heads.append(Copying(-float(count if second else count - 1), slots))
     if second:
         heads.append(Copying(-float(count - 1), slots + count))
@@ -200,7 +227,9 @@ def check_table(task: ParentsTask) -> None:
     if len(mixed):
         n, h = int(mixed[0]), int(lacks[:, mixed[0]].nonzero()[0])
         why = "a circuit keeps what a token says at its parents, and has no place for 'none'"
-        raise FieldError("parents", f"token {n} has no parent under hypothesis {h} and one under another: {why}")
+        raise FieldError(
+            "parents", f"token {n} has no parent under hypothesis {h} and one under another: {why}"
+        )
     if lacks[:, 1:].all():
         raise FieldError("parents", "no token has a parent: there is nothing to copy")
 

@@ -20,7 +20,12 @@ def write_parents(blocks: Blocks, task: ParentsTask, circuit: ParentsCircuit, re
     # Layer 1. Token n attends to its parents only, to m with log |L_n(m)| + temper * log P: softmax gives the sum over
     # L_n(m) of the shares p-tilde, which are equal, and 1.1/position holds |L_n(m)| * p-tilde at index m.
     first = torch.full((circuit.length, circuit.length), forbid, dtype=torch.float64)
-    _put(first, torch.arange(circuit.length)[:, None], table[:, :-1].T, _same(table[:, :-1].T).sum(dim=2).log())
+    _put(
+        first,
+        torch.arange(circuit.length)[:, None],
+        table[:, :-1].T,
+        _same(table[:, :-1].T).sum(dim=2).log(),
+    )
     for name, power in circuit.exponents.items():
         blocks.block(name, "token", "token").copy_(log_probabilities(task, circuit, power).T)
         blocks.block(name, "position", "position").copy_(first)
@@ -37,11 +42,19 @@ def write_parents(blocks: Blocks, task: ParentsTask, circuit: ParentsCircuit, re
     for a, (times, keys) in enumerate(circuit.copying, 1):
         at = torch.where(circuit.rows[:, None], keys, -1)
         scores = torch.full_like(first, forbid)
-        chance = task.prior if circuit.prior else torch.ones(circuit.hypotheses, dtype=torch.float64)
+        chance = (
+            task.prior if circuit.prior else torch.ones(circuit.hypotheses, dtype=torch.float64)
+        )
         _put(scores, torch.arange(circuit.length)[:, None], at, (_same(keys) @ chance).log())
         for head, read in enumerate(_reads(circuit, at)):
-            B = circuit.beta * read * (circuit.totals[head, -1] if circuit.evidence == "sum" else 1.0)
-            if circuit.symmetric:  # half the difference of two shares; what position 0 stores cancels
+            B = (
+                circuit.beta
+                * read
+                * (circuit.totals[head, -1] if circuit.evidence == "sum" else 1.0)
+            )
+            if (
+                circuit.symmetric
+            ):  # half the difference of two shares; what position 0 stores cancels
                 blocks.block(f"3.{a}", f"2.{head + 1}/1.1/position", "position").copy_(B / 2)
                 blocks.block(f"3.{a}", f"2.{head + 1}/1.2/position", "position").copy_(-B / 2)
             else:  # position 0 left (C - n)/C at index 0, a number that depends on the row alone: it is taken off
@@ -53,7 +66,9 @@ def write_parents(blocks: Blocks, task: ParentsTask, circuit: ParentsCircuit, re
         blocks.readout_block(f"3.{a}/token").copy_(times * P.T)
 
 
-def _reads(circuit: ParentsCircuit, keys: Int[Tensor, "row hypothesis"]) -> Float[Tensor, "head index key"]:
+def _reads(
+    circuit: ParentsCircuit, keys: Int[Tensor, "row hypothesis"]
+) -> Float[Tensor, "head index key"]:
     r"""Return $[h \in L_n(m)] / |L_n(m)|$ for index m and the key of h, where a head takes n at a row with that key.
 
     At index m a head holds $\sum_n |L_n(m)| \tilde p_{n,g} / C$ over the tokens n that it takes, g any of $L_n(m)$.
@@ -63,7 +78,9 @@ def _reads(circuit: ParentsCircuit, keys: Int[Tensor, "row hypothesis"]) -> Floa
     """
     out = torch.zeros((circuit.heads, circuit.length, circuit.length), dtype=torch.float64)
     table = circuit.table[:, :-1].T  # token hypothesis
-    label = _same(table) / _same(table).sum(dim=2, keepdim=True)  # token, hypothesis of the index, of the key
+    label = _same(table) / _same(table).sum(
+        dim=2, keepdim=True
+    )  # token, hypothesis of the index, of the key
     for i in circuit.rows.nonzero().flatten().tolist():
         heads, tokens = circuit.takes[:, i].nonzero(as_tuple=True)
         out[heads[:, None, None], table[tokens][:, :, None], keys[i]] = label[tokens]

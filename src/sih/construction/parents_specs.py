@@ -10,7 +10,14 @@ from sih.construction.bayes import LOG_ZERO, best_tempering
 from sih.construction.circuit import Evidence
 from sih.construction.heads.apart import pair_heads, token_heads
 from sih.construction.parents_circuit import ParentsCircuit, check_table, shared_parent
-from sih.construction.specs import CIRCUITS, check_numbers, check_word, finite, mask_strength, named_spec
+from sih.construction.specs import (
+    CIRCUITS,
+    check_numbers,
+    check_word,
+    finite,
+    mask_strength,
+    named_spec,
+)
 from sih.task import ParentsTask
 
 Third = Literal["parents", "slots"]
@@ -63,13 +70,20 @@ class BayesParents:
 
     def resolve(self, task: ParentsTask, dtype: torch.dtype) -> ParentsCircuit:
         dtype_name(dtype)
-        circuit = replace(_fewest("bayes", task, self.third, "sum"), prior=True, symmetric=self.symmetric)
+        circuit = replace(
+            _fewest("bayes", task, self.third, "sum"), prior=True, symmetric=self.symmetric
+        )
         temper = self.temper or best_tempering(task, circuit.size, dtype, self.symmetric).temper
-        circuit = replace(circuit, temper=temper, beta=len(task.hypotheses) / temper, log_zero=LOG_ZERO[dtype])
+        circuit = replace(
+            circuit, temper=temper, beta=len(task.hypotheses) / temper, log_zero=LOG_ZERO[dtype]
+        )
         return replace(circuit, lam=mask_strength(circuit, task, self.lam))
 
 
-PARENTS_CIRCUITS: dict[str, type[PaperParents] | type[BayesParents]] = {"paper": PaperParents, "bayes": BayesParents}
+PARENTS_CIRCUITS: dict[str, type[PaperParents] | type[BayesParents]] = {
+    "paper": PaperParents,
+    "bayes": BayesParents,
+}
 
 
 def parents_spec(target: str, **options: Any) -> PaperParents | BayesParents:
@@ -79,11 +93,16 @@ def parents_spec(target: str, **options: Any) -> PaperParents | BayesParents:
     PaperParents(third=None, evidence='mean', lam=None, beta=3.0, temper=1.0)
     """
     if isinstance(target, str) and target in CIRCUITS.keys() - PARENTS_CIRCUITS.keys():
-        raise FieldError("target", f"the target {target!r} is for lags; of a table of parents it is 'paper' or 'bayes'")
+        raise FieldError(
+            "target",
+            f"the target {target!r} is for lags; of a table of parents it is 'paper' or 'bayes'",
+        )
     return named_spec(PARENTS_CIRCUITS, target, options)
 
 
-def _fewest(target: str, task: ParentsTask, third: Third | None, evidence: Evidence) -> ParentsCircuit:
+def _fewest(
+    target: str, task: ParentsTask, third: Third | None, evidence: Evidence
+) -> ParentsCircuit:
     """Return a circuit, without its numbers yet, of the form asked for or of that with fewer weights."""
     check_table(task)
     shared, table = shared_parent(task), tuple(map(tuple, task.table.tolist()))
@@ -93,7 +112,11 @@ def _fewest(target: str, task: ParentsTask, third: Third | None, evidence: Evide
         why = f"hypotheses {h} and {g} differ before and give token {row + 1} one parent, whose weight is no one score"
         raise FieldError("third", f"the form 'parents' cannot serve this table: {why}; use 'slots'")
     if third != "slots" and shared is None:
-        found.append(ParentsCircuit(target, "parents", table, task.length, pair_heads(task.table), evidence, beta=1.0))
+        found.append(
+            ParentsCircuit(
+                target, "parents", table, task.length, pair_heads(task.table), evidence, beta=1.0
+            )
+        )
     if third != "parents":
         heads = (token_heads(task.table[:, :-1]).colours,)
         slots = ParentsCircuit(target, "slots", table, task.length, heads, evidence, beta=1.0)
@@ -101,10 +124,14 @@ def _fewest(target: str, task: ParentsTask, third: Third | None, evidence: Evide
             found.append(slots)
     if not found:
         rows = f"is right from position {2 * len(task.hypotheses) - 1} on, and no token after that has parents"
-        raise FieldError("length", f"length {task.length} is too short: with these parents the circuit {rows}")
+        raise FieldError(
+            "length", f"length {task.length} is too short: with these parents the circuit {rows}"
+        )
     return min(found, key=lambda circuit: (1 + circuit.heads) ** 2 * len(circuit.copying))
 
 
 def _check_third(third: str | None) -> None:
     if third is not None and not (isinstance(third, str) and third in ("parents", "slots")):
-        raise FieldError("third", f"of a table of parents, third is 'parents' or 'slots'; got {described(third)}")
+        raise FieldError(
+            "third", f"of a table of parents, third is 'parents' or 'slots'; got {described(third)}"
+        )

@@ -69,7 +69,12 @@ class Form:
         self.add(X, ONE, -2 * strength * shift)
         self.add(ONE, ONE, -strength * shift**2)
 
-    def values(self, columns: dict[Feature, Float[Tensor, " length"]]) -> Float[Tensor, "length length"]:
+    def values(
+        self, columns: dict[Feature, Float[Tensor, " length"]]
+    ) -> Float[Tensor, "length length"]:
         """Return the form at every pair of positions."""
         zero = torch.zeros(len(columns[ONE]), len(columns[ONE]), dtype=torch.float64)
-        return sum((value * torch.outer(columns[a], columns[b]) for (a, b), value in self.terms.items()), zero)
+        return sum(
+            (value * torch.outer(columns[a], columns[b]) for (a, b), value in self.terms.items()),
+            zero,
+        )

@@ -58,7 +58,11 @@ class Profile(Drawn):
     def matrices(self) -> Float[Tensor, "offset lag lag"]:
         """Return F_o at every offset."""
         lags = torch.tensor(self.lags)
-        o, k, other = torch.arange(self.weights.shape[1])[:, None, None], lags[:, None], lags[None, :]
+        o, k, other = (
+            torch.arange(self.weights.shape[1])[:, None, None],
+            lags[:, None],
+            lags[None, :],
+        )
         F = (self.weights[:, :, None, None] * self.query[:, o + other - k + self.span]).sum(dim=0)
         if self.key is None:
             return F
@@ -98,8 +102,12 @@ class Profile(Drawn):
         reads, hold 0.
         """
         n = torch.arange(self.length)[None, :] - torch.arange(self.length)[:, None] - 1
-        n = n.clamp_max(self.query.shape[1] - 1 - self.span)  # keys that read further back than any transition
-        return torch.stack([_balanced(g[(n + self.span).clamp_min(0)], n >= -self.span) for g in self.query])
+        n = n.clamp_max(
+            self.query.shape[1] - 1 - self.span
+        )  # keys that read further back than any transition
+        return torch.stack(
+            [_balanced(g[(n + self.span).clamp_min(0)], n >= -self.span) for g in self.query]
+        )
 
     @cached_property
     def key_blocks(self) -> Float[Tensor, "head query index"]:
@@ -121,21 +129,32 @@ class Profile(Drawn):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON that `from_dict` makes the same profile of."""
-        lists = {name: None if value is None else value.tolist() for name, value in self._tensors().items()}
+        lists = {
+            name: None if value is None else value.tolist()
+            for name, value in self._tensors().items()
+        }
         return {"lags": list(self.lags), "length": self.length, **lists}
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Profile":
         """Make a profile of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
-        check_entries(values, {"lags": (list, tuple), "length": int, "weights": list, "query": list})
+        check_entries(
+            values, {"lags": (list, tuple), "length": int, "weights": list, "query": list}
+        )
         lags, length = check_lags(values["lags"]), values["length"]
         span, heads = lags[-1] - lags[0], len(values["weights"])
         sizes = {"weights": length - lags[-1], "query": length + span - lags[0], "key": length}
         read: dict[str, Tensor | None] = {}
         for name, size in sizes.items():
-            found = None if values[name] is None else torch.tensor(values[name], dtype=torch.float64)
-            if (found is None and name != "key") or (found is not None and found.shape != (heads, size)):
-                raise ValueError(f"a profile's {name} must be of shape {(heads, size)}; got {described(found)}")
+            found = (
+                None if values[name] is None else torch.tensor(values[name], dtype=torch.float64)
+            )
+            if (found is None and name != "key") or (
+                found is not None and found.shape != (heads, size)
+            ):
+                raise ValueError(
+                    f"a profile's {name} must be of shape {(heads, size)}; got {described(found)}"
+                )
             read[name] = found
         return Profile(lags, length, **read)  # type: ignore[arg-type]
 

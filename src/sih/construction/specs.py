@@ -75,7 +75,9 @@ class PaperCircuit:
         if self.sink is not None:
             check_kind("sink", self.sink, bool, "True or False")
         if self.evidence == "sum" and self.sink is False:
-            raise FieldError("sink", "summed evidence needs the sink: without it a head averages; leave sink out")
+            raise FieldError(
+                "sink", "summed evidence needs the sink: without it a head averages; leave sink out"
+            )
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         pattern = _pattern(task, self.heads)
@@ -86,7 +88,9 @@ class PaperCircuit:
             needs = "the mask form needs heads that take one residue each and no sink"
             raise FieldError("third", f"{needs}, not {why}; use 'position'")
         third, beta = self.third or ("mask" if by_mask else "position"), finite(self.beta, dtype)
-        circuit = Circuit("paper", third, task.lags, task.length, pattern.colours, self.evidence, beta)
+        circuit = Circuit(
+            "paper", third, task.lags, task.length, pattern.colours, self.evidence, beta
+        )
         return _with_masks(replace(circuit, temper=self.temper, sink=sink), task, self.lam)
 
 
@@ -106,9 +110,13 @@ class TwoLagCircuit:
 
     def resolve(self, task: Task, dtype: torch.dtype) -> Circuit:
         if len(task.lags) != 2:
-            raise FieldError("target", f"the target 'two-lags' is for two lags, e.g. (1, 3); got {task.lags}")
+            raise FieldError(
+                "target", f"the target 'two-lags' is for two lags, e.g. (1, 3); got {task.lags}"
+            )
         d, beta = task.lags[1] - task.lags[0], finite(self.beta, dtype)
-        circuit = Circuit("two-lags", "key", task.lags, task.length, (0,) * d + (-1,) * d, "mean", beta)
+        circuit = Circuit(
+            "two-lags", "key", task.lags, task.length, (0,) * d + (-1,) * d, "mean", beta
+        )
         return _with_masks(replace(circuit, temper=self.temper), task, self.lam)
 
 
@@ -143,7 +151,9 @@ class BayesCircuit:
         if self.reading == "both" and self.heads is not None:
             profile: Profile | None = two_sided(task.lags, task.length, self.heads)
         else:
-            profile = exact_profile(task.lags, task.length, unmixed.heads - 1 if self.heads is None else self.heads)
+            profile = exact_profile(
+                task.lags, task.length, unmixed.heads - 1 if self.heads is None else self.heads
+            )
         if profile is None or (self.heads is not None and -1 not in unmixed.head_of_offset):
             return _with_masks(unmixed, task, self.lam)
         mixed = self._circuit(task, dtype, (), profile)
@@ -153,10 +163,24 @@ class BayesCircuit:
                 mixed = unmixed
         return _with_masks(mixed, task, self.lam)
 
-    def _circuit(self, task: Task, dtype: torch.dtype, colours: tuple[int, ...], profile: Profile | None) -> Circuit:
+    def _circuit(
+        self, task: Task, dtype: torch.dtype, colours: tuple[int, ...], profile: Profile | None
+    ) -> Circuit:
         """Return a circuit without masks yet."""
-        circuit = Circuit("bayes", "position", task.lags, task.length, colours, "sum", beta=1.0, sink=True, prior=True)
-        circuit = replace(circuit, log_zero=LOG_ZERO[dtype], symmetric=self.symmetric, profile=profile)
+        circuit = Circuit(
+            "bayes",
+            "position",
+            task.lags,
+            task.length,
+            colours,
+            "sum",
+            beta=1.0,
+            sink=True,
+            prior=True,
+        )
+        circuit = replace(
+            circuit, log_zero=LOG_ZERO[dtype], symmetric=self.symmetric, profile=profile
+        )
         temper = self.temper or best_tempering(task, circuit.size, dtype, self.symmetric).temper
         return replace(circuit, temper=temper, beta=len(task.lags) / temper)
 
@@ -192,15 +216,30 @@ class LookingCircuit:
             most = f"temper times looking is at most the length, {task.length}, or the sink has no weight left"
             raise FieldError("temper", f"{most}; got temper {temper:g}, looking {looking:g}")
         if looking_error(task, max(colours) + 1, temper, looking, dtype).rounding > ROUGH:
-            raise FieldError("dtype", f"{dtype} has too few digits for temper {temper:g}, looking {looking:g}; {FINER}")
+            raise FieldError(
+                "dtype",
+                f"{dtype} has too few digits for temper {temper:g}, looking {looking:g}; {FINER}",
+            )
         beta = len(task.lags) / temper
-        circuit = Circuit("looking", "looking", task.lags, task.length, colours, "sum", beta, sink=True, prior=True)
+        circuit = Circuit(
+            "looking",
+            "looking",
+            task.lags,
+            task.length,
+            colours,
+            "sum",
+            beta,
+            sink=True,
+            prior=True,
+        )
         circuit = replace(circuit, temper=temper, looking=looking, log_zero=LOG_ZERO[dtype])
         return _with_masks(circuit, task, self.lam)
 
 
 SpecT = TypeVar("SpecT")
-CIRCUITS: dict[str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit] | type[LookingCircuit]] = {
+CIRCUITS: dict[
+    str, type[PaperCircuit] | type[TwoLagCircuit] | type[BayesCircuit] | type[LookingCircuit]
+] = {
     "paper": PaperCircuit,
     "two-lags": TwoLagCircuit,
     "bayes": BayesCircuit,
@@ -219,10 +258,14 @@ def circuit_spec(target: str, **options: Any) -> CircuitSpec:
     return named_spec(CIRCUITS, target, options)
 
 
-def named_spec(circuits: Mapping[str, type[SpecT]], target: str, options: Mapping[str, Any]) -> SpecT:
+def named_spec(
+    circuits: Mapping[str, type[SpecT]], target: str, options: Mapping[str, Any]
+) -> SpecT:
     """Return the spec that a table has under this name, with these options, or raise a `FieldError`."""
     if not isinstance(target, str) or target not in circuits:
-        raise FieldError("target", f"target is {' or '.join(map(repr, circuits))}; got {described(target)}")
+        raise FieldError(
+            "target", f"target is {' or '.join(map(repr, circuits))}; got {described(target)}"
+        )
     given = {name: value for name, value in options.items() if value is not None}
     has = {other: [option.name for option in fields(spec)] for other, spec in circuits.items()}  # type: ignore[arg-type]
     for name in given:
@@ -230,7 +273,9 @@ def named_spec(circuits: Mapping[str, type[SpecT]], target: str, options: Mappin
             of = [repr(other) for other in circuits if name in has[other]]
             whose = f" (it is one of {', '.join(of)})" if of else ""
             its = ", ".join(has[target])
-            raise FieldError(name, f"the circuit {target!r} has no option {name!r}{whose}; its options are {its}")
+            raise FieldError(
+                name, f"the circuit {target!r} has no option {name!r}{whose}; its options are {its}"
+            )
     return circuits[target](**given)
 
 
@@ -294,9 +339,14 @@ def check_word(name: str, value: object, words: tuple[str, ...]) -> None:
         raise FieldError(name, f"{name} is {' or '.join(map(repr, words))}; got {described(value)}")
 
 
-def check_numbers(*, lam: float | None = None, beta: float | None = None, temper: float | None = None) -> None:
+def check_numbers(
+    *, lam: float | None = None, beta: float | None = None, temper: float | None = None
+) -> None:
     wanted = {
-        "beta": (beta, f"a positive inverse temperature, at most {LARGEST:g} (math.inf for the limit)"),
+        "beta": (
+            beta,
+            f"a positive inverse temperature, at most {LARGEST:g} (math.inf for the limit)",
+        ),
         "temper": (temper, f"a positive exponent, at most {LARGEST:g}, 1 in the paper"),
         "lam": (lam, f"a positive mask strength, at most {LARGEST:g}, 500 in the paper"),
     }

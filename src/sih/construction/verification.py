@@ -71,15 +71,32 @@ class Verification(Drawn):
     dtype: str
 
     def _facts(self) -> Mapping[str, Any]:
-        facts = {"ok": self.ok, "max_error": self.max_error, "at": self.worst.site, "tolerance": self.tolerance}
-        posterior = {"posterior_error": self.posterior_error, "bound": self.bound, "reason": self.reason}
+        facts = {
+            "ok": self.ok,
+            "max_error": self.max_error,
+            "at": self.worst.site,
+            "tolerance": self.tolerance,
+        }
+        posterior = {
+            "posterior_error": self.posterior_error,
+            "bound": self.bound,
+            "reason": self.reason,
+        }
         found = {name: value for name, value in posterior.items() if value is not None}
         return {**facts, **found, "sequences": sum(self.sequences.values()), "dtype": self.dtype}
 
     def _pictures(self) -> Iterator[str]:
         rows = [["value", "compared from", "largest error", "at position", "of a sequence"]]
         for found in self.comparisons:
-            rows.append([found.site, str(found.first), f"{found.error:.1e}", str(found.position), found.kind])
+            rows.append(
+                [
+                    found.site,
+                    str(found.first),
+                    f"{found.error:.1e}",
+                    str(found.position),
+                    found.kind,
+                ]
+            )
         yield html_table(rows)
 
     @property
@@ -107,7 +124,9 @@ class Verification(Drawn):
     @property
     def ok(self) -> bool:
         """Tell whether every error is within what rounding and the masks may do, and the posterior within its bound."""
-        within = self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
+        within = (
+            self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
+        )
         early = max(each.error for each in self.comparisons if each.site[0] in "12")
         near = self.max_error <= self.tolerance and early <= self.early_tolerance
         return near and within and not self.vacuous
@@ -152,14 +171,24 @@ def verify(
         largest = early_size(circuit, circuit.length) if narrow else mask_levels(circuit)[0]
         form = lag_form(tokens, task, circuit, stored_at_indices=not narrow)
         if narrow:  # what one transition's evidence may lose beside the mask: more than all may, where they are few
-            lost = early_rounding(early_size(circuit, 0), dtype) * len(circuit.lags) / circuit.temper
+            lost = (
+                early_rounding(early_size(circuit, 0), dtype) * len(circuit.lags) / circuit.temper
+            )
             more = max(0.0, weight_error(lost) - tolerance)
     else:
         form = parents_form(tokens, task, circuit)
     leak, leaked = leaks(circuit, task)
-    expected = [*form.before, *form.last, *([form.output] if model.config.readout == "probability" else [])]
+    expected = [
+        *form.before,
+        *form.last,
+        *([form.output] if model.config.readout == "probability" else []),
+    ]
     certificate = _certificate(circuit, task, dtype)
-    bound = certificate.bound if certificate and circuit.looking else certified_bound(circuit, task, dtype)
+    bound = (
+        certificate.bound
+        if certificate and circuit.looking
+        else certified_bound(circuit, task, dtype)
+    )
     exact = [_compare(trace[entry.site], entry, kinds).error for entry in form.exact]
     return Verification(
         comparisons=tuple(_compare(trace[entry.site], entry, kinds) for entry in expected),
@@ -179,7 +208,12 @@ def carried(
     """Return the circuit that a model carries, and the task: the one given or the one that its notes hold."""
     check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
     if task is not None:
-        check_kind("task", task, (Task, ParentsTask), "a task, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
+        check_kind(
+            "task",
+            task,
+            (Task, ParentsTask),
+            "a task, e.g. sih.Task(P, lags=(1, 2, 3), length=128)",
+        )
     if model.circuit is None and "circuit" not in model.notes:
         raise ValueError(
             "verify compares weights that sih.construct wrote with the closed form of their circuit, and this model "
@@ -188,19 +222,27 @@ def carried(
     try:
         circuit = read_circuit(model.notes["circuit"]) if model.circuit is None else model.circuit
         if task is None:
-            task = (ParentsTask if isinstance(circuit, ParentsCircuit) else Task)(**model.notes["task"])
+            task = (ParentsTask if isinstance(circuit, ParentsCircuit) else Task)(
+                **model.notes["task"]
+            )
     except KeyError as missing:
-        raise ValueError(f"the model does not know its {missing.args[0]}; one made by `sih.construct` does") from None
+        raise ValueError(
+            f"the model does not know its {missing.args[0]}; one made by `sih.construct` does"
+        ) from None
     except (TypeError, ValueError) as error:
         raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
     if isinstance(circuit, Circuit) and isinstance(task, Task):
         ours, theirs = (f"lags {one.lags} and length {one.length}" for one in (circuit, task))
         if ours != theirs:
-            raise ValueError(f"circuit and task do not fit: the circuit is for {ours}, the task has {theirs}")
+            raise ValueError(
+                f"circuit and task do not fit: the circuit is for {ours}, the task has {theirs}"
+            )
     return circuit, task
 
 
-def rounding(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype) -> float:
+def rounding(
+    circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype
+) -> float:
     """Return how far rounding may move an attention weight from the closed form: a margin, not a theorem.
 
     It is `ROUNDING` units in the last place of the largest score, and the digits that the first layer's probabilities
@@ -211,7 +253,9 @@ def rounding(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype:
         return certificate.rounding * circuit.times
     unit, strength = torch.finfo(dtype).eps / 2, circuit.strength()
     lost = mask_levels(circuit)[0] * strength
-    return circuit.times * (math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit)
+    return circuit.times * (
+        math.tanh(unit * (ROUNDING * (circuit.lam + strength) + lost) / 4) + 64 * unit
+    )
 
 
 def early_rounding(largest: float, dtype: torch.dtype) -> float:
@@ -227,14 +271,20 @@ def leaks(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask) -> tuple[
     at the key that is ahead and at the other. What the last layer's masks let through counts where no certificate
     makes them far stronger than the evidence of any sequence is.
     """
-    first, last = (math.exp(min(log_leak - 2 * circuit.lam, 0.0)) for log_leak in log_leaks(circuit, task))
+    first, last = (
+        math.exp(min(log_leak - 2 * circuit.lam, 0.0)) for log_leak in log_leaks(circuit, task)
+    )
     own = last if circuit.target not in ("bayes", "looking") else 0.0
     return first, first + circuit.times * (own + weight_error(4 * first * circuit.strength()))
 
 
-def _certificate(circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype) -> Tempering | None:
+def _certificate(
+    circuit: Circuit | ParentsCircuit, task: Task | ParentsTask, dtype: torch.dtype
+) -> Tempering | None:
     if isinstance(circuit, Circuit) and circuit.looking and isinstance(task, Task):
-        return looking_error(task, max(circuit.head_of_offset) + 1, circuit.temper, circuit.looking, dtype)
+        return looking_error(
+            task, max(circuit.head_of_offset) + 1, circuit.temper, circuit.looking, dtype
+        )
     return certified(circuit, task, dtype)
 
 
@@ -253,8 +303,15 @@ def error_table(
     strength of the masks, with beta None.
     """
     rows: list[dict[str, Any]] = []
-    for dtype, beta, lam in itertools.product(dtypes, betas if "beta" in option_names(target) else (None,), lams):
-        row: dict[str, Any] = {"dtype": dtype_name(dtype), "lam": lam, "beta": beta, "max_error": None}
+    for dtype, beta, lam in itertools.product(
+        dtypes, betas if "beta" in option_names(target) else (None,), lams
+    ):
+        row: dict[str, Any] = {
+            "dtype": dtype_name(dtype),
+            "lam": lam,
+            "beta": beta,
+            "max_error": None,
+        }
         try:
             model = construct(task, target=target, lam=lam, beta=beta, dtype=dtype, **options)
         except ValueError as refusal:
@@ -266,13 +323,17 @@ def error_table(
     return rows
 
 
-def adversarial(task: Task | ParentsTask, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
+def adversarial(
+    task: Task | ParentsTask, rng: torch.Generator
+) -> dict[str, Int[Tensor, "batch time"]]:
     """Make sequences that chance would hardly draw, though possible ones where P has zeros."""
     length, states = task.length, task.num_states
     rows: dict[str, Tensor] = {}
     if (task.P > 0).all():
         rows["constant"] = torch.arange(states)[:, None].expand(-1, length)
-        rows["cycling"] = torch.stack([torch.arange(length) % period for period in range(2, states + 1)])
+        rows["cycling"] = torch.stack(
+            [torch.arange(length) % period for period in range(2, states + 1)]
+        )
         rows["coin tosses"] = torch.randint(states, (4, length), generator=rng)
     unlikely = torch.where(task.P > 0, task.P, torch.inf).argmin(dim=-1).tolist()
     least = []
@@ -286,23 +347,39 @@ def adversarial(task: Task | ParentsTask, rng: torch.Generator) -> dict[str, Int
     return rows
 
 
-def _compare(found: Float[Tensor, "batch time _"], expected: Expected, kinds: Sequence[str]) -> Comparison:
+def _compare(
+    found: Float[Tensor, "batch time _"], expected: Expected, kinds: Sequence[str]
+) -> Comparison:
     at = expected.rows.nonzero().flatten()
-    gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, at].amax(dim=-1)
+    gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, at].amax(
+        dim=-1
+    )
     row, position = divmod(int(gap.argmax()), gap.shape[1])
-    return Comparison(expected.site, int(at[0]), gap.max().item(), row, kinds[row], int(at[position]))
+    return Comparison(
+        expected.site, int(at[0]), gap.max().item(), row, kinds[row], int(at[position])
+    )
 
 
 def _check_fit(model: Model, task: Task | ParentsTask, circuit: Circuit | ParentsCircuit) -> None:
     shape = (model.config.num_states, model.config.length, model.config.heads)
     heads = circuit.model_heads
     if isinstance(circuit, ParentsCircuit) or isinstance(task, ParentsTask):
-        if not isinstance(circuit, ParentsCircuit) or not torch.equal(circuit.table, task.parents(task.length + 1)):
-            raise ValueError("model and task do not fit: the circuit was written for other parents than the task's")
+        if not isinstance(circuit, ParentsCircuit) or not torch.equal(
+            circuit.table, task.parents(task.length + 1)
+        ):
+            raise ValueError(
+                "model and task do not fit: the circuit was written for other parents than the task's"
+            )
         if shape != (task.num_states, task.length, heads):
-            raise ValueError(f"model, task, circuit do not fit: the model has sizes {shape}, the circuit heads {heads}")
+            raise ValueError(
+                f"model, task, circuit do not fit: the model has sizes {shape}, the circuit heads {heads}"
+            )
         return
-    if (task.lags, task.length) != (circuit.lags, circuit.length) or shape != (task.num_states, task.length, heads):
+    if (task.lags, task.length) != (circuit.lags, circuit.length) or shape != (
+        task.num_states,
+        task.length,
+        heads,
+    ):
         raise ValueError(
             f"model, task, circuit do not fit: the model has {shape[0]} states, length {shape[1]}, heads {shape[2]}, "
             f"the task {task.num_states} states, length {task.length}, lags {task.lags}; "

@@ -6,7 +6,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.analysis.distances import KEYS, Agreement, Measured, Selection, compare, measured, selection, summary
+from sih.analysis.distances import (
+    KEYS,
+    Agreement,
+    Measured,
+    Selection,
+    compare,
+    measured,
+    selection,
+    summary,
+)
 from sih.analysis.reference_circuit import Reference, run_reference
 from sih.experiments.compared import FRESH_SEED, by_seeds
 from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
@@ -76,15 +85,23 @@ def compute(config: AgreementConfig, store: RunStore) -> Agreements:
     for run in runs.values():
         heads = run.config.heads[1] if len(run.config.heads) == 3 else None
         if (run.task, heads) not in references:
-            batch = sample(run.task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+            batch = sample(
+                run.task,
+                config.sequences,
+                rng=torch.Generator().manual_seed(FRESH_SEED + config.seed),
+            )
             references[run.task, heads] = run_reference(run.task, batch, heads)
         built = references[run.task, heads]
         trace = run.model.trace(built.batch.tokens)
         found[run.name] = compare(trace.attention, trace.scores, built)
         selections[run.name] = found[run.name].selection
         if facts[run.name].training == "paper":
-            selections[run.name] = selection(run.model, run.task, sample(run.task, config.selection_sequences, rng=0))
-    return Agreements(config, facts, found, selections, _over_seeds(list(runs.values()), found), missing)
+            selections[run.name] = selection(
+                run.model, run.task, sample(run.task, config.selection_sequences, rng=0)
+            )
+    return Agreements(
+        config, facts, found, selections, _over_seeds(list(runs.values()), found), missing
+    )
 
 
 def _over_seeds(runs: list[Run], found: dict[str, Agreement]) -> dict[str, dict[str, Measured]]:
@@ -106,12 +123,17 @@ def table(data: Agreements) -> Rows:
     each = {name: summary(found) for name, found in data.models.items()}
     keys = list(dict.fromkeys(key for numbers in each.values() for key in numbers))
     selecting = ["selected", "posterior", "selected / posterior", "sequences"]
-    rows = [["model", *(key for key in keys if key != "selected"), *selecting, "uniform, layers 1 2 3"]]
+    rows = [
+        ["model", *(key for key in keys if key != "selected"), *selecting, "uniform, layers 1 2 3"]
+    ]
     keys = [key for key in keys if key != "selected"]
     for name, found in data.models.items():
         flat = [f"{value:.2f}".replace("0.", ".") for value, _ in found.uniform.values()]
         one = data.selection[name]
-        shares = [*(with_error(*pair) for pair in (one.selected, one.posterior, one.relative)), str(one.sequences)]
+        shares = [
+            *(with_error(*pair) for pair in (one.selected, one.posterior, one.relative)),
+            str(one.sequences),
+        ]
         rows.append([name, *_cells(keys, each[name]), *shares, " ".join(flat)])
     for name, numbers in data.seeds.items():
         shares = [*_cells(["selected"], numbers), "", "", ""]
@@ -123,4 +145,6 @@ def _cells(keys: list[str], numbers: dict[str, Measured]) -> list[str]:
     return [with_error(*numbers[key]) if key in numbers else "" for key in keys]
 
 
-EXPERIMENT = Experiment("agreement", CAPTION, AgreementConfig(), Agreements, compute, reads, table, shipped=True)
+EXPERIMENT = Experiment(
+    "agreement", CAPTION, AgreementConfig(), Agreements, compute, reads, table, shipped=True
+)

@@ -78,10 +78,14 @@ def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
     task = first_run.task.with_length(
         min(run.task.length for run in found.values())
     )  # what the shortest model can read
-    reasons = dict.fromkeys(absent, "not shipped") | {name: _reason_against(run, task) for name, run in found.items()}
+    reasons = dict.fromkeys(absent, "not shipped") | {
+        name: _reason_against(run, task) for name, run in found.items()
+    }
     missing = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
     runs = [run for name, run in found.items() if not reasons[name]]
-    tokens = sequence_of_lag(task, config.true_lag, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    tokens = sequence_of_lag(
+        task, config.true_lag, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed)
+    )
     built = reference_model(task, max((run.config.heads[1] for run in runs), default=None))
     first = built.circuit.first_exact_position
     wanted = [layer.double() for layer in built.trace(tokens).attention]
@@ -104,18 +108,32 @@ def _reason_against(run: Run, task: Task) -> str:
     return f"has {layers} layers, the construction 3" if layers != 3 else ""
 
 
-def _row(name: str, kind: str, found: Layers, wanted: Layers, first: int, config: MapsConfig) -> MapRow:
+def _row(
+    name: str, kind: str, found: Layers, wanted: Layers, first: int, config: MapsConfig
+) -> MapRow:
     maps: list[list[Map | None]] = []
     numbers: list[list[int | None]] = []
     variation: list[list[float | None]] = []
     for ours, theirs in zip(found, wanted, strict=True):
         order = match_heads(ours, theirs, first)
-        maps.append([None if h is None else _rounded(ours[0, h, : config.shown, : config.shown]) for h in order])
+        maps.append(
+            [
+                None if h is None else _rounded(ours[0, h, : config.shown, : config.shown])
+                for h in order
+            ]
+        )
         numbers.append([None if h is None else h + 1 for h in order])
-        far = [None if h is None else total_variation(ours[0, h], theirs[0, j]) for j, h in enumerate(order)]
+        far = [
+            None if h is None else total_variation(ours[0, h], theirs[0, j])
+            for j, h in enumerate(order)
+        ]
         variation.append([None if rows is None else rows[first:-1].mean().item() for rows in far])
-    last = next(number for number in numbers[-1] if number is not None)  # the construction has one head there
-    selected = attention_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
+    last = next(
+        number for number in numbers[-1] if number is not None
+    )  # the construction has one head there
+    selected = (
+        attention_at(found[-1][:, last - 1], [config.true_lag - 1])[0, first:-1, 0].mean().item()
+    )
     return MapRow(name, kind, maps, numbers, variation, selected)
 
 
@@ -127,7 +145,9 @@ def _rounded(attention: Float[Tensor, "query key"]) -> Map:
 def table(data: AttentionMaps) -> Rows:
     """Make one row for each model: total variation to the construction by head, and the share on the true lag."""
     built = data.rows[-1].variation
-    heads = [f"{layer}.{head + 1}" for layer, found in enumerate(built, 1) for head in range(len(found))]
+    heads = [
+        f"{layer}.{head + 1}" for layer, found in enumerate(built, 1) for head in range(len(found))
+    ]
     rows = [["model", *(f"TV {name}" for name in heads), f"on lag {data.config.true_lag}"]]
     for row in data.rows:
         cells = ["" if far is None else f"{far:.3f}" for layer in row.variation for far in layer]
@@ -139,7 +159,9 @@ def _experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
     """Make an experiment for each figure of the paper: the main one, App. B's with fewer heads than lags, App. C's."""
 
     def experiment(name: str, config: MapsConfig) -> Experiment[MapsConfig, AttentionMaps]:
-        return Experiment(f"attention_maps_{name}", CAPTION, config, AttentionMaps, compute, named_models, table)
+        return Experiment(
+            f"attention_maps_{name}", CAPTION, config, AttentionMaps, compute, named_models, table
+        )
 
     yield experiment("3.5.7_lag3", MapsConfig())
     for n in (1, 2, 3):
@@ -150,7 +172,8 @@ def _experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
         plain = [f"{kind}-{lags}-length32" for kind in both]
         for k in true_lags:
             yield experiment(
-                f"{lags}_lag{k}", MapsConfig((*plain, f"standard-{lags}", f"disentangled-{lags}"), true_lag=k)
+                f"{lags}_lag{k}",
+                MapsConfig((*plain, f"standard-{lags}", f"disentangled-{lags}"), true_lag=k),
             )
 
 

@@ -63,9 +63,13 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
     rng = torch.Generator().manual_seed(config.seed)
     found: dict[str, list[Tensor]] = {name: [] for name in (*EVIDENCES, "limit", "bma", "ml")}
     for _ in range(config.matrices):
-        task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, max(config.lengths))
+        task = Task(
+            random_transition_matrix(config.num_states, rng=rng), config.lags, max(config.lengths)
+        )
         batch = sample(task, config.sequences, rng=rng)
-        evidence = {kind: selective_evidence(batch.tokens, task, evidence=kind) for kind in EVIDENCES}
+        evidence = {
+            kind: selective_evidence(batch.tokens, task, evidence=kind) for kind in EVIDENCES
+        }
         for kind, seen in evidence.items():
             curves = [_at_lengths(config, batch, task, seen, beta) for beta in config.betas]
             found[kind].append(torch.stack(curves, dim=-1))  # (length, beta)
@@ -88,7 +92,9 @@ def compute(config: BetaConfig, store: RunStore) -> BetaCurves:
     )
 
 
-def _at_lengths(config: BetaConfig, batch: Batch, task: Task, evidence: Tensor, beta: float) -> Tensor:
+def _at_lengths(
+    config: BetaConfig, batch: Batch, task: Task, evidence: Tensor, beta: float
+) -> Tensor:
     """Measure the mean KL after each length. Given the evidence, a law depends on the last max_lag tokens alone."""
     found = []
     for length in config.lengths:
@@ -107,7 +113,9 @@ def table(data: BetaCurves) -> Rows:
         for kind in EVIDENCES:
             kl, beta = min(zip(data.selective[kind][j], data.config.betas, strict=True))
             best.append(f"{abs(kl):.5f} (β={beta:g})")
-        rows.append([str(length), *(f"{abs(x[j]):.5f}" for x in (data.bma, data.ml, data.limit)), *best])
+        rows.append(
+            [str(length), *(f"{abs(x[j]):.5f}" for x in (data.bma, data.ml, data.limit)), *best]
+        )
     return rows
 
 

@@ -60,10 +60,21 @@ def compute(config: CancellationConfig, store: RunStore) -> Cancellation:
     added = (profile.matrices @ torch.tensor([0.5, -0.5], dtype=torch.float64)).T
     c, by_angle = parabola_and_waves(config.count)
     x = torch.arange(-config.count, config.count + 1, dtype=torch.float64)
-    waves = sum((r * torch.cos(theta * x) for theta, r in by_angle.items()), torch.zeros(len(x), dtype=torch.float64))
+    waves = sum(
+        (r * torch.cos(theta * x) for theta, r in by_angle.items()),
+        torch.zeros(len(x), dtype=torch.float64),
+    )
     return Cancellation(
-        config, stored.tolist(), reads.tolist(), added.tolist(), x.int().tolist(), (-c * x**2).tolist(), waves.tolist()
+        config,
+        stored.tolist(),
+        reads.tolist(),
+        added.tolist(),
+        x.int().tolist(),
+        (-c * x**2).tolist(),
+        waves.tolist(),
     )
 
 
-EXPERIMENT = Experiment("cancellation", CAPTION, CancellationConfig(), Cancellation, compute, beyond=True)
+EXPERIMENT = Experiment(
+    "cancellation", CAPTION, CancellationConfig(), Cancellation, compute, beyond=True
+)

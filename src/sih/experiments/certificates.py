@@ -27,9 +27,17 @@ CAPTION = (
     "as Sec. 5.1 has them, without one. No models are trained."
 )
 
-MASKS, POSITIONS, TWO_LAGS = "Prop. 1, third layer by masks", "third layer by positions", "two lags, 1 head"
+MASKS, POSITIONS, TWO_LAGS = (
+    "Prop. 1, third layer by masks",
+    "third layer by positions",
+    "two lags, 1 head",
+)
 BAYES, POSTERIOR = "Bayes-optimal", "Bayes-optimal, from the posterior"
-PRINTED_SINK, PRINTED, PRINTED_LATE = "Eq. (3), with a sink", "Eq. (3), without a sink", "Eq. (3), without, last half"
+PRINTED_SINK, PRINTED, PRINTED_LATE = (
+    "Eq. (3), with a sink",
+    "Eq. (3), without a sink",
+    "Eq. (3), without, last half",
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,11 @@ def from_equation_3(config: CertificatesConfig, task: Task) -> list[tuple[str, f
     for name, sink in ((PRINTED_SINK, True), (PRINTED, False)):
         model = construct(task, lam=config.lam, beta=config.beta, sink=sink)
         attention = model.trace(tokens)["3.1/attention"]
-        gap = (attention_at(attention, [lag - 1 for lag in task.lags]) - wanted).abs().amax(dim=(0, 2))
+        gap = (
+            (attention_at(attention, [lag - 1 for lag in task.lags]) - wanted)
+            .abs()
+            .amax(dim=(0, 2))
+        )
         found.append((name, gap[task.max_lag :].max().item()))
         if not sink:
             found.append((PRINTED_LATE, gap[task.length // 2 :].max().item()))
@@ -100,15 +112,24 @@ def _circuits(config: CertificatesConfig, lags: tuple[int, ...]) -> dict[str, di
     strengths = {"lam": config.lam, "beta": config.beta}
     masks = {MASKS: {"third": "mask", **strengths}} if lags[-1] - lags[0] + 1 == len(lags) else {}
     two = {TWO_LAGS: {"target": "two-lags", **strengths}} if len(lags) == 2 else {}
-    return {**masks, POSITIONS: {"third": "position", **strengths}, **two, BAYES: {"target": "bayes"}}
+    return {
+        **masks,
+        POSITIONS: {"third": "position", **strengths},
+        **two,
+        BAYES: {"target": "bayes"},
+    }
 
 
 def table(data: CertificateErrors) -> Rows:
     """Make one row for each circuit: its largest error for each lag set."""
     rows = [["circuit", *(braces(lags) for lags in data.config.lag_sets)]]
     for name in (MASKS, PRINTED_SINK, PRINTED, PRINTED_LATE, POSITIONS, TWO_LAGS, BAYES, POSTERIOR):
-        rows.append([name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)])
+        rows.append(
+            [name, *(f"{error[name]:.1e}" if name in error else "" for error in data.error)]
+        )
     return rows
 
 
-EXPERIMENT = Experiment("certificates", CAPTION, CertificatesConfig(), CertificateErrors, compute, table=table)
+EXPERIMENT = Experiment(
+    "certificates", CAPTION, CertificatesConfig(), CertificateErrors, compute, table=table
+)

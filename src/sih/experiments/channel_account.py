@@ -10,7 +10,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sih.analysis.channels import Channels, read_channels
-from sih.analysis.correlation import pair_log_probabilities, probability_correlation, score_correlation
+from sih.analysis.correlation import (
+    pair_log_probabilities,
+    probability_correlation,
+    score_correlation,
+)
 from sih.analysis.distances import Measured, measured
 from sih.analysis.phases import Phases, has_phases, read_phases
 from sih.construction import construct
@@ -21,7 +25,14 @@ from sih.experiments.compared import (
     yardsticks,
 )
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces, with_error
-from sih.experiments.model_choice import Models, TrainedModel, described, model_of, shipped_models, trained_plainly
+from sih.experiments.model_choice import (
+    Models,
+    TrainedModel,
+    described,
+    model_of,
+    shipped_models,
+    trained_plainly,
+)
 from sih.metrics import kl_to_truth, mean_kl
 from sih.models import KINDS
 from sih.models.base import Model
@@ -90,9 +101,13 @@ def compute(config: AccountConfig, store: RunStore) -> Accounts:
         raise ValueError("no trained model of three layers or more is there")
     models, circuits = {}, {}
     facts = described(runs.values())
-    for run in sorted(runs.values(), key=lambda run: (not trained_plainly(run.config), run.task.lags, run.name)):
+    for run in sorted(
+        runs.values(), key=lambda run: (not trained_plainly(run.config), run.task.lags, run.name)
+    ):
         models[run.name] = replace(account(run.model, run, config), model=facts[run.name])
-        if braces(run.task.lags) not in circuits and run.task.length == max(one.task.length for one in runs.values()):
+        if braces(run.task.lags) not in circuits and run.task.length == max(
+            one.task.length for one in runs.values()
+        ):
             circuits[braces(run.task.lags)] = by_hand(run.task, config)
     return Accounts(config, models, circuits, missing)
 
@@ -102,7 +117,9 @@ def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
     """Measure one model, which may be that of the run at an earlier step."""
     task = run.task
     batch, reference = (draw(task, config, part) for part in ("sequences", "reference"))
-    channels = read_channels(model, task, batch, reference, torch.Generator().manual_seed(FRESH_SEED + config.seed))
+    channels = read_channels(
+        model, task, batch, reference, torch.Generator().manual_seed(FRESH_SEED + config.seed)
+    )
     layer_1 = _layer_1(model, task, batch.tokens[:64]) if (task.P > 0).all() else {}
     phases = read_phases(model, task) if has_phases(model, task) else None
     return ModelAccount(model_of(run), channels, phases, layer_1)
@@ -110,9 +127,16 @@ def account(model: Model, run: Run, config: AccountConfig) -> ModelAccount:
 
 def _layer_1(model: Model, task: Task, tokens: Int[Tensor, "batch time"]) -> dict[str, Measured]:
     trace, position = model.trace(tokens), torch.arange(task.length)
-    past = (position[:, None] >= task.max_lag) & torch.isin(position[:, None] - position, torch.tensor(task.lags))
-    correlation = score_correlation(trace["1.1/scores"], pair_log_probabilities(tokens, task.P), past)
-    return {"log P": measured(correlation), "p": (probability_correlation(trace["1.1/attention"], tokens, task), 0.0)}
+    past = (position[:, None] >= task.max_lag) & torch.isin(
+        position[:, None] - position, torch.tensor(task.lags)
+    )
+    correlation = score_correlation(
+        trace["1.1/scores"], pair_log_probabilities(tokens, task.P), past
+    )
+    return {
+        "log P": measured(correlation),
+        "p": (probability_correlation(trace["1.1/attention"], tokens, task), 0.0),
+    }
 
 
 def draw(task: Task, config: AccountConfig, part: str) -> Batch:
@@ -131,7 +155,9 @@ def by_hand(task: Task, config: AccountConfig) -> dict[str, Measured]:
     models["Bayes, from both sides"] = construct(task, target="bayes", heads=1, reading="both")
     for name, model in models.items():
         laws[f"{name}, heads: {model.config.heads[1]}"] = circuit_law(model, batch.tokens, task)
-    return {name: measured(mean_kl(kl_to_truth(law, batch, task), task)) for name, law in laws.items()}
+    return {
+        name: measured(mean_kl(kl_to_truth(law, batch, task), task)) for name, law in laws.items()
+    }
 
 
 def table(data: Accounts) -> Rows:
@@ -142,15 +168,25 @@ def table(data: Accounts) -> Rows:
              "layer 1 with log P"]]  # fmt: skip
     for name, one in data.models.items():
         found, phases = one.channels, one.phases
-        period = "; ".join(f"{phases.period[h]} ({phases.explained[h]:.2f})" for h in phases.period) if phases else ""
-        votes = [f"{phases.votes[row]:.1f} ({phases.cosine[row]:.2f})" if phases else "" for row in ("key", "query")]
+        period = (
+            "; ".join(f"{phases.period[h]} ({phases.explained[h]:.2f})" for h in phases.period)
+            if phases
+            else ""
+        )
+        votes = [
+            f"{phases.votes[row]:.1f} ({phases.cosine[row]:.2f})" if phases else ""
+            for row in ("key", "query")
+        ]
         rows.append(
             [
                 name,
                 heads_label(one.model.heads),
                 one.model.training,
                 *(with_error(*found.kl[what]) for what in ("intact", *changes)),
-                *(f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}" for what in ("attention", "values")),
+                *(
+                    f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}"
+                    for what in ("attention", "values")
+                ),
                 *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
                 period,
                 *votes,

@@ -52,7 +52,9 @@ def keep_formation(run: Run) -> Formation:
 def follow(run: Run) -> Formation:
     """Measure a run's model at every kept step, and at its end if it is finished."""
     if not run.kept:
-        raise ValueError(f"{run.name} kept no weights along the way; `sih train --keep-every N` keeps them")
+        raise ValueError(
+            f"{run.name} kept no weights along the way; `sih train --keep-every N` keeps them"
+        )
     task = _readable(run)
     batch = next(fresh_batches(task))[:SEQUENCES]
     checkpoints = [_measured(step, run.model_at(step), batch, task) for step in run.kept]
@@ -67,7 +69,9 @@ def _readable(run: Run) -> Task:
     task = run.task
     if not isinstance(task, Task):
         wanted = "a task of one matrix and one lag a sequence"
-        raise ValueError(f"{run.name}: a formation is read on {wanted}, not on {type(task).__name__}")
+        raise ValueError(
+            f"{run.name}: a formation is read on {wanted}, not on {type(task).__name__}"
+        )
     if task.length <= FOUND_FROM:
         message = f"a formation needs length {FOUND_FROM + 1} or more, a window from {FOUND_FROM} tokens on"
         raise ValueError(f"{run.name} has length {task.length}; {message}")
@@ -76,4 +80,6 @@ def _readable(run: Run) -> Task:
 
 def _measured(step: int, model: Model, batch: Batch, task: Task) -> Checkpoint:
     signs = circuit_signs(model, batch, task)
-    return Checkpoint(step, signs.copies, signs.selected, measure_on(batch.tokens, model, task).ways)
+    return Checkpoint(
+        step, signs.copies, signs.selected, measure_on(batch.tokens, model, task).ways
+    )

@@ -39,11 +39,15 @@ class CumulativePaths:
 
 def compute(config: CumulativeConfig, store: RunStore) -> CumulativePaths:
     """Follow one sequence of each lag, of one random matrix."""
-    P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[0]
+    P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[
+        0
+    ]
     return of_matrix(P, config.lags, config.length, config.seed)
 
 
-def of_matrix(P: TransitionMatrix, lags: tuple[int, ...], length: int, seed: int) -> CumulativePaths:
+def of_matrix(
+    P: TransitionMatrix, lags: tuple[int, ...], length: int, seed: int
+) -> CumulativePaths:
     """Follow one sequence of each lag from the given matrix."""
     rng = torch.Generator().manual_seed(seed)
     task = Task(P, lags, lags[-1] + length)
@@ -62,11 +66,20 @@ def settled_after(data: CumulativePaths) -> list[int]:
     """
     found = []
     for j, paths in enumerate(data.average):
-        others = [max(values) for values in zip(*(path for i, path in enumerate(paths) if i != j), strict=True)]
-        behind = [n for n, (own, other) in enumerate(zip(paths[j], others, strict=True), 1) if own <= other]
+        others = [
+            max(values)
+            for values in zip(*(path for i, path in enumerate(paths) if i != j), strict=True)
+        ]
+        behind = [
+            n
+            for n, (own, other) in enumerate(zip(paths[j], others, strict=True), 1)
+            if own <= other
+        ]
         found.append(behind[-1] + 1 if behind else 1)
     return found
 
 
 EXPERIMENT = Experiment("claim_cumulative", CAPTION, CumulativeConfig(), CumulativePaths, compute)
-EXPERIMENT_25 = Experiment("claim_cumulative_25", CAPTION, CumulativeConfig(num_states=25), CumulativePaths, compute)
+EXPERIMENT_25 = Experiment(
+    "claim_cumulative_25", CAPTION, CumulativeConfig(num_states=25), CumulativePaths, compute
+)

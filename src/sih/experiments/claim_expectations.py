@@ -61,7 +61,9 @@ class ExpectationBars:
 
 def exact_table(config: ClaimConfig) -> ClaimTable:
     """Compute the expectations of random matrices, for every true lag and every lag."""
-    P = random_matrices(config.num_states, config.matrices, seed=config.seed, concentration=config.concentration)
+    P = random_matrices(
+        config.num_states, config.matrices, seed=config.seed, concentration=config.concentration
+    )
     return claim_table(P, config.lags, tolerance=config.tolerance)
 
 
@@ -87,7 +89,13 @@ def bars_of(table: ClaimTable, num_states: int) -> ExpectationBars:
     spread = values.std(dim=0, correction=min(1, len(values) - 1))
     margins = table.margins.reshape(-1, len(table.lags)).tolist()
     return ExpectationBars(
-        num_states, len(values), table.lags, values.mean(dim=0).tolist(), spread.tolist(), margins, table.error
+        num_states,
+        len(values),
+        table.lags,
+        values.mean(dim=0).tolist(),
+        spread.tolist(),
+        margins,
+        table.error,
     )
 
 

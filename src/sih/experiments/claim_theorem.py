@@ -73,4 +73,6 @@ def table(data: TheoremCover) -> Rows:
     return rows
 
 
-EXPERIMENT = Experiment("claim_theorem", CAPTION, TheoremConfig(), TheoremCover, compute, table=table)
+EXPERIMENT = Experiment(
+    "claim_theorem", CAPTION, TheoremConfig(), TheoremCover, compute, table=table
+)

@@ -63,7 +63,9 @@ def panel_over_matrices(
         for label, (what, law) in predict(batch.tokens, task).items():
             compared[label] = what
             found.setdefault(label, []).append(kl_to_truth(law, batch, task).mean(dim=0))
-    return panel(lags, compared, {label: torch.stack(rows) for label, rows in found.items()}, references)
+    return panel(
+        lags, compared, {label: torch.stack(rows) for label, rows in found.items()}, references
+    )
 
 
 def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
@@ -71,7 +73,9 @@ def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
     return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
 
 
-def circuits_for(task: Task, *, lam: float = 500.0, beta: float = 100.0) -> dict[str, DisentangledTransformer]:
+def circuits_for(
+    task: Task, *, lam: float = 500.0, beta: float = 100.0
+) -> dict[str, DisentangledTransformer]:
     """Build every circuit that the lags allow, at the paper's strengths. The Bayes-optimal one sets its own."""
     strengths: dict[str, Any] = {"lam": lam, "beta": beta}
     found = {
@@ -120,7 +124,9 @@ def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
     def compared(group: list[Run]) -> Compared:
         config = group[0].config
         names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
-        return Compared(config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config))
+        return Compared(
+            config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config)
+        )
 
     return {compared(group): group for group in groups.values()}
 

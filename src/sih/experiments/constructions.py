@@ -54,8 +54,13 @@ def compute(config: ConstructionsConfig, store: RunStore) -> ConstructionCurves:
 def _panel(config: ConstructionsConfig, lags: tuple[int, ...]) -> Panel:
     def predict(tokens: TokenTensor, task: Task) -> dict[str, tuple[Compared, Law]]:
         circuits = circuits_for(task, lam=config.lam, beta=config.beta)
-        laws = {label: (Compared(PREDICTOR), law) for label, law in yardsticks(tokens, task).items()}
-        run = {label: (Compared(CIRCUIT, one.config.heads), _law(one, tokens)) for label, one in circuits.items()}
+        laws = {
+            label: (Compared(PREDICTOR), law) for label, law in yardsticks(tokens, task).items()
+        }
+        run = {
+            label: (Compared(CIRCUIT, one.config.heads), _law(one, tokens))
+            for label, one in circuits.items()
+        }
         sink = construct(task, lam=config.lam, beta=config.beta, sink=True)
         run[SINK] = Compared(CIRCUIT, sink.config.heads), circuit_law(sink, tokens, task)
         return laws | run
@@ -78,4 +83,6 @@ def table(data: ConstructionCurves) -> Rows:
     return mean_kl_table(data.panels)
 
 
-EXPERIMENT = Experiment("constructions", CAPTION, ConstructionsConfig(), ConstructionCurves, compute, table=table)
+EXPERIMENT = Experiment(
+    "constructions", CAPTION, ConstructionsConfig(), ConstructionCurves, compute, table=table
+)

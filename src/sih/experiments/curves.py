@@ -91,10 +91,17 @@ def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17
     whole = estimate(rows[:, scored_positions(max_lag, rows.shape[1])].mean(dim=1)).pair()
     rows = rows[:, :-1]
     positions = estimate(rows)
-    parts = {f"{first}-{last}": rows[:, first - 1 : last] for first, last in windows(max_lag, rows.shape[1])}
+    parts = {
+        f"{first}-{last}": rows[:, first - 1 : last]
+        for first, last in windows(max_lag, rows.shape[1])
+    }
     means = {name: estimate(part.mean(dim=1)).pair() for name, part in parts.items()}
-    means_along, errors_along = (_rounded(values.tolist(), digits) for values in (positions.mean, positions.error))
-    in_windows = {name: (_rounded(pair, digits)[0], _rounded(pair, digits)[1]) for name, pair in means.items()}
+    means_along, errors_along = (
+        _rounded(values.tolist(), digits) for values in (positions.mean, positions.error)
+    )
+    in_windows = {
+        name: (_rounded(pair, digits)[0], _rounded(pair, digits)[1]) for name, pair in means.items()
+    }
     return Curve(len(rows), means_along, errors_along, in_windows, *whole)
 
 
@@ -139,7 +146,10 @@ class Times:
 
 
 def times(
-    rows: Float[Tensor, "repetition time"], reference: Float[Tensor, "more time"], max_lag: int, label: str
+    rows: Float[Tensor, "repetition time"],
+    reference: Float[Tensor, "more time"],
+    max_lag: int,
+    label: str,
 ) -> Times:
     """Compare the KL of one with that of a reference, at all positions past the first max_lag but the last.
 
@@ -147,13 +157,18 @@ def times(
     """
     rows, reference = rows[:, :-1], reference[:, :-1]
     parts = {f"{a}-{b}": slice(a - 1, b) for a, b in windows(max_lag, rows.shape[1])}
-    each = {name: floored_ratio(rows[:, part].mean(1), reference[:, part].mean(1)) for name, part in parts.items()}
+    each = {
+        name: floored_ratio(rows[:, part].mean(1), reference[:, part].mean(1))
+        for name, part in parts.items()
+    }
     whole, _ = floored_ratio(rows[:, max_lag:].mean(dim=1), reference[:, max_lag:].mean(dim=1))
     found = {name: pair for name, (pair, known) in each.items() if known <= KNOWN}
     return Times(label, whole, found, tuple(name for name in each if name not in found))
 
 
-def floored_ratio(values: Float[Tensor, " repetition"], reference: Float[Tensor, " more"]) -> tuple[Pair, float]:
+def floored_ratio(
+    values: Float[Tensor, " repetition"], reference: Float[Tensor, " more"]
+) -> tuple[Pair, float]:
     """Return the ratio of two means, neither below `FLOOR`, with its error; and the relative error of the reference.
 
     They are compared on the repetitions that both have. Where these do not tell the reference's mean well enough, the
@@ -185,7 +200,9 @@ def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
     headings = [braces(one.lags) for one in panels]
     lengths = [len(next(iter(one.kl.values())).by_position) + 1 for one in panels]
     if len(set(headings)) < len(headings):
-        headings = [f"{lags}, length {length}" for lags, length in zip(headings, lengths, strict=True)]
+        headings = [
+            f"{lags}, length {length}" for lags, length in zip(headings, lengths, strict=True)
+        ]
     rows = [[corner, *headings]]
     fullest_first = sorted(panels, key=lambda one: -len(one.kl))
     for label in dict.fromkeys(label for one in fullest_first for label in one.kl):

@@ -161,18 +161,24 @@ def _masked(
     return _compared(config, number, title, LAMBDA, pairs, chain)
 
 
-def _compared(config: ErrataConfig, number: int, title: str, kind: str, pairs: Pairs, chain: Task) -> MatrixErratum:
+def _compared(
+    config: ErrataConfig, number: int, title: str, kind: str, pairs: Pairs, chain: Task
+) -> MatrixErratum:
     """Compare two versions of a matrix by what their circuits predict."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
-    return _erratum(number, title, kind, list(matrices), models[0].circuit.first_exact_position + 1, errors)
+    return _erratum(
+        number, title, kind, list(matrices), models[0].circuit.first_exact_position + 1, errors
+    )
 
 
 def _erratum(
     number: int, title: str, kind: str, matrices: list[Tensor], first: int, errors: list[Tensor]
 ) -> MatrixErratum:
     """Make an erratum of two matrices and their errors, the printed one's first in each list."""
-    (printed, corrected), (wrong, right) = ([found.double().tolist() for found in pair] for pair in (matrices, errors))
+    (printed, corrected), (wrong, right) = (
+        [found.double().tolist() for found in pair] for pair in (matrices, errors)
+    )
     return MatrixErratum(number, title, kind, printed, corrected, first, wrong, right)
 
 
@@ -196,7 +202,13 @@ def table(data: Errata) -> Rows:
     """Make one row for each erratum: the largest error of either form."""
     rows = [["erratum", "printed", "corrected"]]
     for erratum in sorted(data.errata, key=lambda erratum: erratum.number):
-        rows.append([str(erratum.number), f"{max(erratum.printed_error):.3f}", f"{max(erratum.corrected_error):.1e}"])
+        rows.append(
+            [
+                str(erratum.number),
+                f"{max(erratum.printed_error):.3f}",
+                f"{max(erratum.corrected_error):.1e}",
+            ]
+        )
     return rows
 
 

@@ -67,7 +67,9 @@ class FewHeads:
 def reads(config: FewHeadsConfig, store: RunStore) -> tuple[str, ...]:
     """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
     chosen = shipped_models(*(replace(CHOSEN, lags=lags) for lags in config.lag_sets))
-    return config.models or tuple(name for name, one in chosen.items() if one.length == config.length)
+    return config.models or tuple(
+        name for name, one in chosen.items() if one.length == config.length
+    )
 
 
 def compute(config: FewHeadsConfig, store: RunStore) -> FewHeads:
@@ -96,7 +98,10 @@ def _laws(tokens: TokenTensor, task: Task) -> Iterator[tuple[tuple[str, int], La
     enough, exact = least_heads(task.lags).heads, exact_heads(task.lags).upper
     apart = construct(task, target="bayes", heads=enough).circuit
     for heads in range(1, enough + 1):
-        yield (PAPER, heads), circuit_law(construct(task, heads=heads, third="position"), tokens, task)
+        yield (
+            (PAPER, heads),
+            circuit_law(construct(task, heads=heads, third="position"), tokens, task),
+        )
         some = replace(apart, head_of_offset=head_offsets(task.lags, heads).colours)
         yield (UNMIXED, heads), mixture(circuit_weights(tokens, task, some), tokens, task)
     for heads in range(1, exact + 1):
@@ -123,9 +128,13 @@ def table(data: FewHeads) -> Rows:
     rows = [["lags", "", *(f"{heads} head{'s' * (heads > 1)}" for heads in range(1, most + 1))]]
     for lags in data.config.lag_sets:
         for series in (PAPER, UNMIXED, BOTH, EXACT, TRAINED, ML):
-            cells = {p.heads or 1: _cell(p) for p in data.points if (p.lags, p.series) == (lags, series)}
+            cells = {
+                p.heads or 1: _cell(p) for p in data.points if (p.lags, p.series) == (lags, series)
+            }
             if cells:
-                rows.append([braces(lags), series, *(cells.get(heads, "") for heads in range(1, most + 1))])
+                rows.append(
+                    [braces(lags), series, *(cells.get(heads, "") for heads in range(1, most + 1))]
+                )
     return rows
 
 
@@ -134,5 +143,13 @@ def _cell(point: Point) -> str:
 
 
 EXPERIMENT = Experiment(
-    "few_heads", CAPTION, FewHeadsConfig(), FewHeads, compute, reads, table, beyond=True, shipped=True
+    "few_heads",
+    CAPTION,
+    FewHeadsConfig(),
+    FewHeads,
+    compute,
+    reads,
+    table,
+    beyond=True,
+    shipped=True,
 )

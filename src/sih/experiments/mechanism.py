@@ -52,12 +52,16 @@ def compute(config: MechanismConfig, store: RunStore) -> Mechanism:
     trace = construct(task).trace(sequence_of_lag(task, config.true_lag, rng=rng))
     stored = trace.stream("1.1/position")[0]
     attention = trace.attention[1][0, :, -1]
-    gathered = torch.stack([trace.stream(f"2.{head + 1}/1.1/position")[0, -1] for head in range(len(attention))])
+    gathered = torch.stack(
+        [trace.stream(f"2.{head + 1}/1.1/position")[0, -1] for head in range(len(attention))]
+    )
     parts = attention[:, :, None] * stored  # (head, token, index): who put how much there
     largest, source = parts.max(dim=1)
     there = gathered > 1e-9
     source, purity = torch.where(there, source, -1), torch.where(there, largest / gathered, 1.0)
-    return Mechanism(config, *(values.tolist() for values in (stored, attention, gathered, source, purity)))
+    return Mechanism(
+        config, *(values.tolist() for values in (stored, attention, gathered, source, purity))
+    )
 
 
 EXPERIMENT = Experiment("mechanism", CAPTION, MechanismConfig(), Mechanism, compute)

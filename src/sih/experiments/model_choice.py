@@ -97,13 +97,17 @@ class Models:
 
 def shipped_models(*choices: Models) -> dict[str, TrainedModel]:
     """Return the shipped models on the paper's tasks, of the paper's kinds, that fit one of the choices, by name."""
-    return {name: model for name, model in _shipped().items() if any(model in one for one in choices)}
+    return {
+        name: model for name, model in _shipped().items() if any(model in one for one in choices)
+    }
 
 
 @cache
 def _shipped() -> dict[str, TrainedModel]:
     runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
-    return described(run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS)
+    return described(
+        run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS
+    )
 
 
 def described(runs: Iterable[Run]) -> dict[str, TrainedModel]:
@@ -154,7 +158,9 @@ def training_of(config: TrainConfig) -> Training:
 
 def trained_plainly(config: TrainConfig) -> bool:
     """Tell whether a model is trained as in the paper: its optimiser and target, no recipe, any number of steps."""
-    papers = TrainConfig(model=config.model.kind, steps=config.optimiser.steps)  # the defaults are the paper's
+    papers = TrainConfig(
+        model=config.model.kind, steps=config.optimiser.steps
+    )  # the defaults are the paper's
     parts = (config.recipe, config.optimiser, config.target)
     return parts == (papers.recipe, papers.optimiser, papers.target)
 

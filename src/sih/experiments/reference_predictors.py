@@ -31,7 +31,9 @@ class PredictorCurves:
 
 def compute(config: PredictorsConfig, store: RunStore) -> PredictorCurves:
     """Draw a fresh matrix with Dirichlet(1) rows for each repetition, and the same sequences for every predictor."""
-    return PredictorCurves(config, [panel_over_matrices(config, lags, _predicted) for lags in config.lag_sets])
+    return PredictorCurves(
+        config, [panel_over_matrices(config, lags, _predicted) for lags in config.lag_sets]
+    )
 
 
 def _predicted(tokens: TokenTensor, task: Task) -> dict[str, tuple[Compared, Law]]:
@@ -43,4 +45,6 @@ def table(data: PredictorCurves) -> Rows:
     return mean_kl_table(data.panels, "predictor")
 
 
-EXPERIMENT = Experiment("predictors", CAPTION, PredictorsConfig(), PredictorCurves, compute, table=table)
+EXPERIMENT = Experiment(
+    "predictors", CAPTION, PredictorsConfig(), PredictorCurves, compute, table=table
+)

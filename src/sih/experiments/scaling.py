@@ -20,7 +20,14 @@ from sih.experiments.compared import (
 )
 from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Pair, Panel, panel, times
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces
-from sih.experiments.model_choice import Models, TrainedModel, Training, described, shipped_models, training_of
+from sih.experiments.model_choice import (
+    Models,
+    TrainedModel,
+    Training,
+    described,
+    shipped_models,
+    training_of,
+)
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import sample
@@ -87,7 +94,11 @@ def rows_of(config: ScalingConfig) -> tuple[tuple[str, ...], tuple[str, ...], tu
     heads = [Models("standard", one, lags=config.heads_lags) for one in RECIPES]
     plain = Models("standard", "paper", lags=config.heads_lags)
     layers = config.layers or tuple(shipped_models(*three, *others))
-    return layers, config.heads or tuple(shipped_models(*heads)), config.plain_heads or tuple(shipped_models(plain))
+    return (
+        layers,
+        config.heads or tuple(shipped_models(*heads)),
+        config.plain_heads or tuple(shipped_models(plain)),
+    )
 
 
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
@@ -104,19 +115,28 @@ def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     for names, of, counts in zip(rows_of(config), lags, circuits, strict=True):
         found, absent = store.finished(names)
         missing.extend(absent)
-        runs = sorted(found.values(), key=lambda run: (len(run.config.heads), run.config.heads, run.config.seed))
+        runs = sorted(
+            found.values(),
+            key=lambda run: (len(run.config.heads), run.config.heads, run.config.seed),
+        )
         rows.append(_row(config, of, runs, counts))
     layers, heads, plain_heads = rows
     return ScalingCurves(config, layers, heads, plain_heads, missing)
 
 
-def _row(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]) -> ScalingRow:
+def _row(
+    config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits: tuple[int, ...]
+) -> ScalingRow:
     """Measure the models, and circuits with so many second-layer heads. Curves are of models that differ by seed."""
     task = runs[0].task if runs else TrainConfig(lags=lags).task.steady()
     for run in runs:
         if run.task.lags != lags or run.task != task:
-            raise ValueError(f"models of one row share lags {lags}, length and matrix; {run.name} has others")
-    batch = sample(task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
+            raise ValueError(
+                f"models of one row share lags {lags}, length and matrix; {run.name} has others"
+            )
+    batch = sample(
+        task, config.sequences, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed)
+    )
     exact = exact_bayes(batch.tokens, task)
     kl = {label: averaged_kl(law, exact) for label, law in yardsticks(batch.tokens, task).items()}
     compared = dict.fromkeys(kl, Compared(PREDICTOR))
@@ -140,11 +160,18 @@ def _row(config: ScalingConfig, lags: tuple[int, ...], runs: list[Run], circuits
 
 
 def _over(
-    run: Run, each: dict[str, Float[Tensor, "sequence time"]], ml: Float[Tensor, "sequence time"], max_lag: int
+    run: Run,
+    each: dict[str, Float[Tensor, "sequence time"]],
+    ml: Float[Tensor, "sequence time"],
+    max_lag: int,
 ) -> dict[str, Pair]:
     """Compare a model with every other, and with ML on the many sequences of its evaluation if that is kept."""
     rows = each[run.name]
-    found = {name: times(rows, other, max_lag, name).mean for name, other in each.items() if name != run.name}
+    found = {
+        name: times(rows, other, max_lag, name).mean
+        for name, other in each.items()
+        if name != run.name
+    }
     kept = run.evaluation
     return {**found, "ML": kept.kl_over_ml.pair() if kept else times(rows, ml, max_lag, "ML").mean}
 
@@ -154,9 +181,15 @@ def table(data: ScalingCurves) -> Rows:
     rows = [["lags", "length", "heads", "mean KL", "minus ML", "minus BMA"]]
     for row in (data.layers, data.plain_heads, data.heads):
         for label, found in row.kl.items():
-            minus = [str(row.minus[other][label]) if label != other else "" for other in ("ML", "BMA")]
-            rows.append([braces(row.lags), str(len(found.by_position) + 1), label, str(found), *minus])
+            minus = [
+                str(row.minus[other][label]) if label != other else "" for other in ("ML", "BMA")
+            ]
+            rows.append(
+                [braces(row.lags), str(len(found.by_position) + 1), label, str(found), *minus]
+            )
     return rows
 
 
-EXPERIMENT = Experiment("scaling", CAPTION, ScalingConfig(), ScalingCurves, compute, reads, table, shipped=True)
+EXPERIMENT = Experiment(
+    "scaling", CAPTION, ScalingConfig(), ScalingCurves, compute, reads, table, shipped=True
+)

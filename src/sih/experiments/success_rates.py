@@ -37,7 +37,9 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
-        return self.state == "finished" and self.kl_over_ml is not None and self.kl_over_ml <= SUCCESS
+        return (
+            self.state == "finished" and self.kl_over_ml is not None and self.kl_over_ml <= SUCCESS
+        )
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,16 @@ def success_rates(outcomes: list[Outcome]) -> SuccessRates:
     for label, group in groups.items():
         ended = [outcome for outcome in group if outcome.state != "unfinished"]
         succeeded = sum(outcome.succeeded for outcome in ended)
-        ratios = tuple(o.kl_over_ml for o in ended if o.state == "finished" and o.kl_over_ml is not None)
-        seconds = [o.core_seconds for o in ended if o.state == "finished" and o.core_seconds is not None]
+        ratios = tuple(
+            o.kl_over_ml for o in ended if o.state == "finished" and o.kl_over_ml is not None
+        )
+        seconds = [
+            o.core_seconds for o in ended if o.state == "finished" and o.core_seconds is not None
+        ]
         mean = sum(seconds) / len(seconds) if seconds else None
-        settings.append(Setting(label, len(ended), succeeded, wilson(succeeded, len(ended)), ratios, mean))
+        settings.append(
+            Setting(label, len(ended), succeeded, wilson(succeeded, len(ended)), ratios, mean)
+        )
     return SuccessRates(tuple(settings))
 
 

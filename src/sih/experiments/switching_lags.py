@@ -23,7 +23,12 @@ CAPTION = (
     "paper's circuit, the Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to "
     "their roles or frozen at first) on this matrix with lags that stay."
 )
-FILTER, ONE_LAG, PAPER, BAYES = "exact filter", "BMA, one lag", "the paper's circuit", "Bayes-optimal circuit"
+FILTER, ONE_LAG, PAPER, BAYES = (
+    "exact filter",
+    "BMA, one lag",
+    "the paper's circuit",
+    "Bayes-optimal circuit",
+)
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,15 @@ def compute(config: SwitchingConfig, store: RunStore) -> SwitchingLags:
     P = tasks[0].P if tasks else random_transition_matrix(config.num_states, rng=rng)
     task = Task(P, config.lags, config.length)
     if any(not other.same_chains(task) for other in tasks):
-        raise ValueError(f"the models {', '.join(config.models)} must have been trained on one task")
+        raise ValueError(
+            f"the models {', '.join(config.models)} must have been trained on one task"
+        )
 
     def laws(tokens: TokenTensor, rate: float) -> dict[str, Law]:
-        found = {FILTER: bma(tokens, SwitchingTask(P, task.lags, task.length, rate)), ONE_LAG: bma(tokens, task)}
+        found = {
+            FILTER: bma(tokens, SwitchingTask(P, task.lags, task.length, rate)),
+            ONE_LAG: bma(tokens, task),
+        }
         circuits = {PAPER: construct(task), BAYES: construct(task, target="bayes")}
         found |= {name: circuit_law(model, tokens, task) for name, model in circuits.items()}
         return found | {name: trained_law(run, tokens) for name, run in runs.items()}
@@ -69,7 +79,10 @@ def compute(config: SwitchingConfig, store: RunStore) -> SwitchingLags:
     once = one_switch(task, config.switch_at)
     batch = sample(once, config.sequences, rng=rng)
     found = laws(batch.tokens, 1 / config.switch_at)
-    along = {name: kl_to_truth(law, batch, once)[:, :-1].mean(dim=0).tolist() for name, law in found.items()}
+    along = {
+        name: kl_to_truth(law, batch, once)[:, :-1].mean(dim=0).tolist()
+        for name, law in found.items()
+    }
     by_rate: dict[str, list[tuple[float, float]]] = {}
     for rate in config.rates:
         switching = SwitchingTask(P, task.lags, task.length, rate)
@@ -84,7 +97,11 @@ def one_switch(task: Task, at: int) -> ParentsTask:
     parents = task.parents(task.length + 1)
     late = torch.arange(task.length + 1) >= at
     pairs = itertools.permutations(range(len(task.lags)), 2)
-    return ParentsTask(task.P, torch.stack([torch.where(late, parents[b], parents[a]) for a, b in pairs]), task.length)
+    return ParentsTask(
+        task.P,
+        torch.stack([torch.where(late, parents[b], parents[a]) for a, b in pairs]),
+        task.length,
+    )
 
 
 def _mean(law: Law, batch: Batch, task: SwitchingTask) -> Estimate[torch.Tensor]:
@@ -94,9 +111,19 @@ def _mean(law: Law, batch: Batch, task: SwitchingTask) -> Estimate[torch.Tensor]
 def table(data: SwitchingLags) -> Rows:
     """Make a row for each predictor: mean KL at each rate."""
     rows = [["", *(f"rate {rate:g}" for rate in data.config.rates)]]
-    return rows + [[name, *(f"{kl:.4f}±{error:.4f}" for kl, error in found)] for name, found in data.by_rate.items()]
+    return rows + [
+        [name, *(f"{kl:.4f}±{error:.4f}" for kl, error in found)]
+        for name, found in data.by_rate.items()
+    ]
 
 
 EXPERIMENT = Experiment(
-    "switching", CAPTION, SwitchingConfig(), SwitchingLags, compute, named_models, table=table, beyond=True
+    "switching",
+    CAPTION,
+    SwitchingConfig(),
+    SwitchingLags,
+    compute,
+    named_models,
+    table=table,
+    beyond=True,
 )

@@ -28,17 +28,30 @@ from sih.experiments import (
 from sih.experiments.experiment import Experiment
 
 _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
-    *(teaser.EXPERIMENT, mechanism.EXPERIMENT, certificates.EXPERIMENT, claim_expectations.HISTOGRAM, beta.EXPERIMENT),
+    *(
+        teaser.EXPERIMENT,
+        mechanism.EXPERIMENT,
+        certificates.EXPERIMENT,
+        claim_expectations.HISTOGRAM,
+        beta.EXPERIMENT,
+    ),
     *(reference_predictors.EXPERIMENT, constructions.EXPERIMENT, trained.EXPERIMENT),
     *attention_maps.EXPERIMENTS,
     *(agreement.EXPERIMENT, scaling.EXPERIMENT),
     *(claim_expectations.EXPERIMENT, claim_expectations.EXPERIMENT_25),
-    *(claim_cumulative.EXPERIMENT, claim_cumulative.EXPERIMENT_25, claim_theorem.EXPERIMENT, wrong_lag.EXPERIMENT),
+    *(
+        claim_cumulative.EXPERIMENT,
+        claim_cumulative.EXPERIMENT_25,
+        claim_theorem.EXPERIMENT,
+        wrong_lag.EXPERIMENT,
+    ),
     *(head_counts.EXPERIMENT, errata.EXPERIMENT, training_courses.EXPERIMENT),
     *(channel_account.EXPERIMENT, few_heads.EXPERIMENT),
     *(cancellation.EXPERIMENT, switching_lags.EXPERIMENT),
 )
-EXPERIMENTS: dict[str, Experiment[Any, Any]] = {experiment.name: experiment for experiment in _IN_ORDER}
+EXPERIMENTS: dict[str, Experiment[Any, Any]] = {
+    experiment.name: experiment for experiment in _IN_ORDER
+}
 
 SECONDS = {
     "teaser": 1.3,

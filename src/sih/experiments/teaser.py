@@ -56,12 +56,16 @@ def compute(config: TeaserConfig, store: RunStore) -> Teaser:
     P = random_transition_matrix(config.num_states, concentration=config.concentration, rng=rng)
     task = Task(P, config.lags, config.length)
     if not task.max_lag <= config.shown <= config.length:
-        raise ValueError(f"shown is between the largest lag and the length of {config.length}; got {config.shown}")
+        raise ValueError(
+            f"shown is between the largest lag and the length of {config.length}; got {config.shown}"
+        )
     examples = [sequence_of_lag(task, k, rng=rng)[0, : config.shown].tolist() for k in config.lags]
     tokens = sequence_of_lag(task, config.true_lag, rng=rng)
     model = reference_model(task, heads_needed(config.lags))
     attention = model.trace(tokens).attention
-    weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1].tolist()
+    weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[
+        0, config.shown - 1
+    ].tolist()
     maps = [layer[0, 0].tolist() for layer in attention]
     return Teaser(config, examples, tokens[0].tolist(), weights, maps, list(model.config.heads))
 

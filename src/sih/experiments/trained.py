@@ -35,7 +35,14 @@ from sih.experiments.curves import (
     windows,
 )
 from sih.experiments.experiment import Experiment, Rows, Seeded
-from sih.experiments.model_choice import PAPER_LENGTH, Models, TrainedModel, described, shipped_models, usual_heads
+from sih.experiments.model_choice import (
+    PAPER_LENGTH,
+    Models,
+    TrainedModel,
+    described,
+    shipped_models,
+    usual_heads,
+)
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
@@ -66,7 +73,14 @@ class TrainedConfig(Seeded, Strengths):
     long, predict the first `disentangled_sequences` only, or twice as many.
     """
 
-    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3), (1, 2), (3, 5, 7))
+    lag_sets: tuple[tuple[int, ...], ...] = (
+        (1, 2, 3),
+        (1, 3, 4),
+        (1, 2, 3, 4, 5),
+        (1, 3),
+        (1, 2),
+        (3, 5, 7),
+    )
     models: tuple[str, ...] = ()
     sequences: int = 640
     disentangled_sequences: int = 192
@@ -121,7 +135,9 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
     panels = []
     for lags in config.lag_sets:
         trained = [run for run in runs.values() if run.task.lags == lags]
-        tasks = dict.fromkeys([run.task for run in trained] or [TrainConfig(lags=lags).task.steady()])
+        tasks = dict.fromkeys(
+            [run.task for run in trained] or [TrainConfig(lags=lags).task.steady()]
+        )
         for task in sorted(tasks, key=lambda task: -task.length):
             panels.append(_panel(config, task, [run for run in trained if run.task == task], facts))
     return TrainedCurves(config, panels, missing)
@@ -135,7 +151,9 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
     return label if compared.plain else f"{label}, our recipe"
 
 
-def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]) -> TrainedPanel:
+def _panel(
+    config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]
+) -> TrainedPanel:
     size = sequences_at(task.length, config.sequences)
     drawn = max(size, config.circuit_sequences) if task.length >= PAPER_LENGTH else size
     batch = sample(task, drawn, rng=torch.Generator().manual_seed(FRESH_SEED + config.seed))
@@ -152,7 +170,11 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, 
         label = label_of(found, task.lags)
         if label in compared:  # of the same heads, but of another width, or trained in another way
             label += f", d={found.dim}" if found.dim else f", {', '.join(found.models)}"
-        few = sequences_at(task.length, config.disentangled_sequences) if found.kind == "disentangled" else size
+        few = (
+            sequences_at(task.length, config.disentangled_sequences)
+            if found.kind == "disentangled"
+            else size
+        )
         each = [averaged_kl(trained_law(run, tokens[:few]), exact) for run in group]
         circuit, model = circuit_beside(task, found.heads, circuits)
         if circuit not in references:
@@ -160,7 +182,9 @@ def _panel(config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, 
         for run, rows in zip(group, each, strict=True):
             beside = times(rows, references[circuit], task.max_lag, circuit)
             place = place_between(rows, kl["BMA"], kl["ML"], task.max_lag)
-            judged[run.name] = ModelKL(facts[run.name], curve(rows, task.max_lag, DIGITS), beside, place)
+            judged[run.name] = ModelKL(
+                facts[run.name], curve(rows, task.max_lag, DIGITS), beside, place
+            )
         compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
     shared = panel(task.lags, compared, kl, (), DIGITS)
     return TrainedPanel(shared.lags, shared.compared, shared.kl, shared.minus, task.length, judged)
@@ -191,7 +215,9 @@ def place_between(rows: Rate, bma: Rate, ml: Rate, max_lag: int) -> dict[str, Pa
     """
     found = {}
     for first, last in windows(max_lag, rows.shape[1] - 1):
-        model, best, likely = (each[: len(rows), first - 1 : last].mean(dim=1) for each in (rows, bma, ml))
+        model, best, likely = (
+            each[: len(rows), first - 1 : last].mean(dim=1) for each in (rows, bma, ml)
+        )
         apart = estimate(likely - best)
         if apart.mean > 4 * apart.error:
             place = ((model - best).mean() / apart.mean).item()
@@ -205,4 +231,6 @@ def table(data: TrainedCurves) -> Rows:
     return mean_kl_table(data.panels)
 
 
-EXPERIMENT = Experiment("trained", CAPTION, TrainedConfig(), TrainedCurves, compute, reads, table, shipped=True)
+EXPERIMENT = Experiment(
+    "trained", CAPTION, TrainedConfig(), TrainedCurves, compute, reads, table, shipped=True
+)

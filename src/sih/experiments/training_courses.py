@@ -75,16 +75,37 @@ def _course(run: Run) -> Course:
     found = run.evaluations
     steps, kl = [line["step"] for line in found], [line["kl"] for line in found]
     fresh = None if run.evaluation is None else run.evaluation.kl_over_ml.pair()
-    return Course(run.name, run.task.lags, compared, steps, kl, found[0]["ml"], found[0]["bma"], fresh)
+    return Course(
+        run.name, run.task.lags, compared, steps, kl, found[0]["ml"], found[0]["bma"], fresh
+    )
 
 
 def table(data: TrainingCourses) -> Rows:
     """Make one row for each run: where it ended."""
-    rows = [["model", "steps", "held-out KL", "ML", "BMA", "held-out KL/ML", "fresh KL/ML", "standard error"]]
+    rows = [
+        [
+            "model",
+            "steps",
+            "held-out KL",
+            "ML",
+            "BMA",
+            "held-out KL/ML",
+            "fresh KL/ML",
+            "standard error",
+        ]
+    ]
     for course in data.courses:
         numbers = [f"{value:.4f}" for value in (course.kl[-1], course.ml, course.bma)]
         fresh = ["", ""] if course.fresh is None else [f"{number:.4f}" for number in course.fresh]
-        rows.append([course.name, str(course.steps[-1]), *numbers, f"{course.held_out_kl_over_ml:.2f}", *fresh])
+        rows.append(
+            [
+                course.name,
+                str(course.steps[-1]),
+                *numbers,
+                f"{course.held_out_kl_over_ml:.2f}",
+                *fresh,
+            ]
+        )
     return rows
 
 

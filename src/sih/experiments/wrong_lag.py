@@ -62,7 +62,9 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
     every = len(config.lags)
     transitions = list(range(every, config.length - task.max_lag + 1, every))
     exponents: dict[str, float] = {score: error_exponent(task, score) for score in SCORES}
-    expected: dict[str, list[float]] = {score: predicted(task, score, transitions) for score in SCORES}
+    expected: dict[str, list[float]] = {
+        score: predicted(task, score, transitions) for score in SCORES
+    }
     wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
     for _ in range(config.blocks):
         batch = sample(task, config.sequences, rng=rng)
@@ -74,7 +76,10 @@ def compute(config: WrongLagConfig, store: RunStore) -> WrongLagRates:
             wrong[score].append(counts[score] / config.sequences)
     blocks = {score: torch.stack(found) for score, found in wrong.items()}
     rates = {score: estimate(found) for score, found in blocks.items()}
-    fits = {score: _fit(torch.tensor(transitions), found, config.sequences) for score, found in blocks.items()}
+    fits = {
+        score: _fit(torch.tensor(transitions), found, config.sequences)
+        for score, found in blocks.items()
+    }
     return WrongLagRates(
         config,
         transitions,
@@ -91,12 +96,24 @@ def wrong_picks(
     batch: Batch, task: Task, after: Int[Tensor, " n"] | slice = slice(None)
 ) -> dict[Score, Bool[Tensor, "batch n"]]:
     """Say by rule whether another lag than the true one leads after these transitions (of ties, the smallest does)."""
-    log_p, p_norm = (f(batch.tokens, task)[:, task.max_lag :] for f in (log_probabilities, normalised_probabilities))
-    alone = torch.empty_like(p_norm)  # one head: at every position, this transition and every K-th before it
+    log_p, p_norm = (
+        f(batch.tokens, task)[:, task.max_lag :]
+        for f in (log_probabilities, normalised_probabilities)
+    )
+    alone = torch.empty_like(
+        p_norm
+    )  # one head: at every position, this transition and every K-th before it
     for first in range(every := len(task.lags)):
         alone[:, first::every] = p_norm[:, first::every].cumsum(dim=1)
-    totals: dict[Score, Tensor] = {"ML": log_p.cumsum(dim=1), "estimator": p_norm.cumsum(dim=1), "single head": alone}
-    own, smaller = (compare(torch.tensor(task.lags), batch.lags[:, None])[:, None] for compare in (torch.eq, torch.lt))
+    totals: dict[Score, Tensor] = {
+        "ML": log_p.cumsum(dim=1),
+        "estimator": p_norm.cumsum(dim=1),
+        "single head": alone,
+    }
+    own, smaller = (
+        compare(torch.tensor(task.lags), batch.lags[:, None])[:, None]
+        for compare in (torch.eq, torch.lt)
+    )
     found: dict[Score, Tensor] = {}
     for score, total in totals.items():
         # Scores are sums of a few different numbers, so ties are real, and rounding must not decide them.
@@ -108,7 +125,9 @@ def wrong_picks(
 def predicted(task: Task, score: Score, transitions: list[int]) -> list[float]:
     """Sum the probabilities that each rival overtakes (a union bound), averaged over true lags."""
     pairs = [(k, r) for k in task.lags for r in task.lags if r != k]
-    chances = torch.stack([overtaking_probabilities(lead(task, k, r, score), transitions) for k, r in pairs])
+    chances = torch.stack(
+        [overtaking_probabilities(lead(task, k, r, score), transitions) for k, r in pairs]
+    )
     found: list[float] = (chances.sum(dim=0) / len(task.lags)).clamp_max(1.0).tolist()
     return found
 
@@ -132,7 +151,10 @@ def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, flo
     late = usable[len(usable) // 2 :]
     n = transitions[late].to(torch.float64)
     centred = n - n.mean()
-    slopes = -((rates[:, late].clamp_min(0.1 / sequences) * n.sqrt()).log() * centred).sum(-1) / centred.square().sum()
+    slopes = (
+        -((rates[:, late].clamp_min(0.1 / sequences) * n.sqrt()).log() * centred).sum(-1)
+        / centred.square().sum()
+    )
     whole = -((mean[late] * n.sqrt()).log() * centred).sum() / centred.square().sum()
     return whole.item(), estimate(slopes).error.item()
 

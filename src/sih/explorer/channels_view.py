@@ -15,7 +15,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.key_votes import CARRIED, LOOKED, Averages, KeyVotes, averages, path_votes, written_votes
+from sih.analysis.key_votes import (
+    CARRIED,
+    LOOKED,
+    Averages,
+    KeyVotes,
+    averages,
+    path_votes,
+    written_votes,
+)
 from sih.analysis.phases import has_phases, read_phases
 from sih.checks import FieldError
 from sih.explorer.circuit_choice import written_blocks
@@ -36,7 +44,10 @@ def make_channels(state: State, index: int, runs: Runs) -> View:
     choice, task = state.choice(index), state.task()
     tokens = draw_sequence(state, task).tokens[0]
     found = _key_votes(f"models.{index}", choice, task, tokens, runs)
-    heads = sorted({name.partition(":")[0] for name in found.votes}, key=lambda head: [*map(int, head.split("."))])
+    heads = sorted(
+        {name.partition(":")[0] for name in found.votes},
+        key=lambda head: [*map(int, head.split("."))],
+    )
     arrays = {"score": found.score.float(), "common": found.common.float()}
     arrays |= {f"part/{name}": part.float() for name, part in found.parts.items()}
     arrays |= _voted(found.votes, heads)
@@ -45,13 +56,16 @@ def make_channels(state: State, index: int, runs: Runs) -> View:
     return View(header, {name: array.numpy() for name, array in arrays.items()})
 
 
-def _key_votes(where: str, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs) -> KeyVotes:
+def _key_votes(
+    where: str, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs
+) -> KeyVotes:
     if not choice.trained:
         return written_votes(written_blocks(where, choice, task), task, tokens)
     model, run = fitting_model(where, str(choice.name), task, runs), runs[str(choice.name)]
     if len(model.config.heads) < 3:
         raise FieldError(
-            where, f"{run.name} has no layer between the first and the last, so no head that carries or looks"
+            where,
+            f"{run.name} has no layer between the first and the last, so no head that carries or looks",
         )
     return path_votes(model, task, tokens, _averages(run, task.length))
 
@@ -61,17 +75,28 @@ def _voted(votes: dict[str, Float[Tensor, "time key lag"]], heads: list[str]) ->
     most: dict[str, list[Tensor]] = {"votes": [], LOOKED: [], CARRIED: []}
     lags: dict[str, list[Tensor]] = {name: [] for name in most}
     for head in heads:
-        ways = {way: votes[f"{head}:{way}"] for way in (LOOKED, CARRIED) if f"{head}:{way}" in votes}
+        ways = {
+            way: votes[f"{head}:{way}"] for way in (LOOKED, CARRIED) if f"{head}:{way}" in votes
+        }
         zero = torch.zeros_like(next(iter(ways.values())))
-        for name, vote in {"votes": sum(ways.values(), zero), LOOKED: zero, CARRIED: zero, **ways}.items():
+        for name, vote in {
+            "votes": sum(ways.values(), zero),
+            LOOKED: zero,
+            CARRIED: zero,
+            **ways,
+        }.items():
             value, lag = vote.max(dim=-1)
             most[name].append(value)
             lags[name].append(lag)
     sizes = {name: torch.stack(values) for name, values in most.items()}
-    largest = torch.stack([size.amax(dim=(0, 2)) for size in sizes.values()]).amax(dim=0).clamp_min(1e-12)
+    largest = (
+        torch.stack([size.amax(dim=(0, 2)) for size in sizes.values()]).amax(dim=0).clamp_min(1e-12)
+    )
     arrays = {}
     for name, size in sizes.items():
-        arrays[f"lag/{name}"] = torch.where(size > NOTHING * largest[:, None], torch.stack(lags[name]) + 1, 0)
+        arrays[f"lag/{name}"] = torch.where(
+            size > NOTHING * largest[:, None], torch.stack(lags[name]) + 1, 0
+        )
         arrays[f"size/{name}"] = 255 * size / size.amax(dim=2, keepdim=True).clamp_min(1e-12)
     del arrays["size/votes"]
     return {name: array.round().to(torch.uint8) for name, array in arrays.items()}

@@ -21,7 +21,9 @@ def verdict(state: State, index: int) -> dict[str, Any]:
     """Ask `sih.verify` about the circuit of model `index`, and say at which length it was asked."""
     choice, task = state.choice(index), state.task()
     if choice.trained:
-        raise FieldError(f"models.{index}", "a trained model has no certificate: it follows no closed form")
+        raise FieldError(
+            f"models.{index}", "a trained model has no certificate: it follows no closed form"
+        )
     circuit = resolve(f"models.{index}", choice, task)
     options = tuple(sorted(choice.options().items()))
     rows = tuple(map(tuple, task.P.tolist()))
@@ -40,11 +42,16 @@ def checked_length(circuit: Circuit, task: Task) -> int:
 
 @lru_cache(maxsize=256)
 def _verified(
-    rows: tuple[tuple[float, ...], ...], lags: tuple[int, ...], length: int, options: tuple[tuple[str, Any], ...]
+    rows: tuple[tuple[float, ...], ...],
+    lags: tuple[int, ...],
+    length: int,
+    options: tuple[tuple[str, Any], ...],
 ) -> dict[str, Any]:
     task = Task(torch.tensor(rows, dtype=torch.float64), lags, length)
     found = verify(construct(task, **dict(options)), task, size=4)
-    said = {name: getattr(found, name) for name in ("ok", "tolerance", "bound", "first_exact_position")}
+    said = {
+        name: getattr(found, name) for name in ("ok", "tolerance", "bound", "first_exact_position")
+    }
     errors = {name: getattr(found, name) for name in ("max_error", "posterior_error")}
     said |= {name: None if error is None else min(error, HUGE) for name, error in errors.items()}
     return {**said, "sequences": sum(found.sequences.values()), "length": length}

@@ -44,7 +44,9 @@ def written_blocks(where: str, choice: ModelChoice, task: Task) -> WrittenBlocks
 def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...], int, int] | None:
     """Return lags, length and heads of the fit that a choice still needs, None if it needs none."""
     if choice.trained:
-        raise FieldError(where, "a trained model is not fitted here; circuits of the kind 'both' are")
+        raise FieldError(
+            where, "a trained model is not fitted here; circuits of the kind 'both' are"
+        )
     try:
         resolve(where, choice, task)
     except UnfittedError:
@@ -79,7 +81,10 @@ class _Asked:
 def _resolved(asked: _Asked) -> Circuit:
     task, options = asked.task, asked.options
     spec = circuit_spec(**options)
-    if options.get("reading") == "both" and quick_two_sided(task.lags, task.length, options["heads"]) is None:
+    if (
+        options.get("reading") == "both"
+        and quick_two_sided(task.lags, task.length, options["heads"]) is None
+    ):
         if too_large := too_large_to_fit(task.lags, task.length):
             raise FieldError("heads", too_large)
         raise UnfittedError("heads", "these heads read both sides and are not fitted yet")

@@ -34,7 +34,9 @@ class Fits:
         self.asked += 1
         try:
             async with self.turn:
-                await self._run(f"from sih.construction import two_sided; two_sided({lags}, {length}, {heads})")
+                await self._run(
+                    f"from sih.construction import two_sided; two_sided({lags}, {length}, {heads})"
+                )
         finally:
             self.asked -= 1
 
@@ -47,9 +49,13 @@ class Fits:
         try:
             with anyio.fail_after(PATIENCE):
                 if await process.wait() != 0:
-                    raise FitRefusedError("the fit was stopped" if self.stopped else "the fit failed")
+                    raise FitRefusedError(
+                        "the fit was stopped" if self.stopped else "the fit failed"
+                    )
         except TimeoutError:
-            raise FitRefusedError(f"the fit took more than {PATIENCE:g} seconds and was given up") from None
+            raise FitRefusedError(
+                f"the fit took more than {PATIENCE:g} seconds and was given up"
+            ) from None
         finally:
             self.running = None
             if process.returncode is None:

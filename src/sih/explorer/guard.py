@@ -43,7 +43,9 @@ class RefusedError(Exception):
 
 def refusal(error: RefusedError) -> Response:
     return Response(
-        json.dumps({"error": str(error), "field": error.field}), error.status, media_type="application/json"
+        json.dumps({"error": str(error), "field": error.field}),
+        error.status,
+        media_type="application/json",
     )
 
 
@@ -68,10 +70,16 @@ class Guard:
         hosts, origin = headers.getlist("host"), headers.get("origin")
         if len(hosts) != 1 or host_name(hosts[0]) not in self.hosts:
             known = ", ".join(sorted(self.hosts))
-            answer = refusal(RefusedError(421, f"this server answers to {known}, not to {ascii(hosts)[:80]}"))
+            answer = refusal(
+                RefusedError(421, f"this server answers to {known}, not to {ascii(hosts)[:80]}")
+            )
             await answer(scope, receive, guarded)
-        elif origin is not None and origin.lower() not in {f"{scheme}://{hosts[0].lower()}" for scheme in SCHEMES}:
-            await refusal(RefusedError(403, "requests from other sites are refused"))(scope, receive, guarded)
+        elif origin is not None and origin.lower() not in {
+            f"{scheme}://{hosts[0].lower()}" for scheme in SCHEMES
+        }:
+            await refusal(RefusedError(403, "requests from other sites are refused"))(
+                scope, receive, guarded
+            )
         else:
             await self.app(scope, receive, guarded)
 
@@ -88,7 +96,10 @@ def host_name(host: str) -> str | None:
 
 async def request_json(request: Request) -> Any:
     """Read the body of a request as JSON, if it is that and no larger than `BODY`."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
         raise RefusedError(415, "the body must be application/json")
     body = bytearray()
     try:

@@ -16,13 +16,24 @@ def ladder(choice: ModelChoice, circuit: Circuit) -> list[dict[str, Any]]:
     if circuit.target == "two-lags":
         return [_step(1, "paper", "the paper's one head for two lags, read at the key")]
     if circuit.target == "looking":
-        return [_step(circuit.heads, "looking", "layer 2 looks by phase: one head fewer than the paper's circuit")]
+        return [
+            _step(
+                circuit.heads,
+                "looking",
+                "layer 2 looks by phase: one head fewer than the paper's circuit",
+            )
+        ]
     if circuit.target == "paper":
         forms = [_unused(lags, heads) for heads in range(1, least_heads(lags).heads + 1)]
-        return [_step(n, "paper", f"the paper's form{unused or ', nothing lost'}") for n, unused in enumerate(forms, 1)]
+        return [
+            _step(n, "paper", f"the paper's form{unused or ', nothing lost'}")
+            for n, unused in enumerate(forms, 1)
+        ]
     steps = list(_bayes_steps(lags, length))
     if choice.kind == BOTH:
-        steps = [_both(step, lags, length) if step["built"] == "partial" else step for step in steps]
+        steps = [
+            _both(step, lags, length) if step["built"] == "partial" else step for step in steps
+        ]
     return steps
 
 
@@ -45,7 +56,11 @@ def _both(step: dict[str, Any], lags: tuple[int, ...], length: int) -> dict[str,
     try:
         near = f"residual up to {_largest_residual(lags, length, heads):.2g}"
     except LookupError:
-        near = "too many lags to fit here" if too_large_to_fit(lags, length) else "to be fitted, some seconds, once"
+        near = (
+            "too many lags to fit here"
+            if too_large_to_fit(lags, length)
+            else "to be fitted, some seconds, once"
+        )
     return _step(heads, "both", f"read from both sides, approximate: {near}")
 
 

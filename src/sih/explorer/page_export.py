@@ -64,7 +64,10 @@ def record(state: State, sequences: int, runs: Runs) -> dict[str, Any]:
         python[f"{s}.{m}"] = snippet(alone)
         for n, other in enumerate(models):
             python[f"{s}.{m}.{n}"] = snippet(replace(sequence, models=(model, other)))
-    shown = {"state": {**to_json(state), "seed": state.seed}, "seeds": [sequence.seed for sequence in states]}
+    shown = {
+        "state": {**to_json(state), "seed": state.seed},
+        "seeds": [sequence.seed for sequence in states],
+    }
     return {**shown, "models": known, "views": views, "channels": channels, "python": python}
 
 
@@ -82,7 +85,9 @@ def fitting(state: State, runs: Runs) -> list[ModelChoice]:
             if needed := fit_of("models.0", choice, task):
                 two_sided(*needed)
             circuit = resolve("models.0", choice, task)
-            exact = choice.kind == BOTH and ladder(choice, circuit)[circuit.heads - 1]["built"] != BOTH
+            exact = (
+                choice.kind == BOTH and ladder(choice, circuit)[circuit.heads - 1]["built"] != BOTH
+            )
             if circuit not in circuits and not exact:
                 circuits.append(circuit)
                 found.append(choice)
@@ -101,7 +106,10 @@ def saved_page(record: dict[str, Any]) -> str:
     data = json.dumps(record, separators=(",", ":")).replace("<", "\\u003c")
     allowed = f"script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    meta, saved = '<meta charset="utf-8">', f'<script type="application/json" id="saved">{data}</script>'
+    meta, saved = (
+        '<meta charset="utf-8">',
+        f'<script type="application/json" id="saved">{data}</script>',
+    )
     replaced = {
         meta: f'{meta}\n<meta http-equiv="Content-Security-Policy" content="{policy}">',
         'href="icon.svg"': f'href="data:image/svg+xml;base64,{icon}"',
@@ -112,7 +120,9 @@ def saved_page(record: dict[str, Any]) -> str:
     page = (STATIC / "index.html").read_text()
     for old, new in replaced.items():
         if page.count(old) != 1:
-            raise AssertionError(f"index.html has {page.count(old)} of {old!r}; a saved page needs one")
+            raise AssertionError(
+                f"index.html has {page.count(old)} of {old!r}; a saved page needs one"
+            )
         page = page.replace(old, new)
     return page
 

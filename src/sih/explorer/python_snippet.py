@@ -42,7 +42,9 @@ def _matrix(matrix: Matrix, states: int) -> list[str]:
         ]
     options = f", concentration={matrix.concentration}" if matrix.concentration != 1.0 else ""
     options += f", law={matrix.kind!r}" if matrix.kind != "dirichlet" else ""
-    return [f"P = sih.random_transition_matrix({states}, rng=torch.Generator().manual_seed({matrix.seed}){options})"]
+    return [
+        f"P = sih.random_transition_matrix({states}, rng=torch.Generator().manual_seed({matrix.seed}){options})"
+    ]
 
 
 def _model(choice: ModelChoice) -> str:

@@ -36,7 +36,12 @@ from sih.models.kernels.threads import limited_threads
 from sih.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
-TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
 WORKERS = 2
 """Views computed at once; the others wait their turn, so that memory stays bounded however many come."""
 Handler = Callable[[Request], Awaitable[Response]]
@@ -59,8 +64,16 @@ def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlet
     routes = [
         Route("/api/models", models),
         Route("/api/view", _answering(read_state, partial(_view, runs), views), methods=["POST"]),
-        Route("/api/certificate", _answering(_of_model, _certificate, lambda _: sure), methods=["POST"]),
-        Route("/api/channels", _answering(_of_model, partial(_channels, runs), lambda _: ways), methods=["POST"]),
+        Route(
+            "/api/certificate",
+            _answering(_of_model, _certificate, lambda _: sure),
+            methods=["POST"],
+        ),
+        Route(
+            "/api/channels",
+            _answering(_of_model, partial(_channels, runs), lambda _: ways),
+            methods=["POST"],
+        ),
         Route("/api/python", _answering(read_state, _python, lambda _: quick), methods=["POST"]),
         Route("/api/fit", _fitting(fits or Fits()), methods=["POST"]),
         *(Route(path, partial(_served, *content)) for path, content in static_files().items()),
@@ -70,7 +83,9 @@ def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlet
     return app
 
 
-def _answering(read: Callable[[Any], Any], work: Callable[[Any], Response], turns: Turns) -> Handler:
+def _answering(
+    read: Callable[[Any], Any], work: Callable[[Any], Response], turns: Turns
+) -> Handler:
     """Make a handler that reads JSON and answers with `work` on it, in a thread, in its turn (bad input is a 422)."""
 
     async def answer(request: Request) -> Response:
@@ -88,7 +103,9 @@ def _fitting(fits: Fits) -> Handler:
         state, index = _of_model(await request_json(request))
 
         async def needed() -> tuple[tuple[int, ...], int, int] | None:
-            return await anyio.to_thread.run_sync(lambda: fit_of(f"models.{index}", state.choice(index), state.task()))
+            return await anyio.to_thread.run_sync(
+                lambda: fit_of(f"models.{index}", state.choice(index), state.task())
+            )
 
         if (fit := await needed()) is None:
             return _json({"fitted": False})
@@ -97,7 +114,9 @@ def _fitting(fits: Fits) -> Handler:
         except FitRefusedError as error:
             raise RefusedError(429, str(error), f"models.{index}.heads") from None
         if await needed() is not None:
-            raise FieldError(f"models.{index}.heads", "the fit could not be kept: is the cache folder writable?")
+            raise FieldError(
+                f"models.{index}.heads", "the fit could not be kept: is the cache folder writable?"
+            )
         return _json({"fitted": True})
 
     return _refusing(answer)
@@ -121,8 +140,14 @@ def _refusing(answer: Handler) -> Handler:
 
 def _of_model(body: Any) -> tuple[State, int]:
     """Read a question about one model of a state."""
-    if not isinstance(body, dict) or set(body) != {"state", "model"} or type(body["model"]) is not int:
-        raise FieldError("model", "ask with a state and the number of a model: {state: ..., model: 0}")
+    if (
+        not isinstance(body, dict)
+        or set(body) != {"state", "model"}
+        or type(body["model"]) is not int
+    ):
+        raise FieldError(
+            "model", "ask with a state and the number of a model: {state: ..., model: 0}"
+        )
     return read_state(body["state"]), body["model"]
 
 
@@ -188,7 +213,9 @@ def serve(listening: socket.socket, hosts: tuple[str, ...] = ()) -> None:
     """Answer requests until interrupted."""
     fits = Fits()
     app = create_app(hosts, fits)
-    server = _Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none", lifespan="off"))
+    server = _Server(
+        uvicorn.Config(app, log_level="warning", access_log=False, ws="none", lifespan="off")
+    )
     server.fits = fits
     with limited_threads(1):  # the requests are the parallel part
         server.run(sockets=[listening])

@@ -67,9 +67,13 @@ class ModelChoice:
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `sih.construct`, only those that are not its own defaults."""
-        sliders = {name: getattr(self, name) for name in ("heads", "lam", "beta", "temper", "looking")}
+        sliders = {
+            name: getattr(self, name) for name in ("heads", "lam", "beta", "temper", "looking")
+        }
         sliders["evidence"] = None if self.evidence == "mean" else self.evidence
-        return SHOWN[self.kind] | {name: value for name, value in sliders.items() if value is not None}
+        return SHOWN[self.kind] | {
+            name: value for name, value in sliders.items() if value is not None
+        }
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,9 @@ class State:
         except ValueError as error:
             raise FieldError("matrix", str(error)) from error
         if P.shape[0] != self.states:
-            raise FieldError("matrix", f"the matrix has {P.shape[0]} rows, but there are {self.states} states")
+            raise FieldError(
+                "matrix", f"the matrix has {P.shape[0]} rows, but there are {self.states} states"
+            )
         return Task(P, self.lags, self.length)
 
 
@@ -121,9 +127,13 @@ def _built(matrix: Matrix, states: int) -> Float[Tensor, "state state"]:
     if matrix.kind in PRESETS:
         rest = 0.2 / (states - 1)
         ahead = [(i + PRESETS[matrix.kind]) % states for i in range(states)]
-        return as_transition_matrix([[0.8 if j == to else rest for j in range(states)] for to in ahead])
+        return as_transition_matrix(
+            [[0.8 if j == to else rest for j in range(states)] for to in ahead]
+        )
     rng = Generator().manual_seed(matrix.seed)
-    return random_transition_matrix(states, rng=rng, concentration=matrix.concentration, law=matrix.kind)
+    return random_transition_matrix(
+        states, rng=rng, concentration=matrix.concentration, law=matrix.kind
+    )
 
 
 def to_json(state: State) -> dict[str, Any]:

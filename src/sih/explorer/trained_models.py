@@ -33,7 +33,12 @@ def described(runs: Runs) -> list[dict[str, Any]]:
         matrix = Matrix(config.matrix_law, config.matrix_seed, config.concentration)
         if config.matrix is not None:
             matrix = Matrix("rows", rows=tuple(map(tuple, run.task.P.tolist())))
-        entry = {"name": name, "lags": config.lags, "states": config.states, "length": config.length}
+        entry = {
+            "name": name,
+            "lags": config.lags,
+            "states": config.states,
+            "length": config.length,
+        }
         how = {"trained": how_trained(run.config), "briefly": trained_briefly(run.config)}
         found.append({**entry, "heads": run.config.heads, "matrix": matrix_json(matrix), **how})
     return found
@@ -42,13 +47,20 @@ def described(runs: Runs) -> list[dict[str, Any]]:
 def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
     """Return the model of that name, if it was trained for this task, or raise an error about the entry `where`."""
     if name not in runs:
-        raise FieldError(where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}")
+        raise FieldError(
+            where, f"there is no trained model {ascii(name)[:60]}; there are {', '.join(runs)}"
+        )
     if not _shown(runs[name]):
         kind = runs[name].config.model.kind
-        raise FieldError(where, f"{name} is a {kind} model, whose scores the page cannot split by token and position")
+        raise FieldError(
+            where,
+            f"{name} is a {kind} model, whose scores the page cannot split by token and position",
+        )
     trained = runs[name].task
     if not trained.same_chains(task) or task.length > trained.length:
-        sizes = f"{trained.num_states} states, up to {trained.length} tokens and a matrix of its own"
+        sizes = (
+            f"{trained.num_states} states, up to {trained.length} tokens and a matrix of its own"
+        )
         own = f"the lags {' '.join(map(str, trained.lags))}, {sizes}"
         raise FieldError(where, f"{name} was trained for {own}; choose it again to take its task")
     return runs[name].model

@@ -58,7 +58,9 @@ class Pass:
     def attention(self) -> Float[Tensor, "head query key"]:
         """Join the attention of all heads, a layer after the other."""
         time = self.trace.tokens.shape[1]
-        return torch.cat([torch.zeros(0, time, time), *(heads[0] for heads in self.trace.attention)])
+        return torch.cat(
+            [torch.zeros(0, time, time), *(heads[0] for heads in self.trace.attention)]
+        )
 
 
 def draw_sequence(state: State, task: Task) -> Batch:
@@ -74,7 +76,10 @@ def make_view(state: State, runs: Runs) -> View:
     task = state.task()
     batch = draw_sequence(state, task)
     laws, weights = _references(batch, task, state.models[0])
-    passes = [run_model(index, choice, task, batch.tokens[0], runs) for index, choice in enumerate(state.models)]
+    passes = [
+        run_model(index, choice, task, batch.tokens[0], runs)
+        for index, choice in enumerate(state.models)
+    ]
     arrays: dict[str, Any] = {"tokens": batch.tokens[0].to(torch.uint8)}
     for name, law in laws.items():
         arrays[f"law/{name}"] = law[0].float()
@@ -98,12 +103,16 @@ def make_view(state: State, runs: Runs) -> View:
         "P": task.P.tolist(),
         "stationary": task.stationary.tolist(),
         "predictors": {name: one.label for name, one in PREDICTORS.items() if one.yardstick},
-        "models": [_described(choice, done) for choice, done in zip(state.models, passes, strict=True)],
+        "models": [
+            _described(choice, done) for choice, done in zip(state.models, passes, strict=True)
+        ],
     }
     return View(header, {name: array.numpy() for name, array in arrays.items()})
 
 
-def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs) -> Pass:
+def run_model(
+    index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs
+) -> Pass:
     """Run a model on the sequence: a trained one, or a circuit from its written blocks."""
     where = f"models.{index}"
     if choice.trained:
@@ -111,17 +120,26 @@ def run_model(index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, "
         with torch.no_grad():
             trace = model.trace(tokens[None])
             parts = {name: part[0] for name, part in model.contributions(trace).items()}
-            return Pass(trace, model.law(trace.output)[0], _copied(trace, model.config.temperature, task), parts)
+            return Pass(
+                trace,
+                model.law(trace.output)[0],
+                _copied(trace, model.config.temperature, task),
+                parts,
+            )
     circuit = resolve(where, choice, task)
     trace = written.run(written_blocks(where, choice, task), tokens[None])
     return Pass(trace, trace.output[0], _copied(trace, 1.0, task), {}, circuit)
 
 
-def _references(batch: Batch, task: Task, choice: ModelChoice) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def _references(
+    batch: Batch, task: Task, choice: ModelChoice
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the laws to compare with, and the lags' weights (the paper's estimator with the first model's sliders)."""
     try:
         laws = {"truth": known_lag(batch.tokens, batch.lags, task)}
-        laws |= {name: one.law(batch.tokens, task) for name, one in PREDICTORS.items() if one.yardstick}
+        laws |= {
+            name: one.law(batch.tokens, task) for name, one in PREDICTORS.items() if one.yardstick
+        }
         selective = selective_weights(batch.tokens, task, **_estimator_options(choice))
         weights = {"posterior": lag_posterior(batch.tokens, task), "selective": selective}
     except ValueError as error:  # an edit that no lag allows, where P has zeros
@@ -151,8 +169,15 @@ def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
     said = {"kind": choice.kind, "heads": done.trace.heads}
     if done.circuit is None:
         return {**said, "name": choice.name}
-    sliders = {name: getattr(done.circuit, name) for name in ("lam", "beta", "temper", "looking", "sink")}
-    return {**said, "ladder": ladder(choice, done.circuit), **sliders, "parabola": _parabola(done.circuit)}
+    sliders = {
+        name: getattr(done.circuit, name) for name in ("lam", "beta", "temper", "looking", "sink")
+    }
+    return {
+        **said,
+        "ladder": ladder(choice, done.circuit),
+        **sliders,
+        "parabola": _parabola(done.circuit),
+    }
 
 
 def _parabola(circuit: Circuit) -> float | None:
@@ -171,7 +196,11 @@ def _beside_sink(attention: Float[Tensor, "head query key"]) -> Tensor:
     """Return what heads that rest on position 0 pay the other keys, as shares of the largest: it may be tiny."""
     others = attention.clone()
     others[..., 0] = 0
-    return (others / others.amax(dim=(1, 2), keepdim=True).clamp_min(1e-300) * FULL).round().to(torch.uint16)
+    return (
+        (others / others.amax(dim=(1, 2), keepdim=True).clamp_min(1e-300) * FULL)
+        .round()
+        .to(torch.uint16)
+    )
 
 
 def _mixed(circuit: Circuit | None) -> dict[str, Tensor]:

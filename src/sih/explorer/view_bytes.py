@@ -15,9 +15,13 @@ def pack(view: View) -> bytes:
     listed, bodies, offset = [], [], 0
     for name, array in view.arrays.items():
         body = np.ascontiguousarray(array).tobytes()
-        listed.append({"name": name, "type": array.dtype.name, "shape": array.shape, "offset": offset})
+        listed.append(
+            {"name": name, "type": array.dtype.name, "shape": array.shape, "offset": offset}
+        )
         bodies.append(body + bytes(-len(body) % ALIGN))
         offset += len(bodies[-1])
-    header = json.dumps({**view.header, "arrays": listed}, separators=(",", ":"), allow_nan=False).encode()
+    header = json.dumps(
+        {**view.header, "arrays": listed}, separators=(",", ":"), allow_nan=False
+    ).encode()
     header += b" " * (-(len(header) + 4) % ALIGN)
     return b"".join([struct.pack("<I", len(header)), header, *bodies])

@@ -30,12 +30,16 @@ def to_transformer_lens(model: Model) -> Any:
         from transformer_lens.model_bridge import TransformerBridge
     except ImportError:
         command = INSTALL.format(extra="lens")
-        raise ValueError(f"TransformerLens is missing, it comes with the extra lens; in a clone: {command}") from None
+        raise ValueError(
+            f"TransformerLens is missing, it comes with the extra lens; in a clone: {command}"
+        ) from None
     weights = lens_weights(standard)
     bridge = TransformerBridge.boot_native(lens_config(standard), dtype=standard.readout.dtype)
     done = bridge.load_state_dict(weights, strict=False)
     if done.unexpected_keys or not weights.keys() <= bridge.state_dict().keys():
-        raise ValueError(f"this version of TransformerLens has no weight {done.unexpected_keys}; 4.3 has")
+        raise ValueError(
+            f"this version of TransformerLens has no weight {done.unexpected_keys}; 4.3 has"
+        )
     return bridge.eval()
 
 
@@ -62,18 +66,26 @@ def from_transformer_lens(source: Any, *, readout: str | None = None) -> Transfo
             found = read_json(path)
             config, own = found["transformer_lens"], found["readout"]
         if readout not in (None, own):
-            raise FieldError("readout", f"the readout of the model in {source} is {own!r}; got {readout!r}")
+            raise FieldError(
+                "readout", f"the readout of the model in {source} is {own!r}; got {readout!r}"
+            )
         with reading(path.parent / WEIGHTS, f"does not fit the {CONFIG} beside it"):
             return from_lens_weights(config, read_tensors(path.parent / WEIGHTS)[0], own)
     if not hasattr(source, "cfg") or not hasattr(source, "state_dict"):
-        raise FieldError("source", f"source is a TransformerBridge or an exported folder; got {type(source).__name__}")
+        raise FieldError(
+            "source",
+            f"source is a TransformerBridge or an exported folder; got {type(source).__name__}",
+        )
     return from_lens_weights(dict(source.cfg.to_dict()), source.state_dict(), readout or "logit")
 
 
 def export_transformer_lens(model: Model, folder: str | Path) -> None:
     """Write the model as TransformerLens' configuration and weights, all or nothing. Does not need it."""
     standard = _standard(model)
-    described = {"transformer_lens": lens_config(standard), "dtype": dtype_name(standard.readout.dtype)}
+    described = {
+        "transformer_lens": lens_config(standard),
+        "dtype": dtype_name(standard.readout.dtype),
+    }
     weights = tensor_bytes(lens_weights(standard), {"format": "pt"})
     with atomic_folder(folder, (CONFIG, WEIGHTS, sum_file(WEIGHTS).name)) as new:
         write_summed(new / WEIGHTS, weights)

@@ -79,7 +79,9 @@ def lens_weights(model: Transformer) -> dict[str, Tensor]:
             kept = _columns(V)
             v[head, : len(kept)] = V[:, kept].T
             o[head, range(len(kept)), kept] = 1
-        linear = {f"attn.{name}": part.flatten(0, 1) for name, part in zip("qkv", (q, k, v), strict=True)}
+        linear = {
+            f"attn.{name}": part.flatten(0, 1) for name, part in zip("qkv", (q, k, v), strict=True)
+        }
         linear["attn.o"] = o.flatten(0, 1).T
         if layer.W1 is not None and layer.W2 is not None:
             linear |= {"mlp.in": layer.W1.T, "mlp.out": layer.W2}
@@ -90,7 +92,9 @@ def lens_weights(model: Transformer) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def from_lens_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], readout: str = "logit") -> Transformer:
+def from_lens_weights(
+    config: Mapping[str, Any], weights: Mapping[str, Tensor], readout: str = "logit"
+) -> Transformer:
     """Make the standard transformer that a configuration and weights of TransformerLens describe, or say why not."""
     _check(config)
     heads, width, activation = config["n_heads"], config["d_head"], config.get("act_fn", "relu")
@@ -101,12 +105,19 @@ def from_lens_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], 
     def row_map(name: str) -> Float[Tensor, "inputs outputs"]:
         """Give a linear map as the matrix that a row of inputs meets, its bias as the last row where there are any."""
         weight = weights[f"{name}.weight"].detach().cpu()
-        bias = weights[f"{name}.bias"].detach().cpu() if f"{name}.bias" in weights else weight.new_zeros(len(weight))
+        bias = (
+            weights[f"{name}.bias"].detach().cpu()
+            if f"{name}.bias" in weights
+            else weight.new_zeros(len(weight))
+        )
         return torch.cat([weight.T, bias[None]]) if biased else weight.T
 
     layers, mlps = [], []
     for stem in (f"blocks.{number}" for number in range(config["n_layers"])):
-        Q, K, V = (row_map(f"{stem}.attn.{name}").unflatten(1, (heads, width)).transpose(0, 1) for name in "qkv")
+        Q, K, V = (
+            row_map(f"{stem}.attn.{name}").unflatten(1, (heads, width)).transpose(0, 1)
+            for name in "qkv"
+        )
         out = row_map(f"{stem}.attn.o")
         V = V @ out[: heads * width].unflatten(0, (heads, width))
         if biased:
@@ -117,7 +128,9 @@ def from_lens_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], 
         if not config.get("attn_only", False):
             first, second = row_map(f"{stem}.mlp.in"), row_map(f"{stem}.mlp.out")
             if biased:
-                one = torch.nn.functional.one_hot(torch.tensor(len(first) - 1), len(first)).to(first)
+                one = torch.nn.functional.one_hot(torch.tensor(len(first) - 1), len(first)).to(
+                    first
+                )
                 first = torch.cat([first, one[:, None]], dim=1)
                 second[-1] /= ACTIVATIONS[activation](torch.ones(()).to(second))
             mlps.append((first, second))
@@ -173,13 +186,21 @@ def _put(weight: Tensor, part: Tensor) -> None:
 def _check(config: Mapping[str, Any]) -> None:
     """Raise a FieldError unless a TransformerLens model of this configuration is one that ours can be."""
     allowed: dict[str, tuple[Any, ...]] = {name: (value,) for name, value in FIXED.items()}
-    allowed |= {"n_key_value_heads": (None, config["n_heads"]), "d_vocab_out": (-1, config["d_vocab"])}
+    allowed |= {
+        "n_key_value_heads": (None, config["n_heads"]),
+        "d_vocab_out": (-1, config["d_vocab"]),
+    }
     allowed |= {"attn_scores_soft_cap": (-1.0, 0.0), "output_logits_soft_cap": (-1.0, 0.0)}
     if not config.get("attn_only", False):
         allowed["act_fn"] = tuple(ACTIVATIONS)
     if config.get("architecture") not in (None, "TransformerLensNative"):
-        raise FieldError("source", f"only models of TransformerBridge.boot_native fit; got {config['architecture']}")
+        raise FieldError(
+            "source",
+            f"only models of TransformerBridge.boot_native fit; got {config['architecture']}",
+        )
     for name, values in allowed.items():
         if name in config and config[name] not in values:
             wanted = " or ".join(map(repr, values))
-            raise FieldError("source", f"a model that fits has {name} {wanted}; this one has {config[name]!r}")
+            raise FieldError(
+                "source", f"a model that fits has {name} {wanted}; this one has {config[name]!r}"
+            )

@@ -32,11 +32,22 @@ def _draw_cells(ax: Axes, data: Batch) -> None:
     else:
         lags = data.lags.unique().tolist()
         names = [f"lag {lag}" for lag in lags]
-        rows = [data.tokens[data.lags == lag][: max(1, SEQUENCES // len(lags)), :TOKENS] for lag in lags]
+        rows = [
+            data.tokens[data.lags == lag][: max(1, SEQUENCES // len(lags)), :TOKENS] for lag in lags
+        ]
     states = int(data.tokens.max()) + 1
-    colours = ListedColormap(style.LAG_COLOURS[:states]) if states <= len(style.LAG_COLOURS) else "viridis"
+    colours = (
+        ListedColormap(style.LAG_COLOURS[:states])
+        if states <= len(style.LAG_COLOURS)
+        else "viridis"
+    )
     cells = torch.cat(rows).cpu()
-    extent = (0.5, cells.shape[1] + 0.5, len(cells) - 0.5, -0.5)  # positions from 1, as in the paper
+    extent = (
+        0.5,
+        cells.shape[1] + 0.5,
+        len(cells) - 0.5,
+        -0.5,
+    )  # positions from 1, as in the paper
     look: dict[str, Any] = {
         "cmap": colours,
         "aspect": "auto",
@@ -52,7 +63,9 @@ def _draw_cells(ax: Axes, data: Batch) -> None:
         ax.axhline(edge - 0.5, color="white", lw=2)
     ax.set(yticks=[], xlabel="position", title="the first sequences")
     ax.spines[:].set_visible(False)
-    bar = ax.figure.colorbar(image, ax=ax, ticks=range(states) if states <= 8 else None, aspect=25, pad=0.01)
+    bar = ax.figure.colorbar(
+        image, ax=ax, ticks=range(states) if states <= 8 else None, aspect=25, pad=0.01
+    )
     bar.ax.tick_params(length=0, labelsize=6)
     bar.outline.set_visible(False)
     bar.set_label("state", fontsize=7)
@@ -62,7 +75,9 @@ def _draw_information(ax: Axes, data: Batch) -> None:
     """Draw a curve for each lag, from the tokens that it made and those before them."""
     offsets = range(1, min(OFFSETS, data.tokens.shape[1] - 1) + 1)
     lag_of = data.lags if data.lags.ndim > 1 else data.lags[:, None].expand_as(data.tokens)
-    lags = [lag for lag in data.lags.unique().tolist() if lag > 0 or data.lags.ndim == 1]  # 0: follows none
+    lags = [
+        lag for lag in data.lags.unique().tolist() if lag > 0 or data.lags.ndim == 1
+    ]  # 0: follows none
     for lag in lags:
         found = []
         for o in offsets:
@@ -70,7 +85,11 @@ def _draw_information(ax: Axes, data: Batch) -> None:
             found.append(mutual_information(data.tokens[:, :-o][made], data.tokens[:, o:][made]))
         look = {"color": style.lag_colour(lag), "ls": style.lag_dashes(lag)}
         ax.plot(offsets, found, marker="o", ms=2.5, lw=1, label=f"lag {lag}", **look)
-    ax.set(xlabel="positions apart", ylabel="mutual information (nats)", title="what a token says of another")
+    ax.set(
+        xlabel="positions apart",
+        ylabel="mutual information (nats)",
+        title="what a token says of another",
+    )
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend()
@@ -86,5 +105,7 @@ def mutual_information(x: Int[Tensor, " pair"], y: Int[Tensor, " pair"]) -> floa
     counts = torch.bincount(x * states + y, minlength=states**2).double().view(states, states)
     joint: Float[Tensor, "state state"] = counts / counts.sum().clamp_min(1)
     apart, together = [joint.sum(dim=0), joint.sum(dim=1)], [joint.flatten()]
-    entropy, whole = (float(torch.special.entr(torch.cat(laws)).sum()) for laws in (apart, together))
+    entropy, whole = (
+        float(torch.special.entr(torch.cat(laws)).sum()) for laws in (apart, together)
+    )
     return entropy - whole

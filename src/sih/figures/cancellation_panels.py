@@ -31,7 +31,13 @@ def _draw_head(held: Axes, read: Axes, data: Cancellation) -> None:
         q = [row[n - 1] for n in where]
         held.vlines(where, 0, q, color=colour, lw=1.5)
         held.plot(where, q, ".", color=colour)
-        held.annotate(f"$o = {offset}$", (where[-1] + 0.5, 0), (0, 4), textcoords="offset points", color=colour)
+        held.annotate(
+            f"$o = {offset}$",
+            (where[-1] + 0.5, 0),
+            (0, 4),
+            textcoords="offset points",
+            color=colour,
+        )
     held.axhline(0, color=style.BLACK, lw=0.6)
     held.set(title="2 lags: what the head holds", ylabel="evidence", ylim=(-1.25, 1.25))
     for lag, row in enumerate(data.reads, start=1):
@@ -50,7 +56,9 @@ def _draw_scores(ax: Axes, data: Cancellation) -> None:
     for o in data.config.offsets:
         ax.annotate("", (o, data.added[0][o]), (o, data.added[1][o]), arrowprops=arrow)
         ax.annotate("1", (o, data.added[1][o]), (2, -7), textcoords="offset points")
-    ax.set(title="what a transition adds", xlabel="offset $o$, its age", ylabel="added to the score")
+    ax.set(
+        title="what a transition adds", xlabel="offset $o$, its age", ylabel="added to the score"
+    )
     ax.legend(loc="upper left")
 
 

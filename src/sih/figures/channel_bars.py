@@ -9,7 +9,12 @@ from sih.analysis.channels import Channels
 from sih.experiments.channel_account import Accounts
 from sih.figures import style
 
-SHARES = {"looked": style.ORANGE, "carried": style.BLUE, "direct": style.GREEN, "embedding": style.PURPLE}
+SHARES = {
+    "looked": style.ORANGE,
+    "carried": style.BLUE,
+    "direct": style.GREEN,
+    "embedding": style.PURPLE,
+}
 COSTS = {
     "intact": (style.BLACK, "o", "as it is"),
     "attention": (style.ORANGE, "s", "where it looked := mean"),
@@ -21,7 +26,8 @@ COSTS = {
 def draw_channels(data: Accounts) -> Figure:
     """Draw shares on the left and mean KL on the right, plainly trained models first."""
     labels = {
-        name: name + ("  (plain)" if one.model.training == "paper" and not name.startswith("paper-") else "")
+        name: name
+        + ("  (plain)" if one.model.training == "paper" and not name.startswith("paper-") else "")
         for name, one in data.models.items()
     }
     with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
@@ -46,7 +52,17 @@ def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
         for name, (colour, marker, said) in COSTS.items():
             mean, error = found.kl[name]
             said = said if y == 0 else ""
-            right.errorbar([mean], [y], xerr=[error], label=said, color=colour, marker=marker, ms=3, lw=0.7, ls="")
+            right.errorbar(
+                [mean],
+                [y],
+                xerr=[error],
+                label=said,
+                color=colour,
+                marker=marker,
+                ms=3,
+                lw=0.7,
+                ls="",
+            )
     left.set_yticks(range(len(rows)), list(rows), fontsize=6)
     left.set_ylim(len(rows) - 0.5, -0.5)
     left.set(xlim=(0, 1.02), xlabel="share of the evidence in the last layer's scores")

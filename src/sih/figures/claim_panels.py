@@ -33,7 +33,9 @@ def draw_claim_histogram(data: ClaimMargins) -> Figure:
         ax.set_xlim(left=min(0.0, 1.1 * least))
         ax.margins(x=0.02)
         many = "1 matrix" if len(margins) == 1 else f"{len(margins)} matrices"
-        ax.set_title(f"{many}, {data.num_states} states, {len(data.lags)} lags up to {data.lags[-1]}")
+        ax.set_title(
+            f"{many}, {data.num_states} states, {len(data.lags)} lags up to {data.lags[-1]}"
+        )
         ax.set(xlabel=r"$E_k - \max_{r\neq k} E_r$", ylabel="matrices × true lags")
         ax.legend(loc="upper right")
     return figure
@@ -48,7 +50,9 @@ def draw_claim_expectations(data: ExpectationBars) -> Figure:
         for j, ax in enumerate(panels):
             colours = [style.RED if i == j else style.SKY for i in places]
             bars = {"elinewidth": 0.6, "capsize": 1.2, "capthick": 0.6}
-            ax.bar(places, data.mean[j], yerr=data.spread[j], color=colours, width=0.8, error_kw=bars)
+            ax.bar(
+                places, data.mean[j], yerr=data.spread[j], color=colours, width=0.8, error_kw=bars
+            )
             ax.axhline(1 / count, color=style.BLACK, lw=0.5, ls=(0, (3, 2)))
             ax.set_xticks(places, [str(lag) for lag in data.lags], fontsize=5 if count > 8 else 7)
     return figure
@@ -63,9 +67,16 @@ def draw_claim_cumulative(data: CumulativePaths) -> Figure:
             others = [i for i in range(len(data.lags)) if i != j]
             for i in [*others, j]:  # the true lag on top
                 own = i == j
-                ax.plot(steps, data.average[j][i], color=style.RED if own else style.SKY, lw=1.2 if own else 0.6)
+                ax.plot(
+                    steps,
+                    data.average[j][i],
+                    color=style.RED if own else style.SKY,
+                    lw=1.2 if own else 0.6,
+                )
             ax.axhline(data.limit[j][j], color=style.RED, lw=0.6, ls=(0, (3, 2)))
-            ax.axhline(max(data.limit[j][i] for i in others), color=style.BLUE, lw=0.6, ls=(0, (3, 2)))
+            ax.axhline(
+                max(data.limit[j][i] for i in others), color=style.BLUE, lw=0.6, ls=(0, (3, 2))
+            )
             ax.set_xscale("log")
         panels[0].set_ylim(0, 2.2 * max(max(limit) for limit in data.limit))
     return figure
@@ -81,11 +92,17 @@ def draw_beta(data: BetaCurves) -> Figure:
                 colour = colours[j % len(colours)]
                 kl = torch.tensor(data.selective[kind][j], dtype=torch.float64)
                 spread = torch.tensor(data.selective_error[kind][j], dtype=torch.float64)
-                ax.plot(data.config.betas, kl, color=colour, marker=".", ms=3, label=f"$T={length}$")
-                ax.fill_between(data.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0)
+                ax.plot(
+                    data.config.betas, kl, color=colour, marker=".", ms=3, label=f"$T={length}$"
+                )
+                ax.fill_between(
+                    data.config.betas, kl - spread, kl + spread, color=colour, alpha=0.15, lw=0
+                )
                 ax.axhline(data.bma[j], color=colour, lw=0.8, ls="-", alpha=0.6)
                 ax.axhline(data.ml[j], color=colour, lw=0.8, ls=(0, (1, 1.5)))
-            title = f"evidence: {kind} of $\\tilde p$" + (" (the paper's)" if kind == "mean" else "")
+            title = f"evidence: {kind} of $\\tilde p$" + (
+                " (the paper's)" if kind == "mean" else ""
+            )
             ax.set(title=title, xscale="log", yscale="log", xlabel=r"$\beta$")
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         # Late errors are rare events worth some tenths of a nat each: far below that nothing is resolved.
@@ -94,7 +111,9 @@ def draw_beta(data: BetaCurves) -> Figure:
         handles, labels = panels[0].get_legend_handles_labels()
         line = panels[0].plot([], [], color=style.BLACK, lw=0.8, alpha=0.6)
         dots = panels[0].plot([], [], color=style.BLACK, lw=0.8, ls=(0, (1, 1.5)))
-        figure.legend([*handles, *line, *dots], [*labels, "BMA", "ML"], loc="outside lower center", ncols=7)
+        figure.legend(
+            [*handles, *line, *dots], [*labels, "BMA", "ML"], loc="outside lower center", ncols=7
+        )
     return figure
 
 
@@ -105,16 +124,30 @@ def draw_wrong_lag(data: WrongLagRates) -> Figure:
         floor = 1 / (data.config.blocks * data.config.sequences)
         for score in SCORES:
             colour, marker, name = _LOOKS[score]
-            points = zip(data.transitions, data.measured[score], data.measured_error[score], strict=True)
+            points = zip(
+                data.transitions, data.measured[score], data.measured_error[score], strict=True
+            )
             n, mean, error = zip(*(point for point in points if point[1] > 0), strict=True)
             label = f"{name}: $I={data.exponent[score]:.4f}$"
             low = [min(e, 0.9 * m) for m, e in zip(mean, error, strict=True)]
-            ax.errorbar(n, mean, yerr=[low, error], color=colour, label=label, fmt=marker, ms=3, lw=0.7, capsize=1.5)
+            ax.errorbar(
+                n,
+                mean,
+                yerr=[low, error],
+                color=colour,
+                label=label,
+                fmt=marker,
+                ms=3,
+                lw=0.7,
+                capsize=1.5,
+            )
             ax.plot(data.transitions, data.predicted[score], color=colour, lw=0.9)
         ax.set(yscale="log", ylim=(0.5 * floor, 1.2), xlim=(0, data.transitions[-1] + 2))
         ax.set(xlabel=r"transitions seen, $T - \hat{k}$", ylabel="probability of the wrong lag")
         lags = ", ".join(map(str, data.config.lags))
-        ax.set_title(f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point")
+        ax.set_title(
+            f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point"
+        )
         ax.grid(True, which="major", lw=0.3, alpha=0.5)
         ax.legend(loc="lower left")
     return figure

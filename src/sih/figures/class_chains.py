@@ -77,11 +77,25 @@ def _draw_pairs(ax: Axes, data: LagClasses) -> None:
         own = data.members(j, k)
         for i, r in enumerate(data.lags):
             colour = style.RED if i == j else _look(data.status[j][i])[1]
-            ax.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, facecolor=colour, edgecolor="#DDDDDD", lw=0.5))
+            ax.add_patch(
+                Rectangle((i - 0.5, j - 0.5), 1, 1, facecolor=colour, edgecolor="#DDDDDD", lw=0.5)
+            )
             if i != j and r in own:
-                ax.add_patch(Rectangle((i - 0.38, j - 0.38), 0.76, 0.76, fill=False, edgecolor=style.BLACK, lw=0.9))
+                ax.add_patch(
+                    Rectangle(
+                        (i - 0.38, j - 0.38), 0.76, 0.76, fill=False, edgecolor=style.BLACK, lw=0.9
+                    )
+                )
             text = "white" if colour in (style.BLUE, style.RED, style.GREEN) else "black"
-            ax.text(i, j, str(len(data.members(j, r))), ha="center", va="center", fontsize=6.5, color=text)
+            ax.text(
+                i,
+                j,
+                str(len(data.members(j, r))),
+                ha="center",
+                va="center",
+                fontsize=6.5,
+                color=text,
+            )
     ax.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5), aspect="equal")
     ax.set_xticks(range(count), [str(lag) for lag in data.lags])
     ax.set_yticks(range(count), [str(lag) for lag in data.lags])
@@ -89,15 +103,28 @@ def _draw_pairs(ax: Axes, data: LagClasses) -> None:
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     done, pairs = proven(data)
-    ax.set_title(f"{done} of {pairs} pairs are theorems; in a cell: size of the class of $r$", fontsize=8)
+    ax.set_title(
+        f"{done} of {pairs} pairs are theorems; in a cell: size of the class of $r$", fontsize=8
+    )
 
 
 def _draw_legend(ax: Axes, sets: list[LagClasses]) -> None:
     """Name the theorems that occur, in their order, beside the true lag and what is open."""
     used = {word.removeprefix("proven: ") for data in sets for row in data.status for word in row}
     keys = [Patch(facecolor=style.RED, label="true lag ($k$)")]
-    keys += [Patch(facecolor=NAMES[name][1], label=f"{name} ({NAMES[name][0]})") for name in NAMES if name in used]
-    keys += [Patch(facecolor="white", edgecolor="#999999", label="open (?)")] if OPEN in used else []
+    keys += [
+        Patch(facecolor=NAMES[name][1], label=f"{name} ({NAMES[name][0]})")
+        for name in NAMES
+        if name in used
+    ]
+    keys += (
+        [Patch(facecolor="white", edgecolor="#999999", label="open (?)")] if OPEN in used else []
+    )
     ax.legend(
-        handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4, columnspacing=1.2, handlelength=1.1
+        handles=keys,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=4,
+        columnspacing=1.2,
+        handlelength=1.1,
     )

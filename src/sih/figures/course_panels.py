@@ -14,13 +14,24 @@ from sih.training.config import TrainConfig
 
 FLAGSHIP = TrainConfig()
 """Whose kind and lags have a panel of their own."""
-_COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY, style.RED, style.BLACK, style.YELLOW)
+_COLOURS = (
+    style.BLUE,
+    style.ORANGE,
+    style.GREEN,
+    style.PURPLE,
+    style.SKY,
+    style.RED,
+    style.BLACK,
+    style.YELLOW,
+)
 
 
 def draw_courses(data: TrainingCourses) -> Figure:
     """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, models and kinds."""
     places = [place(course) for course in data.courses]
-    groups = sorted({group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1]))
+    groups = sorted(
+        {group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1])
+    )
     columns = min(2, max(1, len(groups)))
     rows = -(-max(1, len(groups)) // columns)
     with style.paper_figure(style.PAGE, 2.1 * rows + (0.2 if data.missing else 0)) as figure:
@@ -30,7 +41,9 @@ def draw_courses(data: TrainingCourses) -> Figure:
                 ax.set_visible(False)
                 continue
             found = zip(data.courses, places, strict=True)
-            _draw_group(ax, [(label, course) for course, (group, label) in found if group == groups[number]])
+            _draw_group(
+                ax, [(label, course) for course, (group, label) in found if group == groups[number]]
+            )
             ax.set_title(groups[number][1])
             if number >= len(groups) - columns:
                 ax.set_xlabel("step")
@@ -71,13 +84,27 @@ def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
     for number, (name, course) in enumerate(courses):
         colour, dashes = _COLOURS[number % 8], "-" if number < 8 else (0, (3, 1))
         label = f"{name}: {course.kl_over_ml:.2f}"
-        ax.plot(course.steps, [kl / course.ml for kl in course.kl], color=colour, linestyle=dashes, lw=1, label=label)
+        ax.plot(
+            course.steps,
+            [kl / course.ml for kl in course.kl],
+            color=colour,
+            linestyle=dashes,
+            lw=1,
+            label=label,
+        )
     ax.set_yscale("log")
     ax.set_yticks(ticks := [0.5, 1, 2, 5, 10, 20, 50, 100], [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.set_ylim(0.35, 120)
     ax.grid(True, which="major", lw=0.3, alpha=0.5)
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=6, handlelength=1.2, labelspacing=0.25, borderaxespad=0)
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        fontsize=6,
+        handlelength=1.2,
+        labelspacing=0.25,
+        borderaxespad=0,
+    )
 
 
 def draw_training(data: Run) -> Figure:
@@ -87,17 +114,34 @@ def draw_training(data: Run) -> Figure:
     scored = scored_positions(max_lag, data.task.length)
     with style.paper_figure(style.PAGE, 2.2) as figure:
         loss, kl, by_position = figure.subplots(1, 3)
-        loss.plot([line["step"] for line in losses], [line["loss"] for line in losses], color=style.BLUE)
+        loss.plot(
+            [line["step"] for line in losses], [line["loss"] for line in losses], color=style.BLUE
+        )
         loss.set(xlabel="step", ylabel="cross-entropy (nats)", title="Training loss")
-        kl.plot([line["step"] for line in found], [line["kl"] for line in found], color=style.BLUE, label="trained")
+        kl.plot(
+            [line["step"] for line in found],
+            [line["kl"] for line in found],
+            color=style.BLUE,
+            label="trained",
+        )
         kl.axhline(first["ml"], color=style.RED, linestyle=(0, (1, 1)), label="ML")
         kl.axhline(first["bma"], color=style.BLACK, linewidth=0.8, label="BMA")
-        kl.set(xlabel="step", ylabel="mean KL (nats)", yscale="log", title="KL past the first max_lag")
+        kl.set(
+            xlabel="step", ylabel="mean KL (nats)", yscale="log", title="KL past the first max_lag"
+        )
         kl.legend()
-        looks = {"kl": (last, style.BLUE, "-"), "ml": (first, style.RED, (0, (1, 1))), "bma": (first, style.BLACK, "-")}
+        looks = {
+            "kl": (last, style.BLUE, "-"),
+            "ml": (first, style.RED, (0, (1, 1))),
+            "bma": (first, style.BLACK, "-"),
+        }
         for name, (line, colour, dashes) in looks.items():
             values = [max(value, 1e-6) for value in line[f"{name}_along"][scored]]
-            by_position.plot(range(max_lag, max_lag + len(values)), values, color=colour, linestyle=dashes)
-        by_position.set(xlabel="position", ylabel="KL (nats)", yscale="log", title="KL along the sequence, last")
+            by_position.plot(
+                range(max_lag, max_lag + len(values)), values, color=colour, linestyle=dashes
+            )
+        by_position.set(
+            xlabel="position", ylabel="KL (nats)", yscale="log", title="KL along the sequence, last"
+        )
         by_position.set_ylim(bottom=1e-5)
     return figure

@@ -38,7 +38,10 @@ def _draw_heads(ax: Axes, data: Diagnosis) -> None:
     for y, row in enumerate(shares):
         for x, share in enumerate(row):
             if share >= 0.005:
-                text, colour = f"{share:.2f}".removeprefix("0"), "white" if share > 0.6 * max(row) else "black"
+                text, colour = (
+                    f"{share:.2f}".removeprefix("0"),
+                    "white" if share > 0.6 * max(row) else "black",
+                )
                 ax.text(x, y, text, ha="center", va="center", fontsize=5, color=colour)
     ax.set_yticks(range(len(shares)), [head.name for head in data.heads])
     ax.set(ylabel="head", title="attention by offset, second half")
@@ -48,7 +51,11 @@ def _draw_heads(ax: Axes, data: Diagnosis) -> None:
 def _draw_law(ax: Axes, data: Diagnosis) -> None:
     first = data.lags[-1]
     for name, values in data.law.by_position.items():
-        shown = [(i + 1, value) for i, value in enumerate(values) if i >= first and 0 < value < float("inf")]
+        shown = [
+            (i + 1, value)
+            for i, value in enumerate(values)
+            if i >= first and 0 < value < float("inf")
+        ]
         if shown:
             colour, line = _LOOKS[name]
             ax.plot(*zip(*shown, strict=True), color=colour, linestyle=line, label=_LABELS[name])

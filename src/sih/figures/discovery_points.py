@@ -25,9 +25,13 @@ def draw_discovery(data: Discovery) -> Figure:
                 if method in found:
                     y = row + 0.11 * (offset - 2)
                     size = 36 if mark == "|" else 14
-                    for axis, value in zip(axes, (found[method].area, found[method].precision), strict=True):
+                    for axis, value in zip(
+                        axes, (found[method].area, found[method].precision), strict=True
+                    ):
                         label = method if row == 0 else None
-                        axis.scatter(value, y, color=colour, marker=mark, s=size, label=label, zorder=3)
+                        axis.scatter(
+                            value, y, color=colour, marker=mark, s=size, label=label, zorder=3
+                        )
             guessed = next(iter(found.values())).guessed
             axes[1].plot([guessed, guessed], [row - 0.4, row + 0.4], color="0.6", lw=0.8, zorder=1)
             for axis in axes:
@@ -39,5 +43,7 @@ def draw_discovery(data: Discovery) -> Figure:
         axes[1].set_xlabel("precision at the true number of edges")
         for axis in axes:
             axis.set_xlim(-0.04, 1.04)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(MARKS))
+        figure.legend(
+            *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(MARKS)
+        )
     return figure

@@ -45,7 +45,9 @@ def make(experiment: Experiment[Any, Any], out: Path, store: RunStore) -> Drawn:
     files = _found(kept, out)
     if files is not None:
         return Drawn(kept, files)
-    files = tuple(style.save(FIGURES[experiment.name](kept.data), out / "figures" / experiment.name))
+    files = tuple(
+        style.save(FIGURES[experiment.name](kept.data), out / "figures" / experiment.name)
+    )
     write_json(_record_file(kept, out), _record(kept, out, files))
     return Drawn(kept, files, new=True)
 
@@ -69,7 +71,9 @@ def make_all(
     try:
         yield from on_all_cores(partial(make, out=out, store=store), waiting, jobs)
     except BaseException:
-        for leftover in out.glob("*/.*.part"):  # of a file that a process was writing when it was ended
+        for leftover in out.glob(
+            "*/.*.part"
+        ):  # of a file that a process was writing when it was ended
             leftover.unlink()
         raise
 
@@ -91,7 +95,10 @@ def _found(kept: Kept[Any], out: Path) -> tuple[Path, ...] | None:
 
 
 def _record(kept: Kept[Any], out: Path, files: tuple[Path, ...]) -> dict[str, Any]:
-    digests = {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    digests = {
+        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
     return {"key": drawing_key(kept), "files": digests}
 
 

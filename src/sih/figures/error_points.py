@@ -31,12 +31,21 @@ def draw_certificates(data: CertificateErrors) -> Figure:
     with style.paper_figure(0.85 * style.PAGE, 2.6) as figure:
         ax = figure.subplots()
         for shift, (name, (colour, marker)) in enumerate(_LOOKS.items()):
-            points = [(i + 0.1 * (shift - 3), error[name]) for i, error in enumerate(data.error) if name in error]
+            points = [
+                (i + 0.1 * (shift - 3), error[name])
+                for i, error in enumerate(data.error)
+                if name in error
+            ]
             if points:
                 x, y = zip(*points, strict=True)
                 # An error of exactly 0 is shown at the smallest number that float64 tells from 1.
-                ax.plot(x, [max(value, 2.0**-52) for value in y], marker, color=colour, ms=4, label=name)
-        names = [f"{braces(lags)}\n{n} heads" for lags, n in zip(data.config.lag_sets, data.heads, strict=True)]
+                ax.plot(
+                    x, [max(value, 2.0**-52) for value in y], marker, color=colour, ms=4, label=name
+                )
+        names = [
+            f"{braces(lags)}\n{n} heads"
+            for lags, n in zip(data.config.lag_sets, data.heads, strict=True)
+        ]
         ax.set_xticks(range(len(names)), names, fontsize=6)
         ax.set(yscale="log", ylabel="largest error")
         ax.grid(True, axis="y", which="major", lw=0.3, alpha=0.5)

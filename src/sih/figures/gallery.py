@@ -15,14 +15,25 @@ Draw = Callable[..., Figure]
 
 def all_forms() -> dict[type, Draw]:
     """List the functions `draw_...(data)` that the files of this folder define, by the type that they draw."""
-    names = [found.name for found in pkgutil.iter_modules(figures.__path__) if found.name not in ("gallery", "drawn")]
+    names = [
+        found.name
+        for found in pkgutil.iter_modules(figures.__path__)
+        if found.name not in ("gallery", "drawn")
+    ]
     modules = [importlib.import_module(f"{figures.__name__}.{name}") for name in names]
-    members = [member for module in modules for name, member in vars(module).items() if name.startswith("draw_")]
+    members = [
+        member
+        for module in modules
+        for name, member in vars(module).items()
+        if name.startswith("draw_")
+    ]
     return {hints["data"]: draw for draw in members if "data" in (hints := get_type_hints(draw))}
 
 
 FORMS = all_forms()
-FIGURES: dict[str, Draw] = {name: FORMS[experiment.data] for name, experiment in EXPERIMENTS.items()}
+FIGURES: dict[str, Draw] = {
+    name: FORMS[experiment.data] for name, experiment in EXPERIMENTS.items()
+}
 """What draws each experiment's data, by the experiment's name and in its order."""
 
 

@@ -32,7 +32,9 @@ def draw_head_counts(data: HeadCounts) -> Figure:
         by_span.set(xlabel="span of the lags, max − min + 1")
         by_lags.legend(loc="lower right")
         by_span.legend(loc="upper left")
-        title = f"Least heads of the {data.sets:,} lag sets within 1 .. {data.largest}; in a cell: sets"
+        title = (
+            f"Least heads of the {data.sets:,} lag sets within 1 .. {data.largest}; in a cell: sets"
+        )
         figure.suptitle(title, fontsize=8)
     return figure
 
@@ -46,8 +48,20 @@ def _draw_counts(ax: Axes, found: list[tuple[int, int, int]]) -> None:
         columns[x] += sets
     for (x, heads), sets in cells.items():
         part = sets / columns[x]
-        ax.add_patch(Rectangle((x - 0.5, heads - 0.5), 1, 1, color=COLOURS[0], alpha=0.15 + 0.85 * part, lw=0))
-        ax.text(x, heads, str(sets), ha="center", va="center", fontsize=6, color="white" if part > 0.5 else "black")
+        ax.add_patch(
+            Rectangle(
+                (x - 0.5, heads - 0.5), 1, 1, color=COLOURS[0], alpha=0.15 + 0.85 * part, lw=0
+            )
+        )
+        ax.text(
+            x,
+            heads,
+            str(sets),
+            ha="center",
+            va="center",
+            fontsize=6,
+            color="white" if part > 0.5 else "black",
+        )
 
 
 def draw_pattern(data: Pattern) -> Figure:
@@ -68,9 +82,17 @@ def draw_pattern(data: Pattern) -> Figure:
         share = "every offset" if data.used == 1 else f"{data.used} of the offsets"
         title = f"lags {{{', '.join(map(str, data.lags))}}}: {needed} take {share}, period {data.period}"
         top.set(title=title, xlabel="offset o of the attended position i − o")
-        bottom.set(title="where the head stores lag k of position i − o", xlabel="o + k, for stream index i − o − k")
+        bottom.set(
+            title="where the head stores lag k of position i − o",
+            xlabel="o + k, for stream index i − o − k",
+        )
         for axes in (top, bottom):
-            axes.set(xlim=(-0.5, columns - 0.5), ylim=(data.heads - 0.5, -0.5), aspect="equal", ylabel="head")
+            axes.set(
+                xlim=(-0.5, columns - 0.5),
+                ylim=(data.heads - 0.5, -0.5),
+                aspect="equal",
+                ylabel="head",
+            )
             axes.set_yticks(range(data.heads))
             axes.tick_params(labelbottom=True)
             for edge in range(0, columns, data.period):

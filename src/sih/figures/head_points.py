@@ -24,7 +24,11 @@ def draw_few_heads(data: FewHeads) -> Figure:
         panels = figure.subplots(1, len(data.config.lag_sets), sharey=True, squeeze=False)[0]
         for ax, lags in zip(panels, data.config.lag_sets, strict=True):
             for series, look in LOOKS.items():
-                points = sorted((p.heads, p.mean, p.error) for p in data.points if (p.lags, p.series) == (lags, series))
+                points = sorted(
+                    (p.heads, p.mean, p.error)
+                    for p in data.points
+                    if (p.lags, p.series) == (lags, series)
+                )
                 if points:
                     heads, mean, error = zip(*points, strict=True)
                     ax.errorbar(heads, mean, error, label=series, **{"ms": 4, "lw": 1, **look})
@@ -38,7 +42,11 @@ def draw_few_heads(data: FewHeads) -> Figure:
         panels[0].set_ylabel("KL / KL of BMA")
         panels[0].set_yticks([1, 2, 5, 10], labels=["1", "2", "5", "10"])
         handles = {
-            label: handle for ax in panels for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+            label: handle
+            for ax in panels
+            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=7, columnspacing=1.2)
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=7, columnspacing=1.2
+        )
     return figure

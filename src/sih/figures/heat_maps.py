@@ -23,13 +23,22 @@ def draw_map(ax: Axes, attention: Map, note: str = "") -> Any:
     size = len(attention)
     low, high = edges = (0.5, size + 0.5)
     relative = [[value / max(row) for value in row] for row in attention]
-    image = ax.imshow(relative, cmap=COLOURS, vmin=0, vmax=1, extent=(low, high, high, low), interpolation="nearest")
+    image = ax.imshow(
+        relative,
+        cmap=COLOURS,
+        vmin=0,
+        vmax=1,
+        extent=(low, high, high, low),
+        interpolation="nearest",
+    )
     ax.plot(edges, edges, color=style.BLACK, lw=0.3, alpha=0.6)
     ticks = [1, *range(step_of(size), size + 1, step_of(size))]
     ax.set(xticks=ticks, yticks=ticks)
     ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
     ax.spines[:].set(visible=True, linewidth=0.4)
-    ax.text(0.97, 0.96, note, transform=ax.transAxes, ha="right", va="top", fontsize=6, linespacing=1.3)
+    ax.text(
+        0.97, 0.96, note, transform=ax.transAxes, ha="right", va="top", fontsize=6, linespacing=1.3
+    )
     return image
 
 
@@ -48,7 +57,11 @@ def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
 
 def draw_attention_maps(data: AttentionMaps) -> Figure:
     """Draw a row of maps for each model, the construction's last."""
-    places = [(layer, head) for layer, heads in enumerate(data.rows[-1].maps) for head in range(len(heads))]
+    places = [
+        (layer, head)
+        for layer, heads in enumerate(data.rows[-1].maps)
+        for head in range(len(heads))
+    ]
     side = min(1.6, (style.PAGE - 0.95) / len(places))
     with style.paper_figure(side * len(places) + 0.95, side * len(data.rows) + 0.6) as figure:
         axes = figure.subplots(len(data.rows), len(places), squeeze=False, sharex=True, sharey=True)
@@ -63,7 +76,9 @@ def draw_attention_maps(data: AttentionMaps) -> Figure:
             line[0].set_ylabel(_label(row), fontsize=7)
         for (layer, head), ax in zip(places, axes[0], strict=True):
             many = len(data.rows[-1].maps[layer]) > 1
-            ax.set_title(f"layer {layer + 1}" + (f", head {head + 1}" if many else ""), fontsize=7, pad=3)
+            ax.set_title(
+                f"layer {layer + 1}" + (f", head {head + 1}" if many else ""), fontsize=7, pad=3
+            )
         for ax in axes[-1]:
             ax.set_xlabel("key", fontsize=6, labelpad=1)
         draw_scale(figure, image, axes.flatten().tolist())

@@ -51,7 +51,9 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)),
 
 def draw_predictors(data: PredictorCurves) -> Figure:
     """Draw the reference predictors."""
-    return draw_panels(data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], _PREDICTORS)
+    return draw_panels(
+        data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], _PREDICTORS
+    )
 
 
 def draw_constructions(data: ConstructionCurves) -> Figure:
@@ -66,7 +68,8 @@ def draw_trained(data: TrainedCurves) -> Figure:
         [f"{_title(panel)}; length {panel.length}" for panel in data.panels],
         _BESIDE_TRAINED | _trained_looks(data.panels),
         [_seed_ranges(panel) for panel in data.panels],
-        floor=0.2 / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
+        floor=0.2
+        / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
         log_positions=True,
         note=style.not_shipped(data.missing),
     )
@@ -78,24 +81,40 @@ def _title(panel: Panel) -> str:
 
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
     """Give each kind of model a colour, solid with as many heads as are needed, dashed with one, or with others."""
-    found = {label: (of, panel.lags) for panel in panels for label, of in panel.compared.items() if of.trained}
+    found = {
+        label: (of, panel.lags)
+        for panel in panels
+        for label, of in panel.compared.items()
+        if of.trained
+    }
     looks: dict[str, style.Look] = {}
     for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
         own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
         usual = [label for label, (heads, lags) in own.items() if heads == usual_heads(lags)]
-        single = [label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)]
+        single = [
+            label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)
+        ]
         others = [label for label in own if label not in (*usual, *single)]
         lines = dict.fromkeys(usual, ("-", 1.2)) | dict.fromkeys(single, ((0, (4, 1)), 0.9))
-        lines |= {label: (dashes, 0.9) for label, dashes in zip(others, itertools.cycle(_OTHER_DASHES))}
+        lines |= {
+            label: (dashes, 0.9) for label, dashes in zip(others, itertools.cycle(_OTHER_DASHES))
+        }
         for label, (dashes, width) in lines.items():
-            looks[label] = _KINDS.get(kind, style.YELLOW), dashes, width * (_PLAIN if found[label][0].plain else 1)
+            looks[label] = (
+                _KINDS.get(kind, style.YELLOW),
+                dashes,
+                width * (_PLAIN if found[label][0].plain else 1),
+            )
     return looks
 
 
 def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
     """Find the lowest and the highest seed at every position, of the curves that have several."""
     several = {label: of.models for label, of in panel.compared.items() if len(of.models) > 1}
-    each = {label: [panel.models[name].kl.by_position for name in names] for label, names in several.items()}
+    each = {
+        label: [panel.models[name].kl.by_position for name in names]
+        for label, names in several.items()
+    }
     return {label: ([*map(min, *values)], [*map(max, *values)]) for label, values in each.items()}
 
 
@@ -113,8 +132,12 @@ def draw_panels(
     Bands are one standard error either way, unless `bands` says otherwise; below `floor` nothing is shown.
     """
     rows = math.ceil(len(panels) / 2)
-    last = max(len(next(iter(panel.kl.values())).by_position) for panel in panels)  # the axis is shared
-    below = math.ceil(len({label for panel in panels for label in panel.kl}) / 3) + len(note.splitlines())  # text lines
+    last = max(
+        len(next(iter(panel.kl.values())).by_position) for panel in panels
+    )  # the axis is shared
+    below = math.ceil(len({label for panel in panels for label in panel.kl}) / 3) + len(
+        note.splitlines()
+    )  # text lines
     with style.paper_figure(style.PAGE, 0.3 + 1.8 * rows + 0.15 * below) as figure:
         grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
         for number, ax in enumerate(grid.flat):
@@ -138,15 +161,25 @@ def draw_panels(
 
 
 def draw_curves(
-    ax: Axes, max_lag: int, kl: Mapping[str, Curve], looks: Mapping[str, style.Look], bands: Mapping[str, Band]
+    ax: Axes,
+    max_lag: int,
+    kl: Mapping[str, Curve],
+    looks: Mapping[str, style.Look],
+    bands: Mapping[str, Band],
 ) -> None:
     """Draw one panel's curves. One with a band in `bands` has that instead of its standard error."""
     first = max_lag - 1
     for label, curve in kl.items():
         colour, dashes, width = looks.get(label, (style.SKY, ":", 1.2))
         positions = torch.arange(first + 1, len(curve.by_position) + 1)
-        y, spread = (torch.tensor(each, dtype=torch.float64) for each in (curve.by_position, curve.by_position_error))
-        low, high = (torch.as_tensor(edge, dtype=torch.float64) for edge in bands.get(label, (y - spread, y + spread)))
+        y, spread = (
+            torch.tensor(each, dtype=torch.float64)
+            for each in (curve.by_position, curve.by_position_error)
+        )
+        low, high = (
+            torch.as_tensor(edge, dtype=torch.float64)
+            for edge in bands.get(label, (y - spread, y + spread))
+        )
         low, y, high = (edge[first:].clamp_min(LOWEST) for edge in (low, y, high))
         ax.plot(positions, y, color=colour, linestyle=dashes, lw=width, label=label)
         ax.fill_between(positions, low, high, color=colour, alpha=0.15, lw=0)

@@ -28,8 +28,22 @@ def draw_errata(data: Errata) -> Figure:
             _draw_matrix(middle, erratum.kind, erratum.corrected, "should read")
             left.set_title(f"{erratum.number}. {erratum.title}", fontsize=7, loc="left")
             positions = range(erratum.first, erratum.first + len(erratum.printed_error))
-            right.plot(positions, erratum.printed_error, color=style.RED, marker="x", ms=2.5, lw=0.8, label="printed")
-            blue: dict[str, Any] = {"color": style.BLUE, "marker": ".", "ms": 3, "lw": 0.8, "label": "corrected"}
+            right.plot(
+                positions,
+                erratum.printed_error,
+                color=style.RED,
+                marker="x",
+                ms=2.5,
+                lw=0.8,
+                label="printed",
+            )
+            blue: dict[str, Any] = {
+                "color": style.BLUE,
+                "marker": ".",
+                "ms": 3,
+                "lw": 0.8,
+                "label": "corrected",
+            }
             right.plot(positions, erratum.corrected_error, **blue)
             right.set(xlim=(0, len(erratum.printed) + 1), ylim=(-0.05, 1.1))
             right.set_yticks([0, 0.5, 1], ["0", "½", "1"])

@@ -24,7 +24,9 @@ def draw_model(data: Model) -> Figure:
     """
     found = {name: maps for name, maps in data.direct_attention().items() if maps}
     if not found:
-        raise ValueError(f"a {type(data).__name__} without scores of tokens and positions has no figure")
+        raise ValueError(
+            f"a {type(data).__name__} without scores of tokens and positions has no figure"
+        )
     columns, names = min(HEADS, len(found)), list(found)
     blocks = -(-len(names) // columns)
     side = min(1.6, (style.PAGE - 0.9) / columns)
@@ -41,25 +43,34 @@ def draw_model(data: Model) -> Figure:
             maps = found[names[place]]
             image = _draw_tokens(pair[0], maps["token"].tolist())
             image, labels = _draw_places(pair[1], maps, image)
-            for ax, (query, key) in zip(pair, (("query's token", "key's token"), labels), strict=True):
+            for ax, (query, key) in zip(
+                pair, (("query's token", "key's token"), labels), strict=True
+            ):
                 ax.set_ylabel(query if column == 0 else "", fontsize=6, labelpad=1)
                 ax.set_xlabel(key, fontsize=6, labelpad=1)
             pair[0].set_title(f"head {names[place]}", fontsize=7, pad=3)
         draw_scale(figure, image, axes[1::2].flatten().tolist())
-        figure.suptitle("where each head would look by tokens alone, and by positions alone", fontsize=7)
+        figure.suptitle(
+            "where each head would look by tokens alone, and by positions alone", fontsize=7
+        )
     return figure
 
 
 def _draw_places(ax: Axes, maps: Mapping[str, Tensor], image: Any) -> tuple[Any, tuple[str, str]]:
     """Draw attention by position or by offset, whichever the head reads, and return the image with its two labels."""
     if "position" in maps:
-        return draw_map(ax, maps["position"][:LEGIBLE, :LEGIBLE].tolist()), ("query's position", "key's position")
+        return draw_map(ax, maps["position"][:LEGIBLE, :LEGIBLE].tolist()), (
+            "query's position",
+            "key's position",
+        )
     if "offset" not in maps:
         ax.set_visible(False)
         return image, ("", "")
     attention = maps["offset"][:, :LEGIBLE]
     relative = attention / attention.amax(dim=1, keepdim=True)
-    drawn = ax.imshow(relative.tolist(), cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+    drawn = ax.imshow(
+        relative.tolist(), cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest", aspect="auto"
+    )
     ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
     ax.spines[:].set(visible=True, linewidth=0.4)
     return drawn, ("query's token", "offset")
@@ -73,7 +84,15 @@ def _draw_tokens(ax: Axes, rows: list[list[float]]) -> Any:
         for y, row in enumerate(rows):
             for x, value in enumerate(row):
                 colour = "white" if value > 0.6 else "black"
-                ax.text(x, y, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=5, color=colour)
+                ax.text(
+                    x,
+                    y,
+                    f"{value:.2f}".removeprefix("0"),
+                    ha="center",
+                    va="center",
+                    fontsize=5,
+                    color=colour,
+                )
     ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
     ax.spines[:].set(visible=True, linewidth=0.4)
     return image

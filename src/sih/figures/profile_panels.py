@@ -17,17 +17,27 @@ def draw_profile(data: Profile) -> Figure:
     with style.paper_figure(style.PAGE, 2.2) as figure:
         weights, reads, sums = figure.subplots(1, 3)
         for head in range(data.heads):
-            look = {"color": style.LAG_COLOURS[head % len(style.LAG_COLOURS)], "marker": ".", "lw": 0.8}
+            look = {
+                "color": style.LAG_COLOURS[head % len(style.LAG_COLOURS)],
+                "marker": ".",
+                "lw": 0.8,
+            }
             weights.plot(data.weights[head, :shown], label=f"head {head + 1}", **look)
             reads.plot(range(-span, shown), data.query[head, : shown + span], **look)
-        weights.set(title="weights $u_h(o)$", xlabel="offset $o$", ylim=(0, 1.25 * float(data.weights.max())))
+        weights.set(
+            title="weights $u_h(o)$",
+            xlabel="offset $o$",
+            ylim=(0, 1.25 * float(data.weights.max())),
+        )
         reads.set(title="reads $g_h(n)$", xlabel="$n$")
         x = torch.arange(-span, span + 1)
         for o in range(min(4, shown)):
             f = (data.weights[:, o, None] * data.query[:, o + x + span]).sum(dim=0)
             line = f[0] + (f[-1] - f[0]) * (x - x[0]) / (2 * span)  # lags share it
             sums.plot(x, f - line, marker=".", lw=0.8, color=style.BLACK, alpha=1 - o / 5)
-        sums.set(title=r"$\sum_h u_h(o)\,g_h(o+x)$, less a line", xlabel="$x$, a difference of two lags")
+        sums.set(
+            title=r"$\sum_h u_h(o)\,g_h(o+x)$, less a line", xlabel="$x$, a difference of two lags"
+        )
         sums.xaxis.set_major_locator(MaxNLocator(integer=True))
         weights.legend(loc="upper center", ncols=3)
     return figure

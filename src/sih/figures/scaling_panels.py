@@ -14,10 +14,21 @@ from sih.experiments.scaling import ScalingCurves
 from sih.figures import style
 from sih.figures.kl_curves import draw_curves
 
-_REFERENCES: dict[str, style.Look] = {"BMA": (style.BLACK, "-", 1.2), "ML": (style.RED, (0, (1, 1)), 1.2)}
+_REFERENCES: dict[str, style.Look] = {
+    "BMA": (style.BLACK, "-", 1.2),
+    "ML": (style.RED, (0, (1, 1)), 1.2),
+}
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1)), (0, (3, 1, 1, 1)), (0, (1, 0.6)))
 _DEPTHS = {1: style.YELLOW, 2: style.ORANGE, 3: style.GREEN, 4: style.BLUE, 5: style.PURPLE}
-_HEADS = (style.PURPLE, style.ORANGE, style.SKY, style.GREEN, style.YELLOW, style.BLUE, "0.5")  # 7 heads are not 1
+_HEADS = (
+    style.PURPLE,
+    style.ORANGE,
+    style.SKY,
+    style.GREEN,
+    style.YELLOW,
+    style.BLUE,
+    "0.5",
+)  # 7 heads are not 1
 
 
 def draw_scaling(data: ScalingCurves) -> Figure:
@@ -49,14 +60,18 @@ def _depth_looks(panel: Panel) -> dict[str, style.Look]:
 
 def _head_looks(panel: Panel) -> dict[str, style.Look]:
     """Give each number of second-layer heads a colour."""
-    return _REFERENCES | {label: (_HEADS[of.heads[1] % len(_HEADS)], "-", 1.2) for label, of in _models(panel).items()}
+    return _REFERENCES | {
+        label: (_HEADS[of.heads[1] % len(_HEADS)], "-", 1.2) for label, of in _models(panel).items()
+    }
 
 
 def _models(panel: Panel) -> dict[str, Compared]:
     return {label: of for label, of in panel.compared.items() if of.trained}
 
 
-def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, style.Look], floor: float, way: str) -> None:
+def _draw_by_position(
+    ax: Axes, panel: Panel, looks: Mapping[str, style.Look], floor: float, way: str
+) -> None:
     draw_curves(ax, panel.lags[-1], {label: panel.kl[label] for label in looks}, looks, {})
     style.doubling_positions(ax, panel.lags[-1], len(panel.kl["ML"].by_position))
     ax.set(title=f"lags {braces(panel.lags)}, {way}", xlabel="position $i$ in the sequence")
@@ -70,7 +85,9 @@ def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> N
         colour, dashes, width = looks[name]
         found = panel.kl[name]
         ax.plot([floor, found.mean], [row, row], color=colour, linestyle=dashes, lw=width)
-        ax.errorbar(found.mean, row, xerr=found.mean_error, color=colour, fmt="o", ms=3, lw=0.8, capsize=1.5)
+        ax.errorbar(
+            found.mean, row, xerr=found.mean_error, color=colour, fmt="o", ms=3, lw=0.8, capsize=1.5
+        )
     for name, (colour, dashes, width) in _REFERENCES.items():
         ax.axvline(panel.kl[name].mean, color=colour, linestyle=dashes, lw=width, label=name)
     ax.set(xscale="log", xlim=(floor, 1.2 * max(found.mean for found in panel.kl.values())))
@@ -84,19 +101,46 @@ def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> N
 def _draw_by_heads(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
     """Draw points in the colours of the curves beside them, in the order of the number of heads."""
     trained = sorted((of.heads[1], label) for label, of in _models(panel).items())
-    written = sorted((of.heads[1], label) for label, of in panel.compared.items() if of.kind == CIRCUIT)
+    written = sorted(
+        (of.heads[1], label) for label, of in panel.compared.items() if of.kind == CIRCUIT
+    )
     bars: dict[str, Any] = {"lw": 0.8, "capsize": 1.5, "ms": 3.5}
     for count, name in trained:
         found = panel.kl[name]
-        ax.errorbar(count, found.mean, yerr=found.mean_error, color=looks[name][0], fmt="o", zorder=3, **bars)
-    ax.plot([n for n, _ in trained], [panel.kl[name].mean for _, name in trained], color=style.BLACK, lw=0.6, alpha=0.6)
+        ax.errorbar(
+            count,
+            found.mean,
+            yerr=found.mean_error,
+            color=looks[name][0],
+            fmt="o",
+            zorder=3,
+            **bars,
+        )
+    ax.plot(
+        [n for n, _ in trained],
+        [panel.kl[name].mean for _, name in trained],
+        color=style.BLACK,
+        lw=0.6,
+        alpha=0.6,
+    )
     ax.plot([], [], color=style.BLACK, marker="o", ms=3.5, lw=0.6, label="trained")
-    means, errors = ([panel.kl[name].mean for _, name in written], [panel.kl[name].mean_error for _, name in written])
-    bars |= {"color": style.BLACK, "marker": "s", "mfc": "white", "ls": ":", "label": "construction"}
+    means, errors = (
+        [panel.kl[name].mean for _, name in written],
+        [panel.kl[name].mean_error for _, name in written],
+    )
+    bars |= {
+        "color": style.BLACK,
+        "marker": "s",
+        "mfc": "white",
+        "ls": ":",
+        "label": "construction",
+    }
     ax.errorbar([n for n, _ in written], means, yerr=errors, **bars)
     for name, (colour, dashes, width) in _REFERENCES.items():
         ax.axhline(panel.kl[name].mean, color=colour, linestyle=dashes, lw=width, label=name)
-    ax.set(yscale="log", title="by heads of the second layer", xlabel="heads", ylabel="mean KL (nats)")
+    ax.set(
+        yscale="log", title="by heads of the second layer", xlabel="heads", ylabel="mean KL (nats)"
+    )
     _plain(ax.yaxis)
     ax.legend(loc="best")
 

@@ -53,7 +53,9 @@ def _draw_question(ax: Axes, data: Teaser) -> None:
         _arrow(ax, shown - k, shown, style.lag_colour(k), (0, (2, 1)))
     each, true = zip(data.config.lags, data.weights, strict=True), data.config.true_lag
     weights = [f"lag {k}: {weight:.2f}{' (true)' * (k == true)}" for k, weight in each]
-    ax.text(shown + 0.6, 0.1, "\n".join(weights), ha="left", va="center", fontsize=7, linespacing=1.3)
+    ax.text(
+        shown + 0.6, 0.1, "\n".join(weights), ha="left", va="center", fontsize=7, linespacing=1.3
+    )
 
 
 def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None) -> None:
@@ -63,14 +65,28 @@ def _draw_tokens(ax: Axes, data: Teaser, tokens: Sequence[int], lag: int | None)
         ax.add_patch(Circle((i, 0), 0.34, facecolor=colour, alpha=chain, lw=0))
         ax.add_patch(Circle((i, 0), 0.34, fill=False, edgecolor=style.BLACK, lw=0.5))
         ax.text(i, 0, chr(ord("a") + state), ha="center", va="center_baseline", fontsize=7)
-    ax.set(xlim=(-2.6, data.config.shown + 3.6), ylim=(-0.5, 0.55 + 0.27 * max(data.config.lags)), aspect="equal")
+    ax.set(
+        xlim=(-2.6, data.config.shown + 3.6),
+        ylim=(-0.5, 0.55 + 0.27 * max(data.config.lags)),
+        aspect="equal",
+    )
     ax.axis("off")
 
 
 def _arrow(ax: Axes, start: int, end: int, colour: str, dashes: Any) -> None:
     bend = f"arc3,rad={-0.75 if end - start == 1 else -0.5}"
-    look: dict[str, Any] = {"color": colour, "linestyle": dashes, "lw": 0.8, "arrowstyle": "-|>", "mutation_scale": 5}
-    ax.add_patch(FancyArrowPatch((start, 0.34), (end, 0.34), connectionstyle=bend, shrinkA=0.5, shrinkB=0.5, **look))
+    look: dict[str, Any] = {
+        "color": colour,
+        "linestyle": dashes,
+        "lw": 0.8,
+        "arrowstyle": "-|>",
+        "mutation_scale": 5,
+    }
+    ax.add_patch(
+        FancyArrowPatch(
+            (start, 0.34), (end, 0.34), connectionstyle=bend, shrinkA=0.5, shrinkB=0.5, **look
+        )
+    )
 
 
 def _label(ax: Axes, text: str) -> None:

@@ -29,7 +29,11 @@ _LOOKS: dict[str, style.Look] = {
 def draw_agreement(data: Agreements) -> Figure:
     """Draw a panel for each lag set: every model with the circuit's heads, its kind and way of training by colour."""
     panels: dict[tuple[int, ...], list[tuple[str, Agreement]]] = {}
-    shown = {name: one for name, one in data.facts.items() if one in Models(heads="needed", usual_width=True)}
+    shown = {
+        name: one
+        for name, one in data.facts.items()
+        if one in Models(heads="needed", usual_width=True)
+    }
     for name, one in sorted(shown.items(), key=lambda item: item[1].training != "paper"):
         way = "plainly trained" if one.training == "paper" else "our recipe"
         panels.setdefault(one.lags, []).append((f"{one.kind}, {way}", data.models[name]))
@@ -43,7 +47,10 @@ def draw_agreement(data: Agreements) -> Figure:
             for which, entry in entries:
                 _curve(ax, entry, "selected", f"{which}: true lag")
                 _curve(ax, entry, "candidates", f"{which}: all lags")
-            longest = max((entry for _, entry in entries), key=lambda entry: len(entry.by_position["posterior"]))
+            longest = max(
+                (entry for _, entry in entries),
+                key=lambda entry: len(entry.by_position["posterior"]),
+            )
             _curve(ax, longest, "constructed", "construction: true lag")
             _curve(ax, longest, "posterior", "posterior of the true lag")
             ax.set_title(f"lags {braces(lags)}")

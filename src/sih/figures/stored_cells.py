@@ -19,14 +19,29 @@ def draw_mechanism(data: Mechanism) -> Figure:
         _draw_gathered(after, data)
         for head, row in enumerate(data.attention):
             for token, value in enumerate(row):
-                _cell(attention, token, head, value, style.BLACK, 0.45 * value, _number(value) if value > 1e-9 else "")
+                _cell(
+                    attention,
+                    token,
+                    head,
+                    value,
+                    style.BLACK,
+                    0.45 * value,
+                    _number(value) if value > 1e-9 else "",
+                )
         _frame(attention, size, heads)
         attention.set_yticks(range(heads), [f"head {head + 1}" for head in range(heads)])
         attention.set_xticks(range(size), [str(token + 1) for token in range(size)])
         attention.set_xlabel(f"token $j$: attention of token {size} in layer 2")
-        colours = {"made by no lag": style.BLACK} | {f"lag {k}": _colour(data.config, k) for k in data.config.lags}
-        patches = [Patch(color=c, alpha=0.2 if c == style.BLACK else 0.6, lw=0, label=n) for n, c in colours.items()]
-        figure.legend(handles=patches[1:] + patches[:1], loc="outside lower center", ncols=len(patches))
+        colours = {"made by no lag": style.BLACK} | {
+            f"lag {k}": _colour(data.config, k) for k in data.config.lags
+        }
+        patches = [
+            Patch(color=c, alpha=0.2 if c == style.BLACK else 0.6, lw=0, label=n)
+            for n, c in colours.items()
+        ]
+        figure.legend(
+            handles=patches[1:] + patches[:1], loc="outside lower center", ncols=len(patches)
+        )
     return figure
 
 
@@ -36,11 +51,22 @@ def _draw_stored(ax: Axes, data: Mechanism) -> None:
         for index, value in enumerate(row):
             if value > 1e-9:
                 colour = style.BLACK if token < first else _colour(data.config, token - index)
-                _cell(ax, token, index, value, colour, 0.12 if token < first else _shade(value), _number(value))
+                _cell(
+                    ax,
+                    token,
+                    index,
+                    value,
+                    colour,
+                    0.12 if token < first else _shade(value),
+                    _number(value),
+                )
     _frame(ax, size, size)
     ax.set_yticks(range(size), [str(index + 1) for index in range(size)])
     ax.set_xticks(range(size), [str(token + 1) for token in range(size)])
-    ax.set(ylabel="index of the position block", title=r"before: $\tilde p_{j,k}$ at index $j-k$ of token $j$")
+    ax.set(
+        ylabel="index of the position block",
+        title=r"before: $\tilde p_{j,k}$ at index $j-k$ of token $j$",
+    )
 
 
 def _draw_gathered(ax: Axes, data: Mechanism) -> None:
@@ -57,7 +83,10 @@ def _draw_gathered(ax: Axes, data: Mechanism) -> None:
     _frame(ax, heads, size)
     ax.set_yticks([])
     weights = [max(row) for row in data.attention]
-    labels = [f"head {head + 1}\n" + rf"$\tilde p\,/\,{1 / weight:.0f}$" for head, weight in enumerate(weights)]
+    labels = [
+        f"head {head + 1}\n" + rf"$\tilde p\,/\,{1 / weight:.0f}$"
+        for head, weight in enumerate(weights)
+    ]
     ax.set_xticks(range(heads), labels)
     ax.set_title(f"after: gathered for token {size}")
 

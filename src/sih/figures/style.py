@@ -85,7 +85,9 @@ def paper_figure(width: float, height: float) -> Iterator[Figure]:
 
 def save(figure: Figure, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .svg and .png, without dates inside, so that the same figure is the same bytes."""
-    paths = [Path(f"{stem}.{ending}") for ending in FORMATS]  # a stem may have dots of its own, as standard-1.2.3
+    paths = [
+        Path(f"{stem}.{ending}") for ending in FORMATS
+    ]  # a stem may have dots of its own, as standard-1.2.3
     with paper_style():
         figure.draw_without_rendering()  # find the layout once, not for every format
     made_by = f"sih (matplotlib {matplotlib.__version__})"
@@ -97,7 +99,9 @@ def save(figure: Figure, stem: str | Path) -> list[Path]:
     for path, ending in zip(paths, FORMATS, strict=True):
         buffer = io.BytesIO()
         with paper_style(), rc_context({"figure.constrained_layout.use": False}):
-            figure.set_layout_engine(None)  # with any other, even "none", each format is drawn twice
+            figure.set_layout_engine(
+                None
+            )  # with any other, even "none", each format is drawn twice
             figure.savefig(buffer, format=ending, metadata=undated[ending])
         with atomic_write(path) as file:
             file.write(buffer.getvalue())
@@ -117,11 +121,20 @@ def legend(figure: Figure, looks: Mapping[str, Look], columns: int, note: str = 
     found: dict[Any, Any] = {}
     for ax in figure.axes:
         found.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    names = [*(name for name in looks if name in found), *(name for name in found if name not in looks)]
+    names = [
+        *(name for name in looks if name in found),
+        *(name for name in found if name not in looks),
+    ]
     handles = [found[name] for name in names]
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, title=note, title_fontsize=6)
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=columns, title=note, title_fontsize=6
+    )
 
 
 def not_shipped(names: Sequence[str]) -> str:
     """Write a note of the models that a figure would show if they were there, empty if none is missing."""
-    return textwrap.fill(f"not shipped: {', '.join(names)}", 110, break_on_hyphens=False) if names else ""
+    return (
+        textwrap.fill(f"not shipped: {', '.join(names)}", 110, break_on_hyphens=False)
+        if names
+        else ""
+    )

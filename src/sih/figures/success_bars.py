@@ -15,7 +15,9 @@ def draw_success(data: SuccessRates) -> Figure:
             low, high = setting.interval
             rate.plot((100 * low, 100 * high), (row, row), color=style.BLUE, linewidth=1.0)
             if setting.runs:
-                rate.plot(100 * setting.succeeded / setting.runs, row, "o", color=style.BLUE, markersize=4)
+                rate.plot(
+                    100 * setting.succeeded / setting.runs, row, "o", color=style.BLUE, markersize=4
+                )
             counts = f"{setting.succeeded} of {setting.runs}"
             rate.annotate(
                 counts,
@@ -27,13 +29,19 @@ def draw_success(data: SuccessRates) -> Figure:
             )
             good = [ratio <= SUCCESS for ratio in setting.ratios]
             colours = [style.BLUE if each else style.RED for each in good]
-            ratios.scatter(setting.ratios, [row] * len(setting.ratios), c=colours, s=9, linewidths=0)
+            ratios.scatter(
+                setting.ratios, [row] * len(setting.ratios), c=colours, s=9, linewidths=0
+            )
         ratios.axvline(SUCCESS, color=style.BLACK, linewidth=0.8, linestyle=(0, (1, 1)))
         rate.set(xlim=(-2, 102), xlabel="runs that succeed (%), 95 % interval", yticks=list(rows))
         rate.set_yticklabels([setting.label for setting in data.settings])
         rate.set_ylim(len(data.settings) - 0.5, -0.5)
-        ratios.set(xlabel=f"held-out KL / ML of each run; success is at most {SUCCESS:g}", xscale="log")
-        ticks = [tick for tick in (0.7, 1, 1.5, 2, 3, 5, 10, 20) if _within(tick, ratios.get_xlim())]
+        ratios.set(
+            xlabel=f"held-out KL / ML of each run; success is at most {SUCCESS:g}", xscale="log"
+        )
+        ticks = [
+            tick for tick in (0.7, 1, 1.5, 2, 3, 5, 10, 20) if _within(tick, ratios.get_xlim())
+        ]
         ratios.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         ratios.set_xticks([], minor=True)
     return figure

@@ -26,17 +26,27 @@ def draw_switching(data: SwitchingLags) -> Figure:
         first = max(data.config.lags)
         for name in looks:
             colour, dashes, width = looks[name]
-            positions = range(first + 1, len(data.along[name]) + 1)  # counted from 1, as in the paper
-            around.plot(positions, data.along[name][first:], color=colour, ls=dashes, lw=width, label=name)
+            positions = range(
+                first + 1, len(data.along[name]) + 1
+            )  # counted from 1, as in the paper
+            around.plot(
+                positions, data.along[name][first:], color=colour, ls=dashes, lw=width, label=name
+            )
             mean, error = zip(*data.by_rate[name], strict=True)
             places = range(len(data.config.rates))
-            rates.errorbar(places, mean, error, color=colour, ls=dashes, lw=width, marker="o", ms=2.5)
+            rates.errorbar(
+                places, mean, error, color=colour, ls=dashes, lw=width, marker="o", ms=2.5
+            )
         at = data.config.switch_at
         around.axvline(at, color="0.6", lw=0.6, ls=(0, (2, 2)))
-        around.set(yscale="log", ylim=(LOWEST, 1.5), xlabel="position", ylabel="KL to the true law (nats)")
+        around.set(
+            yscale="log", ylim=(LOWEST, 1.5), xlabel="position", ylabel="KL to the true law (nats)"
+        )
         around.set_title("one switch")
         around.text(at + 1, 1.2 * LOWEST, "switch", fontsize=6, va="bottom")
-        rates.set(yscale="log", xlabel="chance of a switch at each token", title="switches at a rate")
+        rates.set(
+            yscale="log", xlabel="chance of a switch at each token", title="switches at a rate"
+        )
         rates.set_xticks(list(places), [f"{rate:g}" for rate in data.config.rates])
         for ax in (around, rates):
             ax.grid(True, which="major", lw=0.3, alpha=0.5)

@@ -18,9 +18,14 @@ def draw_task(data: ShownTask) -> Figure:
     """Draw P with the stationary law below it, and beside it arrows from parent to child, a row for each hypothesis."""
     task: Any = data
     matrix, rows = isinstance(data, MatrixTask), min(ROWS, len(task.hypotheses))
-    width, height = style.PAGE * (1 if matrix else 0.6), max(2.6 if matrix else 0.0, 0.7 * rows + 0.3)
+    width, height = (
+        style.PAGE * (1 if matrix else 0.6),
+        max(2.6 if matrix else 0.0, 0.7 * rows + 0.3),
+    )
     with style.paper_figure(width, height) as figure:
-        parts = figure.subfigures(1, 1 + matrix, squeeze=False, width_ratios=(1, 1.5)[-1 - matrix :])[0]
+        parts = figure.subfigures(
+            1, 1 + matrix, squeeze=False, width_ratios=(1, 1.5)[-1 - matrix :]
+        )[0]
         if matrix:
             states = task.num_states
             ratios = (states, 1) if states <= NUMBERED else (NUMBERED, 1)
@@ -36,11 +41,29 @@ def _draw_matrix(axes: Any, task: Any) -> None:
     matrix, law = axes
     for ax, table in ((matrix, task.P.tolist()), (law, [task.stationary.tolist()])):
         top, few = max(map(max, table)), len(table[0]) <= NUMBERED
-        ax.imshow(table, cmap=COLOURS, vmin=0, vmax=top, aspect="equal" if few else "auto", interpolation="nearest")
+        ax.imshow(
+            table,
+            cmap=COLOURS,
+            vmin=0,
+            vmax=top,
+            aspect="equal" if few else "auto",
+            interpolation="nearest",
+        )
         for y, row in enumerate(table if few else ()):
             for x, value in enumerate(row):
-                text, colour = f"{value:.2f}".removeprefix("0"), "white" if value > 0.6 * top else "black"
-                ax.text(x, y, text, ha="center", va="center", fontsize=6 if len(row) <= 6 else 5, color=colour)
+                text, colour = (
+                    f"{value:.2f}".removeprefix("0"),
+                    "white" if value > 0.6 * top else "black",
+                )
+                ax.text(
+                    x,
+                    y,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=6 if len(row) <= 6 else 5,
+                    color=colour,
+                )
         ax.tick_params(length=1.5, width=0.4, pad=1.5, labelsize=6)
         ax.spines[:].set(visible=True, linewidth=0.4)
         if few:
@@ -64,7 +87,9 @@ def _draw_parents(axes: Any, task: Any) -> None:
             if parent >= 0:
                 half = (child - parent) / 2
                 height = (0.3 + 1.4 * half / reach) * around.sin()
-                ax.plot((child + parent) / 2 + half * around.cos(), 0.3 + height, color=colour, lw=0.8)
+                ax.plot(
+                    (child + parent) / 2 + half * around.cos(), 0.3 + height, color=colour, lw=0.8
+                )
                 ax.plot(child, 0.31, marker="v", ms=2.5, mew=0, color=colour)
         ax.set(xlim=(-0.6, shown - 0.4), ylim=(-0.3, 1.45))
         ax.axis("off")

@@ -20,7 +20,11 @@ def draw_trace(data: Trace, sequence: int = 0, length: int = LEGIBLE) -> Figure:
     length = min(length, data.tokens.shape[1])
     if not data.heads:
         raise ValueError("a pass without attention has no maps")
-    names = [f"{layer}.{head}" for layer, count in enumerate(data.heads, 1) for head in range(1, count + 1)]
+    names = [
+        f"{layer}.{head}"
+        for layer, count in enumerate(data.heads, 1)
+        for head in range(1, count + 1)
+    ]
     columns = min(ACROSS, len(names))
     rows = -(-len(names) // columns)
     side = min(1.6, (style.PAGE - 0.8) / columns)
@@ -32,7 +36,9 @@ def draw_trace(data: Trace, sequence: int = 0, length: int = LEGIBLE) -> Figure:
         for ax in axes.flat[len(names) :]:
             ax.set_visible(False)
         for ax in axes[:, 0]:
-            ax.set_ylabel("query, after a start token" if data.first else "query", fontsize=6, labelpad=1)
+            ax.set_ylabel(
+                "query, after a start token" if data.first else "query", fontsize=6, labelpad=1
+            )
         for column in range(columns):
             last = max(row for row in range(rows) if row * columns + column < len(names))
             axes[last, column].set_xlabel("key", fontsize=6, labelpad=1)

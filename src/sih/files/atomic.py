@@ -64,7 +64,11 @@ def atomic_folder(path: str | Path, replaced: Sequence[str]) -> Iterator[Path]:
             raise ValueError(f"cannot write to {path}: it is a file, not a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
         stuck = path.exists() and (os.path.ismount(path) or Path.cwd().is_relative_to(path))
-        beside = path if stuck or (path.exists() and not os.access(path.parent, os.W_OK)) else path.parent
+        beside = (
+            path
+            if stuck or (path.exists() and not os.access(path.parent, os.W_OK))
+            else path.parent
+        )
         remove_leftovers(beside)
         new = beside / f".{path.name}.{secrets.token_hex(4)}.part"
         new.mkdir()
@@ -130,9 +134,13 @@ def _exchange(new: Path, path: Path, replaced: Sequence[str]) -> bool:
     try:
         ignored = {*replaced, *os.listdir(new)}
         left_out = lambda at, names: ignored & {*names} if Path(at) == path else set()  # noqa: E731
-        shutil.copytree(path, new, symlinks=True, ignore=left_out, copy_function=os.link, dirs_exist_ok=True)
+        shutil.copytree(
+            path, new, symlinks=True, ignore=left_out, copy_function=os.link, dirs_exist_ok=True
+        )
         libc = ctypes.CDLL(None)
-        return int(libc.renameat2(_HERE, os.fsencode(new), _HERE, os.fsencode(path), _EXCHANGE)) == 0
+        return (
+            int(libc.renameat2(_HERE, os.fsencode(new), _HERE, os.fsencode(path), _EXCHANGE)) == 0
+        )
     except (OSError, AttributeError):
         return False
 

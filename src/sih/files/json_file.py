@@ -8,7 +8,9 @@ from sih.files.atomic import atomic_write
 from sih.files.reading import reading
 
 
-def write_json(path: str | Path, value: Any, *, indent: int | None = None, allow_nan: bool = True) -> None:
+def write_json(
+    path: str | Path, value: Any, *, indent: int | None = None, allow_nan: bool = True
+) -> None:
     """Write plain values as a JSON file that ends in a newline, whole or not at all."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan)
     with atomic_write(path) as file:

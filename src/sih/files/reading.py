@@ -35,12 +35,18 @@ def reading(path: str | Path, otherwise: str, *, missing: str | None = None) -> 
     except FileNotFoundError:
         raise MissingFileError(missing or f"there is no file {path}") from None
     except Exception as error:
-        reason = error.reason if isinstance(error, FileError) else next(iter(str(error).splitlines()), "")
+        reason = (
+            error.reason
+            if isinstance(error, FileError)
+            else next(iter(str(error).splitlines()), "")
+        )
         reason = reason or type(error).__name__
         raise FileError(f"{path} {otherwise}: {reason}", reason) from error
 
 
-def check_entries(value: Any, kinds: Mapping[str, type | tuple[type, ...]], needed: tuple[str, ...] = ()) -> None:
+def check_entries(
+    value: Any, kinds: Mapping[str, type | tuple[type, ...]], needed: tuple[str, ...] = ()
+) -> None:
     """Raise a ValueError unless the value is an object whose entries, where it has them, are of these kinds.
 
     >>> check_entries({"step": "one"}, {"step": int})
@@ -54,4 +60,6 @@ def check_entries(value: Any, kinds: Mapping[str, type | tuple[type, ...]], need
             raise ValueError(f"{name} is missing")
         if name in value and (not isinstance(value[name], kind) or isinstance(value[name], bool)):
             one = kind if isinstance(kind, tuple) else (kind,)
-            raise ValueError(f"{name} must be {' or '.join(each.__name__ for each in one)}; got {value[name]!r:.60}")
+            raise ValueError(
+                f"{name} must be {' or '.join(each.__name__ for each in one)}; got {value[name]!r:.60}"
+            )

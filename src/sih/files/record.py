@@ -286,7 +286,8 @@ def _dict(kind: Any, value: Any, name: str) -> dict[str, Any]:
         _refuse(name, "an object", value)
     word, entry_kind = get_args(kind)
     return {
-        _read(word, key, f"a key of {name}"): _read(entry_kind, entry, f"{name}.{key}") for key, entry in value.items()
+        _read(word, key, f"a key of {name}"): _read(entry_kind, entry, f"{name}.{key}")
+        for key, entry in value.items()
     }
 
 

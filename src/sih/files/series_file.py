@@ -9,7 +9,14 @@ from sih.checks import FieldError, check_choice
 from sih.files.reading import reading
 
 FORMATS = ("text", "csv", "fasta")
-SUFFIXES = {".csv": "csv", ".tsv": "csv", ".fa": "fasta", ".fasta": "fasta", ".fna": "fasta", ".faa": "fasta"}
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".fa": "fasta",
+    ".fasta": "fasta",
+    ".fna": "fasta",
+    ".faa": "fasta",
+}
 MISSING = ("", "?", "NA", "NaN", "nan", "null")
 """Words that say that a symbol is missing. In FASTA also N, X, - and the like, which stand for "any" or a gap."""
 FASTA_MISSING = ("N", "X", "-", ".", "*")
@@ -26,7 +33,11 @@ class SeriesFile:
 
 
 def read_series(
-    path: str | Path, *, format: str | None = None, symbols: Sequence[str] | None = None, column: str | None = None
+    path: str | Path,
+    *,
+    format: str | None = None,
+    symbols: Sequence[str] | None = None,
+    column: str | None = None,
 ) -> SeriesFile:
     """Read a file of symbols.
 
@@ -57,7 +68,9 @@ def read_series(
     found = sorted({symbol for part in parts for symbol in part} - missing)
     if symbols is None and len(found) > MOST:
         hint = "symbols are few; say which with symbols, or make classes of numbers first"
-        raise ValueError(f"{path} has {len(found):,} different symbols, e.g. {', '.join(found[:3])}: {hint}")
+        raise ValueError(
+            f"{path} has {len(found):,} different symbols, e.g. {', '.join(found[:3])}: {hint}"
+        )
     chosen = tuple(found if symbols is None else symbols)
     if len(set(chosen)) != len(chosen) or len(chosen) < 2 or not set(chosen) & set(found):
         raise FieldError(
@@ -70,7 +83,11 @@ def read_series(
 
 
 def _text(lines: Iterable[str]) -> list[list[str]]:
-    return [line.split() if " " in line or "\t" in line else list(line) for line in map(str.strip, lines) if line]
+    return [
+        line.split() if " " in line or "\t" in line else list(line)
+        for line in map(str.strip, lines)
+        if line
+    ]
 
 
 def _fasta(lines: Sequence[str], path: Path) -> list[list[str]]:
@@ -99,5 +116,7 @@ def _csv(lines: Sequence[str], path: Path, column: str | None) -> list[list[str]
         index = int(column) - 1
     else:
         said = f"got {column!r}" if column is not None else "say which"
-        raise FieldError("column", f"{path} has the columns {', '.join(header[:12]) or '(none)'}; {said}")
+        raise FieldError(
+            "column", f"{path} has the columns {', '.join(header[:12]) or '(none)'}; {said}"
+        )
     return [[row[index].strip() if index < len(row) else "" for row in rows[1:]]]

@@ -25,7 +25,10 @@ def tensor_bytes(tensors: Mapping[str, Tensor], note: dict[str, str]) -> bytes:
     """
     from safetensors.torch import save
 
-    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata=note)
+    return save(
+        {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+        metadata=note,
+    )
 
 
 def write_summed(path: str | Path, content: bytes) -> None:
@@ -45,7 +48,9 @@ def check_sum(path: str | Path) -> None:
     """Raise a ValueError if the file is not the one whose checksum stands beside it, if one does."""
     with reading(path, DAMAGED):
         content = Path(path).read_bytes()
-        if sum_file(path).exists() and sum_file(path).read_text().split()[:1] != [hashlib.sha256(content).hexdigest()]:
+        if sum_file(path).exists() and sum_file(path).read_text().split()[:1] != [
+            hashlib.sha256(content).hexdigest()
+        ]:
             raise ValueError(f"its checksum is not the one in {sum_file(path).name}")
 
 

@@ -51,10 +51,16 @@ class ModelConfig:
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        bounds = {name: value for name, value in self.entries().items() if name in ("num_states", "length")}
+        bounds = {
+            name: value
+            for name, value in self.entries().items()
+            if name in ("num_states", "length")
+        }
         check_sizes(**bounds)
         object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
-        check_positive("temperature", self.temperature, "what scores are divided by, positive and finite")
+        check_positive(
+            "temperature", self.temperature, "what scores are divided by, positive and finite"
+        )
         object.__setattr__(self, "temperature", float(self.temperature))
         check_choice("readout", self.readout, ("logit", "probability"))
         check_choice("dtype", self.dtype, tuple(DTYPES))
@@ -79,7 +85,14 @@ class ModelShape(ABC):
     """The kind's name, in flags, in configurations on disk and in `sih.models.KINDS`."""
 
     @abstractmethod
-    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
+    def build(
+        self,
+        num_states: int,
+        length: int,
+        *,
+        init: str = "zeros",
+        rng: torch.Generator | None = None,
+    ) -> Model:
         """Make a model of this shape, with weights drawn from `rng` as `init` says."""
 
 
@@ -150,7 +163,10 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         width = torch.finfo(DTYPES[config.dtype]).bits // 8
-        check_memory(self.count_weights(config) * width, f"a model with heads {config.heads!s:.40} of these sizes")
+        check_memory(
+            self.count_weights(config) * width,
+            f"a model with heads {config.heads!s:.40} of these sizes",
+        )
         self.config = config
         self.notes = {}
 
@@ -177,17 +193,25 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         return 0
 
     @abstractmethod
-    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+    def equations(
+        self, tokens: Int[Tensor, "batch time"], site: Site
+    ) -> Float[Tensor, "batch time state"]:
         """Compute the output as the equations stand, with `value = site(name, value)` at each named value."""
 
-    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+    def fast(
+        self, tokens: Int[Tensor, "batch time"], path: str
+    ) -> Float[Tensor, "batch time state"]:
         """Compute the same numbers along one of the other `paths`."""
         raise NotImplementedError(f"{type(self).__name__} has no path {path!r}")
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
         """Make the named values of a pass, for `trace`. A kind may override it to make them with less work."""
         values = self.run(tokens).values
-        return values if torch.is_grad_enabled() else {name: value.detach() for name, value in values.items()}
+        return (
+            values
+            if torch.is_grad_enabled()
+            else {name: value.detach() for name, value in values.items()}
+        )
 
     def forward(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
         """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`.
@@ -211,7 +235,10 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
             check_choice("path", path, self.paths)
         if path == equations or not is_concrete(tokens):
             if path not in (None, equations):
-                raise FieldError("path", f"only the path {equations!r} can be traced or transformed; got {path!r}")
+                raise FieldError(
+                    "path",
+                    f"only the path {equations!r} can be traced or transformed; got {path!r}",
+                )
             return equations
         if hooked := self.points.hooked():
             if path is not None:
@@ -287,7 +314,9 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
             check_kind("replace", replace, Mapping, "a dict such as {'2.1/output': 0.0}")
         missed = [name for name in replace or {} if name not in self.points.homes]
         if missed:
-            raise ValueError(f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.points.homes)}")
+            raise ValueError(
+                f"nothing to replace is called {missed[0]!r}; there are {', '.join(self.points.homes)}"
+            )
         recorder = PassRecorder(replace, self.points.hooked())
         self.equations(tokens, recorder)
         return Trace(tokens, recorder.values, self.config.heads, self.first)
@@ -347,7 +376,10 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         found: dict[str, dict[str, Tensor]] = {}
         for layer, count in enumerate(self.config.heads, 1):
             for name in (f"{layer}.{head}" for head in range(1, count + 1)):
-                scores = {what: value / self.config.temperature for what, value in self.direct_scores(name).items()}
+                scores = {
+                    what: value / self.config.temperature
+                    for what, value in self.direct_scores(name).items()
+                }
                 if "position" in scores:
                     scores["position"] = mask_later(scores["position"])
                 found[name] = {what: torch.softmax(value, dim=-1) for what, value in scores.items()}
@@ -363,4 +395,6 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
             for what, attention in maps.items():
                 if what == "position" or name.startswith("1."):
                     relative = attention / attention.amax(dim=-1, keepdim=True)
-                    yield heat_map(attention if what == "token" else relative, f"{name} by {what} alone")
+                    yield heat_map(
+                        attention if what == "token" else relative, f"{name} by {what} alone"
+                    )

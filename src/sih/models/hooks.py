@@ -35,7 +35,9 @@ class HookPoints:
             home.add_module(key, HookPoint())
             self.homes[name] = (home._modules, key)
         within = ((name, other) for name, other in module.named_modules() if name)
-        self.never_called = {name: other for name, other in within if not isinstance(other, HookPoint)}
+        self.never_called = {
+            name: other for name, other in within if not isinstance(other, HookPoint)
+        }
 
     def modules(self) -> dict[str, nn.Module]:
         return {name: modules[key] for name, (modules, key) in self.homes.items()}
@@ -48,7 +50,9 @@ class HookPoints:
         for name, module in self.never_called.items():
             if has_hooks(module):
                 instead = "use one of hook_points(), e.g. '1.1/output'"
-                raise ValueError(f"nothing passes through {name!r}, so that its hooks cannot act; {instead}")
+                raise ValueError(
+                    f"nothing passes through {name!r}, so that its hooks cannot act; {instead}"
+                )
         # A tool may also put another module in a point's place, or a `forward` of its own on it (nnsight does).
         return {
             name: point

@@ -34,7 +34,11 @@ Part = tuple[Tensor, Tensor | None]
 
 
 def next_token_loss(
-    model: Model, tokens: Tokens, path: str | None = None, rows: int | None = None, laws: Tensor | None = None
+    model: Model,
+    tokens: Tokens,
+    path: str | None = None,
+    rows: int | None = None,
+    laws: Tensor | None = None,
 ) -> Float[Tensor, ""]:
     r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
 
@@ -60,7 +64,9 @@ def next_token_loss(
     check_sizes(rows=1 if rows is None else rows)
     tokens = as_tokens(tokens)
     if tokens.shape[1] < 2 or tokens.shape[0] < 1:
-        raise ValueError(f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}")
+        raise ValueError(
+            f"a loss needs sequences of two tokens or more; got shape {tuple(tokens.shape)}"
+        )
     laws = None if laws is None else _checked_laws(laws, (*tokens.shape, model.config.num_states))
     if not is_concrete(tokens):
         return _summed(model, (tokens, laws), path) / _terms(tokens)
@@ -85,7 +91,9 @@ def usual_rows(tokens: TokenTensor, threads: int) -> int:
 
 
 def _threads(model: Model, tokens: Tensor) -> int:
-    alone = model.large_products or tokens.device.type != "cpu"  # with large products memory counts, too
+    alone = (
+        model.large_products or tokens.device.type != "cpu"
+    )  # with large products memory counts, too
     return 1 if alone else torch.get_num_threads()
 
 
@@ -99,7 +107,8 @@ def _checked_laws(laws: object, shape: tuple[int, ...]) -> Law:
         if not (off <= LAW_TOLERANCE and (laws >= 0).all()):
             found = f"numbers from {laws.min().item():.3g} on, sums off by {off:.3g}"
             raise FieldError(
-                "laws", f"laws must be probabilities that sum to 1, e.g. sih.truth(batch, task); got {found}"
+                "laws",
+                f"laws must be probabilities that sum to 1, e.g. sih.truth(batch, task); got {found}",
             )
     return laws.detach()
 
@@ -119,7 +128,9 @@ def _summed(model: Model, part: Part, path: str | None) -> Tensor:
         return nn.functional.cross_entropy(output, target, reduction="sum")
     if laws is None:
         return nn.functional.nll_loss(output.log(), target, reduction="sum")
-    possible = torch.where(target > 0, output, 1.0)  # a state that the law rules out adds 0, whatever its probability
+    possible = torch.where(
+        target > 0, output, 1.0
+    )  # a state that the law rules out adds 0, whatever its probability
     return -(target * possible.log()).sum()
 
 
@@ -139,7 +150,13 @@ def _keep_freed_memory() -> None:
 class _NextTokenLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, model: Model, tokens: Tensor, laws: Tensor | None, path: str, rows: int, *wanted: Tensor
+        ctx: Any,
+        model: Model,
+        tokens: Tensor,
+        laws: Tensor | None,
+        path: str,
+        rows: int,
+        *wanted: Tensor,
     ) -> Tensor:
         _keep_freed_memory()
 
@@ -147,11 +164,15 @@ class _NextTokenLoss(torch.autograd.Function):
             with torch.enable_grad():
                 summed = _summed(model, part, path)
             # materialize: a weight that no output depends on (the heads of one token, say) has gradient 0
-            return summed.detach(), torch.autograd.grad(summed, wanted, allow_unused=True, materialize_grads=True)
+            return summed.detach(), torch.autograd.grad(
+                summed, wanted, allow_unused=True, materialize_grads=True
+            )
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = wanted[0].new_zeros(())
-        for summed, grads in side_by_side(gradient, _parts(tokens, laws, rows), _threads(model, tokens)):
+        for summed, grads in side_by_side(
+            gradient, _parts(tokens, laws, rows), _threads(model, tokens)
+        ):
             loss += summed
             for total, grad in zip(totals, grads, strict=True):
                 total += grad

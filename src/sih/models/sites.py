@@ -51,7 +51,9 @@ class Site:
         new = self.points[name](value.clone())
         if not isinstance(new, Tensor) or new.shape != value.shape:
             got = tuple(new.shape) if isinstance(new, Tensor) else type(new).__name__
-            raise ValueError(f"a hook at {name!r} must give a tensor of shape {tuple(value.shape)}; got {got}")
+            raise ValueError(
+                f"a hook at {name!r} must give a tensor of shape {tuple(value.shape)}; got {got}"
+            )
         return new
 
     def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
@@ -87,14 +89,20 @@ class Trace(Drawn):
         try:
             return self.values[name]
         except KeyError:
-            raise ValueError(f"the pass made nothing called {name!r}; it made {', '.join(self.names)}") from None
+            raise ValueError(
+                f"the pass made nothing called {name!r}; it made {', '.join(self.names)}"
+            ) from None
 
     def _facts(self) -> Mapping[str, Any]:
         size, time = self.tokens.shape
         return {"sequences": size, "length": time, "heads": self.heads, "values": len(self.values)}
 
     def _pictures(self) -> Iterator[str]:
-        for name in [name for name in self.names if name.endswith("/attention")][:24] if len(self.tokens) else ():
+        for name in (
+            [name for name in self.names if name.endswith("/attention")][:24]
+            if len(self.tokens)
+            else ()
+        ):
             attention = self[name][0]
             yield heat_map(attention / attention.amax(dim=-1, keepdim=True), f"{name}, sequence 0")
 
@@ -159,7 +167,9 @@ class PassRecorder(Site):
     """Keeps every value that a pass makes, or what `replace` has under its name in its place."""
 
     def __init__(
-        self, replace: Mapping[str, Replacement] | None = None, points: Mapping[str, nn.Module] | None = None
+        self,
+        replace: Mapping[str, Replacement] | None = None,
+        points: Mapping[str, nn.Module] | None = None,
     ) -> None:
         super().__init__(points)
         self.replace = replace or {}

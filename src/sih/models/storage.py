@@ -15,7 +15,15 @@ from typing import Any
 import torch
 
 from sih.checks import check_choice, check_path, dtype_name
-from sih.files import atomic_folder, read_header, read_json, read_tensors, reading, tensor_bytes, write_json
+from sih.files import (
+    atomic_folder,
+    read_header,
+    read_json,
+    read_tensors,
+    reading,
+    tensor_bytes,
+    write_json,
+)
 from sih.files.tensor_file import sum_file, write_summed
 from sih.models import KINDS, Model
 from sih.models.base import check_model
@@ -103,7 +111,9 @@ def weights_file(model: Model, stored: str | None = None) -> bytes:
         weights = {name: weight.to(torch.float16) for name, weight in weights.items()}
         for name, weight in weights.items():
             if not torch.isfinite(weight).all():
-                raise ValueError(f"weight {name!r} is too large for float16; store the model in its own type")
+                raise ValueError(
+                    f"weight {name!r} is too large for float16; store the model in its own type"
+                )
     return tensor_bytes(weights, {"config": json.dumps(config_of(model), sort_keys=True)})
 
 
@@ -111,7 +121,9 @@ def load(folder: str | Path) -> Model:
     """Read the model in a folder, saved or trained there. It is on the CPU."""
     folder = Path(folder)
     config = _read_object(folder / CONFIG)
-    if "version" in config or "steps" in config:  # a training run's; the model's own is in its weights' file
+    if (
+        "version" in config or "steps" in config
+    ):  # a training run's; the model's own is in its weights' file
         missing = f"there is no file {folder / WEIGHTS}: the run is not finished"
         with reading(folder / WEIGHTS, "is damaged or no model's weights", missing=missing):
             config = json.loads(read_header(folder / WEIGHTS)[0]["config"])
@@ -124,7 +136,9 @@ def load(folder: str | Path) -> Model:
 
 def config_of(model: Model) -> dict[str, Any]:
     """Describe the model in plain numbers, words and lists, from which `model_from` makes it again."""
-    entries = {name: list(v) if isinstance(v, tuple) else v for name, v in model.config.entries().items()}
+    entries = {
+        name: list(v) if isinstance(v, tuple) else v for name, v in model.config.entries().items()
+    }
     return {"model": model.Shape.kind, **entries, "dtype": _dtype(model)}
 
 
@@ -146,11 +160,18 @@ def model_from(
     expected = {field.name for field in dataclasses.fields(KINDS[kind].Config) if field.init}
     if expected != entries.keys():
         name = min(expected ^ entries.keys())
-        raise ValueError(f"{source}: a {kind} model's entry {name!r} is {'missing' if name in expected else 'unknown'}")
-    entries = {name: tuple(v) if isinstance(v, list) else v for name, v in entries.items()}  # JSON has no tuples
+        raise ValueError(
+            f"{source}: a {kind} model's entry {name!r} is {'missing' if name in expected else 'unknown'}"
+        )
+    entries = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in entries.items()
+    }  # JSON has no tuples
     try:
         shape = KINDS[kind].Config(**entries)
-        asked, found = KINDS[kind].count_weights(shape), sum(math.prod(one) for one in (shapes or {}).values())
+        asked, found = (
+            KINDS[kind].count_weights(shape),
+            sum(math.prod(one) for one in (shapes or {}).values()),
+        )
         if shapes is not None and asked not in (0, found):
             raise ValueError(f"it asks for {_count(asked)} weights, {WEIGHTS} holds {found:,}")
         return KINDS[kind].from_config(shape)
@@ -165,7 +186,10 @@ def load_weights(model: Model, path: str | Path) -> None:
     for name, weight in wanted.items():
         if name not in found:
             raise ValueError(f"{path} has no weight {name!r}; it holds another model's weights")
-        if found[name].shape != weight.shape or found[name].dtype not in (weight.dtype, torch.float16):
+        if found[name].shape != weight.shape or found[name].dtype not in (
+            weight.dtype,
+            torch.float16,
+        ):
             right = f"{weight.dtype} of shape {tuple(weight.shape)}"
             got = f"{found[name].dtype} of shape {tuple(found[name].shape)}"
             raise ValueError(f"{path}: weight {name!r} should be {right}; it is {got}")
@@ -177,7 +201,9 @@ def load_weights(model: Model, path: str | Path) -> None:
     with reading(path, "is damaged"):
         config = json.loads(note["config"]) if "config" in note else config_of(model)
     if config != config_of(model):
-        raise ValueError(f"{path} was written for another configuration than the {CONFIG} beside it")
+        raise ValueError(
+            f"{path} was written for another configuration than the {CONFIG} beside it"
+        )
     model.load_state_dict(found)
 
 

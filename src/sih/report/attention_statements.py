@@ -11,7 +11,17 @@ from sih.analysis.distances import summary
 from sih.experiments import agreement
 from sih.experiments.agreement import Agreements
 from sih.experiments.model_choice import Models, Training
-from sih.report.rules import BEYOND, Combine, Measured, Rule, ShareRule, Statement, median, share, worst
+from sih.report.rules import (
+    BEYOND,
+    Combine,
+    Measured,
+    Rule,
+    ShareRule,
+    Statement,
+    median,
+    share,
+    worst,
+)
 from sih.report.training_statements import about
 
 SELECTIVE = 0.8
@@ -25,7 +35,11 @@ ONE_SOLUTION = (
 RECIPES: dict[str, tuple[str, Training, str]] = {
     "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
     "recipe-tied": ("disentangled", "Adam", "With our recipe, disentangled, optimised with Adam"),
-    "recipe-tied-soap": ("disentangled", "SOAP", "With our recipe, disentangled, optimised with SOAP"),
+    "recipe-tied-soap": (
+        "disentangled",
+        "SOAP",
+        "With our recipe, disentangled, optimised with SOAP",
+    ),
 }
 Number = Callable[[Agreements, str], Measured]
 
@@ -63,7 +77,17 @@ def _statements(
             return [_of_model(number(data, name), data, name) for name in names]
 
         return Statement(
-            id, section, text, agreement.EXPERIMENT, measure, rule, unit, quantity, remark, models, combine
+            id,
+            section,
+            text,
+            agreement.EXPERIMENT,
+            measure,
+            rule,
+            unit,
+            quantity,
+            remark,
+            models,
+            combine,
         )
 
     papers = of(id, section, text, Models(training="paper"))

@@ -39,11 +39,24 @@ def _statement(id: str, how: str, models: Models) -> Statement[Accounts]:
     text = f"{how}, the third layer chooses by what the second carried, as in the construction."
     measure = partial(_carried, models)
     return Statement(
-        id, BEYOND, text, channel_account.EXPERIMENT, measure, CARRIED, "share", QUANTITY, REMARK, models, median
+        id,
+        BEYOND,
+        text,
+        channel_account.EXPERIMENT,
+        measure,
+        CARRIED,
+        "share",
+        QUANTITY,
+        REMARK,
+        models,
+        median,
     )
 
 
-PLAIN_CARRIES = _statement("plain-layer-2-carries", "Trained as in the paper", Models(training="paper"))
+PLAIN_CARRIES = _statement(
+    "plain-layer-2-carries", "Trained as in the paper", Models(training="paper")
+)
 RECIPE_CARRIES = tuple(
-    _statement(f"{end}-layer-2-carries", how, Models(kind, training)) for end, (kind, training, how) in RECIPES.items()
+    _statement(f"{end}-layer-2-carries", how, Models(kind, training))
+    for end, (kind, training, how) in RECIPES.items()
 )

@@ -19,20 +19,38 @@ ABOVE = Rule("at least", 1.0, 1.0)
 def _errors(circuit: str, data: CertificateErrors) -> list[Measured]:
     """Take a circuit's error for each lag set that allows it."""
     each = zip(data.config.lag_sets, data.error, strict=True)
-    return [Measured(error[circuit], None, braces(lags)) for lags, error in each if circuit in error]
+    return [
+        Measured(error[circuit], None, braces(lags)) for lags, error in each if circuit in error
+    ]
 
 
 def _certified(id: str, section: str, text: str, circuit: str) -> Statement[CertificateErrors]:
     quantity = "largest difference between weights that were run and the closed form, over lag sets and sequences"
     remark = "The closed form is the corrected one (errata), from the first position where it is claimed."
     measure = partial(_errors, circuit)
-    return Statement(id, section, text, certificates.EXPERIMENT, measure, EXACT, "largest error", quantity, remark)
+    return Statement(
+        id,
+        section,
+        text,
+        certificates.EXPERIMENT,
+        measure,
+        EXACT,
+        "largest error",
+        quantity,
+        remark,
+    )
 
 
 def _from_equation_3(data: CertificateErrors) -> list[Measured]:
     """Take the error of the circuit with a sink, and beside it what the weights as written compute without one."""
-    with_sink = [replace(one, label=f"{one.label}, with a sink") for one in _errors(certificates.PRINTED_SINK, data)]
-    each = {certificates.PRINTED: "without a sink", certificates.PRINTED_LATE: "without a sink, in the last half"}
+    with_sink = [
+        replace(one, label=f"{one.label}, with a sink")
+        for one in _errors(certificates.PRINTED_SINK, data)
+    ]
+    each = {
+        certificates.PRINTED: "without a sink",
+        certificates.PRINTED_LATE: "without a sink, in the last half",
+    }
     without = [
         replace(one, label=f"{one.label}, {words}", variant=True)
         for circuit, words in each.items()
@@ -72,13 +90,23 @@ BAYES_WEIGHTS = Statement(
 
 def _ratios(name: str, reference: str, data: ConstructionCurves) -> list[Measured]:
     """Compare two circuits on every lag set that has both, with an interval over matrices."""
-    both = [(one.lags, one.kl[reference], one.minus[reference][name]) for one in data.panels if name in one.kl]
-    return [ratio((of.mean, of.mean_error), (by.mean, by.mean_error), braces(lags)) for lags, of, by in both]
+    both = [
+        (one.lags, one.kl[reference], one.minus[reference][name])
+        for one in data.panels
+        if name in one.kl
+    ]
+    return [
+        ratio((of.mean, of.mean_error), (by.mean, by.mean_error), braces(lags))
+        for lags, of, by in both
+    ]
 
 
 def _over_ml(data: ConstructionCurves) -> list[Measured]:
     """Compare the construction with ML, and beside it the construction with a sink."""
-    sink = [replace(one, label=f"{one.label}, with a sink", variant=True) for one in _ratios(SINK, "ML", data)]
+    sink = [
+        replace(one, label=f"{one.label}, with a sink", variant=True)
+        for one in _ratios(SINK, "ML", data)
+    ]
     return _ratios("construction", "ML", data) + sink
 
 
@@ -138,7 +166,11 @@ FEWER_HEADS = Statement(
 
 def _heads_over_bma(series: str, heads: int | None, data: FewHeads) -> list[Measured]:
     """Take a way's KL over BMA's, with so many heads, on three lags where a number is given, else on every set."""
-    of = [p for p in data.points if p.series == series and (heads is None or (p.heads, len(p.lags)) == (heads, 3))]
+    of = [
+        p
+        for p in data.points
+        if p.series == series and (heads is None or (p.heads, len(p.lags)) == (heads, 3))
+    ]
     return [Measured.of(p.mean, p.error, f"{braces(p.lags)}, {p.heads} heads") for p in of]
 
 

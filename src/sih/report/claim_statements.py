@@ -12,7 +12,9 @@ from sih.theory.coverage import OPEN, claim_status
 POSITIVE = Rule("at least", 0.0, 0.0)
 
 
-def _smallest_gap(data: claim_expectations.ClaimMargins | claim_expectations.ExpectationBars) -> list[Measured]:
+def _smallest_gap(
+    data: claim_expectations.ClaimMargins | claim_expectations.ExpectationBars,
+) -> list[Measured]:
     gaps = [gap for row in data.margins for gap in row]
     low = min(gaps)
     status = claim_status(data.lags).values()
@@ -21,7 +23,9 @@ def _smallest_gap(data: claim_expectations.ClaimMargins | claim_expectations.Exp
     return [Measured(low, (low - 2 * data.error, low + 2 * data.error), label)]
 
 
-SMALLEST_GAP = "smallest gap between the true lag's expectation and the largest other, computed exactly"
+SMALLEST_GAP = (
+    "smallest gap between the true lag's expectation and the largest other, computed exactly"
+)
 CLAIM = Statement(
     "claim-1", "Sec. 5.3, Claim 1; Fig. 3 left",
     "On average the normalised probability is the largest for the true lag, for each of 1000 matrices with 10 states "

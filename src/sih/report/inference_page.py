@@ -7,7 +7,10 @@ from html import escape
 from sih.inference import Inference, PermutationTest
 from sih.report.page import document, html_table
 
-RIVALS = {"independent": "independent tokens", "markov": "a full Markov chain, of as many tokens as the largest lag"}
+RIVALS = {
+    "independent": "independent tokens",
+    "markov": "a full Markov chain, of as many tokens as the largest lag",
+}
 
 
 def inference_page(
@@ -33,7 +36,9 @@ def _of_the_best(symbols: tuple[str, ...], found: Inference) -> list[str]:
     """Return what the page has on the best lag: nothing if no token counts."""
     if found.lag is None:
         return []
-    factors = [[RIVALS[rival], f"{nats:.1f}", _odds(nats)] for rival, nats in found.bayes_factors.items()]
+    factors = [
+        [RIVALS[rival], f"{nats:.1f}", _odds(nats)] for rival, nats in found.bayes_factors.items()
+    ]
     return [
         f"<h2>Lag {found.lag} against other models</h2>",
         html_table(["against", "log Bayes factor (nats)", "odds"], factors),
@@ -47,7 +52,9 @@ def _rows(symbols: tuple[str, ...], found: Inference) -> list[list[str]]:
     numbers = found.P.tolist(), found.interval.tolist(), found.transitions.sum(dim=1).tolist()
     rows = []
     for symbol, row, ends, count in zip(symbols, *numbers, strict=True):
-        cells = [f"{p:.3f} [{low:.3f}, {high:.3f}]" for p, (low, high) in zip(row, ends, strict=True)]
+        cells = [
+            f"{p:.3f} [{low:.3f}, {high:.3f}]" for p, (low, high) in zip(row, ends, strict=True)
+        ]
         rows.append([escape(symbol), *cells, f"{count:,}"])
     return rows
 

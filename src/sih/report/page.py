@@ -52,7 +52,9 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
     ours = [one for one in findings if one.statement.section == BEYOND]
     counts = Counter(one.verdict for one in papers)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    versions = f"sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}"
+    versions = (
+        f"sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}"
+    )
     sections = {
         "summary": ("Summary", _summary(findings)),
         "statements": ("Statements of the paper", "".join(map(_finding, papers))),
@@ -76,7 +78,10 @@ def page(figures: list[Figure], findings: list[Finding]) -> str:
         "shown, and the verdict is not measured at the paper's length.</p>",
         f"<p>Made by {versions}. Verdicts on the paper's statements: {verdicts}.</p></header>",
         f'<nav aria-label="Contents">{links}</nav>',
-        *(f'<section id="{id}"><h2>{title}</h2>{text}</section>' for id, (title, text) in sections.items()),
+        *(
+            f'<section id="{id}"><h2>{title}</h2>{text}</section>'
+            for id, (title, text) in sections.items()
+        ),
     ]
     return document("Selective Induction Heads: what held", body)
 
@@ -117,7 +122,13 @@ def number(value: float) -> str:
     """
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value):,}"
-    return f"{value:.1e}" if abs(value) < 1e-3 else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
+    return (
+        f"{value:.1e}"
+        if abs(value) < 1e-3
+        else f"{value:.3f}"
+        if abs(value) < 10
+        else f"{value:.4g}"
+    )
 
 
 def span(interval: Interval | None) -> str:
@@ -140,10 +151,22 @@ def _summary(findings: list[Finding]) -> str:
         asked = one.statement
         unit = f"<br><small>{escape(asked.unit)}</small>" if one.measured else ""
         link = f'<a href="#{asked.id}">{escape(asked.text)}</a>'
-        count = f"<br><small>{escape(one.count)}</small>" if one.count and one.statement.models else ""
+        count = (
+            f"<br><small>{escape(one.count)}</small>" if one.count and one.statement.models else ""
+        )
         setting = escape(one.paper_setting or "nothing is trained")
-        rows.append([escape(asked.section), link, _measured(one) + unit, setting, _badge(one.verdict) + count])
-    return html_table(["Where", "Statement", "Measured", "At the paper's setting", "Verdict"], rows, "summary")
+        rows.append(
+            [
+                escape(asked.section),
+                link,
+                _measured(one) + unit,
+                setting,
+                _badge(one.verdict) + count,
+            ]
+        )
+    return html_table(
+        ["Where", "Statement", "Measured", "At the paper's setting", "Verdict"], rows, "summary"
+    )
 
 
 def _finding(one: Finding) -> str:
@@ -176,14 +199,22 @@ def _parts(one: Finding) -> str:
     for part, verdict in zip(one.each, one.verdicts, strict=True):
         windows = "; ".join(f"{each.label}: {number(each.value)}" for each in part.parts)
         said = f"{verdict} ({part.unsettled})" if part.unsettled else verdict
-        rows.append([*map(escape, (part.label, number(part.value) + span(part.interval), windows, said))])
+        rows.append(
+            [*map(escape, (part.label, number(part.value) + span(part.interval), windows, said))]
+        )
     if not any(part.parts for part in one.each):
-        return html_table(["of", "measured", "alone"], [[row[0], row[1], row[3]] for row in rows], "parts")
+        return html_table(
+            ["of", "measured", "alone"], [[row[0], row[1], row[3]] for row in rows], "parts"
+        )
     return html_table(["of", "measured", "all of it", "alone"], rows, "parts")
 
 
 def _measured(one: Finding) -> str:
-    return "–" if one.measured is None else f"{number(one.measured.value)}{span(one.measured.interval)}"
+    return (
+        "–"
+        if one.measured is None
+        else f"{number(one.measured.value)}{span(one.measured.interval)}"
+    )
 
 
 def _badge(verdict: Verdict) -> str:
@@ -221,7 +252,11 @@ def _figure(figure: Figure) -> str:
 
 def _errata() -> str:
     rows = [
-        [str(one.number), *map(escape, (one.where, one.printed, one.corrected)), f"<code>{escape(one.test)}</code>"]
+        [
+            str(one.number),
+            *map(escape, (one.where, one.printed, one.corrected)),
+            f"<code>{escape(one.test)}</code>",
+        ]
         for one in ERRATA
     ]
     intro = (
@@ -239,7 +274,12 @@ def _models(figures: list[Figure]) -> str:
     rows = []
     for model in sorted(used):
         readers = ", ".join(one.name for one in figures if model in one.kept.models)
-        rows.append([*map(escape, (model, used[model], readers)), f"<code>sih runs show {escape(model)}</code>"])
+        rows.append(
+            [
+                *map(escape, (model, used[model], readers)),
+                f"<code>sih runs show {escape(model)}</code>",
+            ]
+        )
     return html_table(["Model", "From", "Read by", "How it was trained"], rows, "models")
 
 

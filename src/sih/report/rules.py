@@ -130,11 +130,18 @@ def median(rule: Rule, each: Sequence[Measured]) -> Measured:
         return each[0]
     values = sorted(one.value for one in each)
     better = min if rule.sense == "at most" else max
-    at_best = statistics.median(better(one.value, rule.limit) if one.unsettled else one.value for one in each)
+    at_best = statistics.median(
+        better(one.value, rule.limit) if one.unsettled else one.value for one in each
+    )
     could_turn = rule.verdict(Measured(at_best)) != "does not hold"
     reasons = "; ".join(f"{one.model} {one.unsettled}" for one in each if one.unsettled)
     label = f"median and range of {len(each)}"
-    return Measured(statistics.median(values), (values[0], values[-1]), label, unsettled=reasons if could_turn else "")
+    return Measured(
+        statistics.median(values),
+        (values[0], values[-1]),
+        label,
+        unsettled=reasons if could_turn else "",
+    )
 
 
 def share(rule: Rule, each: Sequence[Measured]) -> Measured:
@@ -187,18 +194,24 @@ class Statement(Generic[D]):
         """Measure the statement on its experiment's data, and judge each number, and one for all, by its rule."""
         each = tuple(self.measure(data))
         if not each:
-            return not_measured(self, f"Nothing to compare among the shipped models that are: {self.models}.")
+            return not_measured(
+                self, f"Nothing to compare among the shipped models that are: {self.models}."
+            )
         decide = [one for one in each if not one.variant]
         at_paper = [one for one in decide if one.papers_setting]
         elsewhere = self.as_in_the_paper and not at_paper
         found = self.combine(self.rule, at_paper if self.as_in_the_paper and at_paper else decide)
         verdict = OTHER_LENGTH if elsewhere else self.rule.verdict(found)
-        if verdict == "holds" and any(self.rule.verdict(one) != "holds" for one in each if one.variant):
+        if verdict == "holds" and any(
+            self.rule.verdict(one) != "holds" for one in each if one.variant
+        ):
             verdict = "holds with a remark"
         remarks = [f"Unsettled {found.unsettled}."] if verdict == "unsettled" else []
         if elsewhere:
             by_rule = self.rule.verdict(found)
-            remarks.append(f"No model of length {PAPER_LENGTH} is among them; the rule would say: {by_rule}.")
+            remarks.append(
+                f"No model of length {PAPER_LENGTH} is among them; the rule would say: {by_rule}."
+            )
         return Finding(self, verdict, found, each, " ".join([*remarks, self.remark]).strip())
 
 
@@ -277,7 +290,11 @@ def _holding(said: Iterable[tuple[Measured, Verdict]]) -> int:
 
 
 def _plain(one: Measured) -> dict[str, Any]:
-    values = {"of": one.label, "measured": one.value, "interval": one.interval and list(one.interval)}
+    values = {
+        "of": one.label,
+        "measured": one.value,
+        "interval": one.interval and list(one.interval),
+    }
     if one.model:
         values |= {"model": one.model, "paper_setting": bool(one.papers_setting)}
     if one.parts:

@@ -12,21 +12,40 @@ from sih.report import training_statements as training
 from sih.report.rules import Finding, Statement, not_measured
 
 PAPER: tuple[Statement[Any], ...] = (
-    *(circuit.PROPOSITION, attention.SELECTIVE_HEAD, attention.LAYER_3_SELECTS),  # Secs. 5.1 and 5.2
+    *(
+        circuit.PROPOSITION,
+        attention.SELECTIVE_HEAD,
+        attention.LAYER_3_SELECTS,
+    ),  # Secs. 5.1 and 5.2
     *(claim.CLAIM, claim.LARGE_BETA, claim.ASYMPTOTICS),  # Sec. 5.3
     *(claim.ONE_HEAD_RATE, circuit.ONE_HEAD_KL, circuit.ANY_LAGS, circuit.HEAD_RANGE),  # Sec. 5.4
     *(circuit.TWO_LAGS, circuit.TWO_LAGS_OPTIMAL),
     *(circuit.CONSTRUCTION_ML, training.STANDARD_TRAINED, training.DISENTANGLED_TRAINED),  # Sec. 6
-    *(training.ONE_HEAD_TRAINED, training.TWO_LAGS_TRAINED, training.TWO_LAGS_SHORT, training.WIDTH_64),
+    *(
+        training.ONE_HEAD_TRAINED,
+        training.TWO_LAGS_TRAINED,
+        training.TWO_LAGS_SHORT,
+        training.WIDTH_64,
+    ),
     *(training.PAPER_TRAINING, attention.LAYER_1_SCORES, attention.LAYER_1_MAPS),
     *(attention.LAYER_2_DIAGONALS, attention.LAYER_3_MAPS),
-    *(training.TWO_LAYERS, training.MORE_LAYERS, training.MORE_HEADS, training.ENOUGH_HEADS),  # App. B
+    *(
+        training.TWO_LAYERS,
+        training.MORE_LAYERS,
+        training.MORE_HEADS,
+        training.ENOUGH_HEADS,
+    ),  # App. B
     *(claim.CLAIM_25, claim.CUMULATIVE, claim.CUMULATIVE_25),  # App. E
 )
 OURS: tuple[Statement[Any], ...] = (
     *(circuit.BAYES_WEIGHTS, circuit.BAYES_KL, circuit.FEWER_HEADS),
     *(training.STANDARD_RECIPE, training.DISENTANGLED_ADAM, training.DISENTANGLED_RECIPE),
-    *(training.TWO_LAYERS_RECIPE, training.TWO_LAYERS_ADAM, training.MORE_LAYERS_RECIPE, training.MORE_LAYERS_ADAM),
+    *(
+        training.TWO_LAYERS_RECIPE,
+        training.TWO_LAYERS_ADAM,
+        training.MORE_LAYERS_RECIPE,
+        training.MORE_LAYERS_ADAM,
+    ),
     *(training.MORE_HEADS_RECIPE, training.ENOUGH_HEADS_RECIPE),
     *attention.RECIPE,
 )
@@ -37,7 +56,9 @@ MORE: tuple[Statement[Any], ...] = (
 """Of experiments that go beyond the paper."""
 
 
-def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]] = PAPER + OURS) -> list[Finding]:
+def judge_all(
+    kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]] = PAPER + OURS
+) -> list[Finding]:
     """Judge the statements on the data of their experiments, by name.
 
     An experiment without data leaves its statements unmeasured, and they say why.
@@ -56,4 +77,6 @@ def judge_all(kept: Mapping[str, Kept[Any]], statements: Iterable[Statement[Any]
 def resting_on(kept: Kept[Any]) -> list[Finding]:
     """Judge the statements whose numbers come from this experiment."""
     name = kept.experiment.name
-    return judge_all({name: kept}, [one for one in PAPER + OURS + MORE if one.experiment.name == name])
+    return judge_all(
+        {name: kept}, [one for one in PAPER + OURS + MORE if one.experiment.name == name]
+    )

@@ -41,7 +41,13 @@ RECIPES: dict[str, tuple[Training, str]] = {
 def about(found: Measured, model: TrainedModel, note: str = "") -> Measured:
     """Return a number as that of a trained model."""
     label = f"{braces(model.lags)}, length {model.length}: {model.name}{note}"
-    return replace(found, label=label, model=model.name, papers_setting=model.papers_setting, unsettled=model.unsettled)
+    return replace(
+        found,
+        label=label,
+        model=model.name,
+        papers_setting=model.papers_setting,
+        unsettled=model.unsettled,
+    )
 
 
 def chosen(models: Models, data: TrainedCurves) -> list[ModelKL]:
@@ -51,7 +57,9 @@ def chosen(models: Models, data: TrainedCurves) -> list[ModelKL]:
 
 def by_window(beside: Times) -> tuple[Measured, ...]:
     """Return the ratio of the mean KLs, and that of each window."""
-    return tuple(Measured.of(*pair, name) for name, pair in {"mean": beside.mean, **beside.windows}.items())
+    return tuple(
+        Measured.of(*pair, name) for name, pair in {"mean": beside.mean, **beside.windows}.items()
+    )
 
 
 def against_circuit(one: ModelKL, rule: Rule) -> Measured:
@@ -69,7 +77,9 @@ def over_circuit(models: Models, rule: Rule, data: TrainedCurves) -> list[Measur
     return [against_circuit(one, rule) for one in chosen(models, data)]
 
 
-def _matches(id: str, section: str, text: str, models: Models, remark: str = "") -> Statement[TrainedCurves]:
+def _matches(
+    id: str, section: str, text: str, models: Models, remark: str = ""
+) -> Statement[TrainedCurves]:
     return Statement(
         id, section, text, trained.EXPERIMENT, partial(over_circuit, models, MATCH), MATCH, "× construction",
         f"mean KL of the trained model over that of the construction with as many heads, {BY_WINDOW}; the worst model",
@@ -86,7 +96,11 @@ def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
         models = Models(kind, training, "needed")
         if kind == "disentangled" or training == "SOAP":
             yield _matches(
-                f"{kind}-{end}", BEYOND, f"{text}, too, with {words}, in a tenth of the steps.", models, LATE
+                f"{kind}-{end}",
+                BEYOND,
+                f"{text}, too, with {words}, in a tenth of the steps.",
+                models,
+                LATE,
             )
 
 
@@ -125,7 +139,9 @@ def _places(data: TrainedCurves) -> list[Measured]:
     for one in chosen(TWO_LAGS, data):
         parts = tuple(Measured.of(*pair, name) for name, pair in one.between.items())
         if parts:
-            found.append(replace(about(parts[0], one.model, f", {parts[0].label} tokens seen"), parts=parts))
+            found.append(
+                replace(about(parts[0], one.model, f", {parts[0].label} tokens seen"), parts=parts)
+            )
     return found
 
 
@@ -165,7 +181,10 @@ PAPER_TRAINING = Statement(
 
 
 def _pairs(
-    models: Models, row: ScalingRow, wanted: Callable[[TrainedModel, TrainedModel], bool], reference: str = ""
+    models: Models,
+    row: ScalingRow,
+    wanted: Callable[[TrainedModel, TrainedModel], bool],
+    reference: str = "",
 ) -> list[Measured]:
     """Compare every two models that fit and are wanted, each seed with each, or every model with a reference."""
     fit = [one for one in row.models.values() if one in models]
@@ -222,7 +241,9 @@ def _scaled(
     def of(id: str, section: str, text: str, training: Training) -> Statement[ScalingCurves]:
         wanted = replace(models, training=training)
         own = partial(measure, wanted)
-        return Statement(id, section, text, scaling.EXPERIMENT, own, rule, unit, quantity, remark, wanted)
+        return Statement(
+            id, section, text, scaling.EXPERIMENT, own, rule, unit, quantity, remark, wanted
+        )
 
     yield of(id, section, f"{text}.", "paper")
     for end, (training, words) in RECIPES.items():

@@ -68,7 +68,12 @@ def evaluate(run: Run | str | Path) -> RunEvaluation:
 
 def as_run(run: Run | str | Path) -> Run:
     """Return the run, or open the one of this name or folder."""
-    check_kind("run", run, (Run, str, Path), "a run, its folder or the name of a shipped model, e.g. 'paper-1.2.3'")
+    check_kind(
+        "run",
+        run,
+        (Run, str, Path),
+        "a run, its folder or the name of a shipped model, e.g. 'paper-1.2.3'",
+    )
     return run if isinstance(run, Run) else open_run(run)
 
 
@@ -132,23 +137,33 @@ def _means(
     found = []
     for part in torch.split(tokens, at_once):
         bayes = exact_bayes(part, task)
-        laws = (model.predict(part).double(), maximum_likelihood(part, task), candidates_alike(part, task))
+        laws = (
+            model.predict(part).double(),
+            maximum_likelihood(part, task),
+            candidates_alike(part, task),
+        )
         kl, ml, alike = map(bayes.kl, laws)
         kls = torch.stack([kl, ml, bayes.least, alike], dim=-1)
         found.append(torch.stack([kls[:, a - 1 : b].mean(dim=1) for a, b in spans], dim=1))
     return torch.cat(found)
 
 
-def candidates_alike(tokens: Int[Tensor, "batch time"], task: LagTask) -> Float[Tensor, "batch time state"]:
+def candidates_alike(
+    tokens: Int[Tensor, "batch time"], task: LagTask
+) -> Float[Tensor, "batch time state"]:
     """Return the prediction that gives the token of every lag the same weight, whatever the tokens before say."""
     count = len(task.hypotheses)
     alike = torch.full((*tokens.shape, count), 1 / count, dtype=torch.float64, device=tokens.device)
     return mixture(alike, tokens, task)
 
 
-def _evaluation(rows: Float[Tensor, "batch span predictor"], spans: list[tuple[int, int]]) -> RunEvaluation:
+def _evaluation(
+    rows: Float[Tensor, "batch span predictor"], spans: list[tuple[int, int]]
+) -> RunEvaluation:
     """Summarise means by sequence, in the first span and in the windows."""
-    windows = [Window(**_columns(rows[:, i]), first=a, last=b) for i, (a, b) in enumerate(spans[1:], 1)]
+    windows = [
+        Window(**_columns(rows[:, i]), first=a, last=b) for i, (a, b) in enumerate(spans[1:], 1)
+    ]
     return RunEvaluation(**_columns(rows[:, 0]), windows=tuple(windows), sequences=len(rows))
 
 

@@ -99,7 +99,10 @@ class RunEvaluation(Measured):
         return f"way by tokens seen {ways_in_words(self.ways)}: the circuit is {'' if self.found else 'not '}found"
 
     def _facts(self) -> Mapping[str, Any]:
-        windows = {"windows": Words(self._ratios()), "ways": Words(f"{{{ways_in_words(self.ways)}}}")}
+        windows = {
+            "windows": Words(self._ratios()),
+            "ways": Words(f"{{{ways_in_words(self.ways)}}}"),
+        }
         return {**super()._facts(), **windows, "found": self.found, "sequences": self.sequences}
 
     def _ratios(self) -> str:
@@ -124,7 +127,9 @@ def digest_of_weights(path: Path) -> str:
 
 def write_evaluation(folder: Path, found: RunEvaluation, weights: str) -> None:
     """Write an evaluation of the weights with this SHA-256 into a run's folder."""
-    windows = [{"tokens": [window.first, window.last], **_plain(window)} for window in found.windows]
+    windows = [
+        {"tokens": [window.first, window.last], **_plain(window)} for window in found.windows
+    ]
     of = {"version": VERSION, "weights": weights, "sequences": found.sequences}
     write_json(folder / EVALUATION, {**of, **_plain(found), "windows": windows}, indent=1)
 
@@ -160,8 +165,14 @@ def rounded(number: float) -> float:
 
 def read_pair(name: str, pair: Any) -> Estimate[float]:
     """Return what `plain_pair` wrote, or raise a ValueError."""
-    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(n, int | float | None) for n in pair):
-        raise ValueError(f"{name} is a mean and its standard error, e.g. [0.93, 0.01]; got {pair!r:.60}")
+    if (
+        not isinstance(pair, list)
+        or len(pair) != 2
+        or not all(isinstance(n, int | float | None) for n in pair)
+    ):
+        raise ValueError(
+            f"{name} is a mean and its standard error, e.g. [0.93, 0.01]; got {pair!r:.60}"
+        )
     mean, error = (math.nan if number is None else float(number) for number in pair)
     return Estimate(mean, error)
 

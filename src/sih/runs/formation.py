@@ -84,7 +84,9 @@ class Formation(Shown):
     def in_words(self) -> str:
         """Return all three in a line."""
         found = ((words, getattr(self, name)) for name, words in EVENTS.items())
-        said = ", ".join(f"{words} {'never' if step is None else f'at step {step:,}'}" for words, step in found)
+        said = ", ".join(
+            f"{words} {'never' if step is None else f'at step {step:,}'}" for words, step in found
+        )
         first, last = self.checkpoints[0].step, self.checkpoints[-1].step
         return f"{said} (at {len(self.checkpoints)} measured steps, {first:,} to {last:,}; {self.sequences} sequences)"
 
@@ -92,14 +94,24 @@ class Formation(Shown):
         return next((each.step for each in self.checkpoints if holds(each)), None)
 
     def _facts(self) -> Mapping[str, Any]:
-        steps = Words(f"{len(self.checkpoints)} from {self.checkpoints[0].step} to {self.checkpoints[-1].step}")
-        return {**{name: getattr(self, name) for name in EVENTS}, "checkpoints": steps, "sequences": self.sequences}
+        steps = Words(
+            f"{len(self.checkpoints)} from {self.checkpoints[0].step} to {self.checkpoints[-1].step}"
+        )
+        return {
+            **{name: getattr(self, name) for name in EVENTS},
+            "checkpoints": steps,
+            "sequences": self.sequences,
+        }
 
 
 def write_formation(folder: Path, found: Formation, weights: str) -> None:
     """Write the formation of the weights with this SHA-256 into a run's folder."""
     of = {"version": VERSION, "weights": weights, "sequences": found.sequences}
-    write_json(folder / FORMATION, {**of, "checkpoints": [_plain(each) for each in found.checkpoints]}, indent=1)
+    write_json(
+        folder / FORMATION,
+        {**of, "checkpoints": [_plain(each) for each in found.checkpoints]},
+        indent=1,
+    )
 
 
 def read_formation(folder: Path, weights: str) -> Formation | None:
@@ -115,7 +127,9 @@ def read_formation(folder: Path, weights: str) -> Formation | None:
         check_entries(values, {"sequences": int, "checkpoints": list}, ("sequences", "checkpoints"))
         if not values["checkpoints"]:
             raise ValueError("checkpoints must hold at least one")
-        return Formation(tuple(_checkpoint(each) for each in values["checkpoints"]), values["sequences"])
+        return Formation(
+            tuple(_checkpoint(each) for each in values["checkpoints"]), values["sequences"]
+        )
 
 
 def _plain(each: Checkpoint) -> dict[str, Any]:
@@ -125,9 +139,16 @@ def _plain(each: Checkpoint) -> dict[str, Any]:
 
 
 def _checkpoint(values: Any) -> Checkpoint:
-    kinds: dict[str, type | tuple[type, ...]] = {"step": int, "copies": list, "selected": (int, float), "ways": dict}
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "step": int,
+        "copies": list,
+        "selected": (int, float),
+        "ways": dict,
+    }
     check_entries(values, kinds, tuple(kinds))
     if not all(isinstance(number, int | float) for number in values["copies"]):
         raise ValueError(f"copies holds numbers; got {values['copies']!r:.60}")
     ways = {label: read_pair("ways", pair) for label, pair in values["ways"].items()}
-    return Checkpoint(values["step"], tuple(map(float, values["copies"])), float(values["selected"]), ways)
+    return Checkpoint(
+        values["step"], tuple(map(float, values["copies"])), float(values["selected"]), ways
+    )

@@ -83,11 +83,23 @@ class Run(Drawn):
         try:
             config, measured = self.config, [line for line in self.metrics if "kl" in line]
             steps = f"{self.metrics[-1]['step'] if self.metrics else 0} of {config.optimiser.steps}"
-            facts = {"name": self.name, "model": config.model.kind, "lags": config.task.lags, "heads": config.heads}
-            how = {"length": config.task.length, "trained": Words(repr(how_trained(config))), "steps": steps}
+            facts = {
+                "name": self.name,
+                "model": config.model.kind,
+                "lags": config.task.lags,
+                "heads": config.heads,
+            }
+            how = {
+                "length": config.task.length,
+                "trained": Words(repr(how_trained(config))),
+                "steps": steps,
+            }
             return {**facts, **how, "finished": self.finished, **self._quality(bool(measured))}
         except (ValueError, OSError) as error:  # a folder that cannot be read is still said
-            return {"folder": str(self.folder), "unreadable": str(error).replace(f"{self.folder}/", "")}
+            return {
+                "folder": str(self.folder),
+                "unreadable": str(error).replace(f"{self.folder}/", ""),
+            }
 
     def _quality(self, measured: bool) -> dict[str, Any]:
         """Return KL/ML on fresh sequences if it is kept, else that on the held-out ones if it was measured."""
@@ -103,14 +115,21 @@ class Run(Drawn):
         kl = [(line["step"], math.log10(line["kl"])) for line in found if line["kl"] > 0]
         ends = [(found[0]["step"], found[-1]["step"])] if found else []
         flat = {name: found[0][name] for name in ("ml", "bma") if found and found[0][name] > 0}
-        lines = {name.upper(): [(step, math.log10(value)) for step in ends[0]] for name, value in flat.items()}
+        lines = {
+            name.upper(): [(step, math.log10(value)) for step in ends[0]]
+            for name, value in flat.items()
+        }
         yield line_chart({"trained": kl, **lines}, "mean KL by step, a logarithmic scale")
 
     @cached_property
     def config(self) -> TrainConfig:
         """Read what was trained."""
         path = self.folder / CONFIG
-        with reading(path, "is no run's configuration", missing=f"{self.folder} is no run: it has no {CONFIG}"):
+        with reading(
+            path,
+            "is no run's configuration",
+            missing=f"{self.folder} is no run: it has no {CONFIG}",
+        ):
             values = read_json(path)
             check_entries(values, {})
             return from_json(values)
@@ -142,24 +161,37 @@ class Run(Drawn):
         task = self.config.task
         empty = partial(self.config.model.build, task.states, task.length)
         held = sum(math.prod(shape) for shape in read_header(path)[1].values())
-        if (heads := sum(getattr(self.config.model, "heads", ()))) > held:  # each has a weight of its own
-            raise ValueError(f"{self.folder / CONFIG} asks for {heads:,} heads, {path.name} holds {held:,} numbers")
+        if (
+            heads := sum(getattr(self.config.model, "heads", ()))
+        ) > held:  # each has a weight of its own
+            raise ValueError(
+                f"{self.folder / CONFIG} asks for {heads:,} heads, {path.name} holds {held:,} numbers"
+            )
         with torch.device("meta"):  # no memory is taken before the file is known to hold as much
             asked = sum(weight.numel() for weight in empty().parameters())
         if asked > held:
-            raise ValueError(f"{self.folder / CONFIG} asks for {asked:,} weights, {path.name} holds {held:,} numbers")
+            raise ValueError(
+                f"{self.folder / CONFIG} asks for {asked:,} weights, {path.name} holds {held:,} numbers"
+            )
         model = empty()
         if path.name == WEIGHTS:
             load_weights(model, path)
             return model
         with reading(path, "holds another run's state"):
-            model.load_state_dict({n[len("model/") :]: w for n, w in state.items() if n.startswith("model/")})
+            model.load_state_dict(
+                {n[len("model/") :]: w for n, w in state.items() if n.startswith("model/")}
+            )
         return model
 
     @property
     def kept(self) -> tuple[int, ...]:
         """List the steps whose weights were kept along the way, for `model_at(step)`."""
-        return tuple(sorted(int(path.stem.split("-")[1]) for path in (self.folder / KEPT).glob("step-*.safetensors")))
+        return tuple(
+            sorted(
+                int(path.stem.split("-")[1])
+                for path in (self.folder / KEPT).glob("step-*.safetensors")
+            )
+        )
 
     def model_at(self, step: int) -> Model:
         """Return the model after so many steps, one of `kept`.
@@ -170,7 +202,9 @@ class Run(Drawn):
         []
         """
         if step not in self.kept:
-            raise ValueError(f"{self.folder} kept no weights at step {step}; it has {list(self.kept) or 'none'}")
+            raise ValueError(
+                f"{self.folder} kept no weights at step {step}; it has {list(self.kept) or 'none'}"
+            )
         model = self.config.model.build(self.task.num_states, self.task.length)
         load_weights(model, kept_path(self.folder, step))
         return model
@@ -207,7 +241,9 @@ class Run(Drawn):
         """List the lines with a mean KL. The first, of step 0, also has maximum likelihood's and BMA's."""
         found = [line for line in self.metrics if "kl" in line]
         if not found and self.finished:
-            raise ValueError(f"{self.folder / METRICS} holds no evaluation, though the run is finished")
+            raise ValueError(
+                f"{self.folder / METRICS} holds no evaluation, though the run is finished"
+            )
         return found
 
     @property
@@ -264,6 +300,9 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         state, text = read_tensors(path)
         note = json.loads(text["run"])
         check_entries(note, {"metrics": int, "losses": list, "sha256": str}, ("metrics", "losses"))
-        if note.pop("sha256", None) not in (None, digest_of_tensors(state, [note["metrics"], note["losses"]])):
+        if note.pop("sha256", None) not in (
+            None,
+            digest_of_tensors(state, [note["metrics"], note["losses"]]),
+        ):
             raise ValueError("its checksum is not the one that was noted")
         return state, note

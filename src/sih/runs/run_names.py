@@ -46,9 +46,15 @@ def named(name: str) -> TrainConfig:
         return Run(shipped).config
     found = _pattern().fullmatch(name)
     if found is None or found["kind"] not in (*PAPER, *KINDS):
-        raise ValueError(f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}")
+        raise ValueError(
+            f"a model's name is like standard-1.2.3 or disentangled-1.3-1.1.1-seed1; got {name!r}"
+        )
     kind, lags = found["kind"], _numbers(found["lags"])
-    heads = _numbers(found["heads"]) if found["heads"] else HEADS.get(kind) or (1, heads_needed(lags), 1)
+    heads = (
+        _numbers(found["heads"])
+        if found["heads"]
+        else HEADS.get(kind) or (1, heads_needed(lags), 1)
+    )
     changes = {"lags": lags, "heads": heads, **_fields(found)}
     if kind in PAPER:
         return preset("paper", **changes, model=PAPER[kind])
@@ -70,7 +76,9 @@ def _pattern() -> re.Pattern[str]:
 def _fields(found: re.Match[str]) -> dict[str, Any]:
     """Return the fields of a configuration that the optional parts of a name say."""
     said: dict[str, Any] = {
-        name: int(found[name]) for name in ("dim", "reach", "length", "matrix_seed", "seed") if found[name] is not None
+        name: int(found[name])
+        for name in ("dim", "reach", "length", "matrix_seed", "seed")
+        if found[name] is not None
     }
     if found["law"]:
         said["matrix_law"] = LAWS[found["law"]]

@@ -22,8 +22,12 @@ class RunStore:
 
     def names(self, *, papers_task: bool = False) -> list[str]:
         """List the finished runs that can be found, in alphabetical order, or those on tasks like the paper's alone."""
-        found = sorted({path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")})
-        return [name for name in found if self.run(name).config.task.usual] if papers_task else found
+        found = sorted(
+            {path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")}
+        )
+        return (
+            [name for name in found if self.run(name).config.task.usual] if papers_task else found
+        )
 
     def find(self, name: str) -> Path | None:
         """Find the folder of the finished run of this name, or None if there is none."""

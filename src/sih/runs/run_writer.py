@@ -23,7 +23,17 @@ from sih.files.tensor_file import check_sum, digest_of_tensors, write_summed
 from sih.models import KINDS
 from sih.models.kernels.threads import limited_threads
 from sih.models.storage import weights_file
-from sih.runs.run import CHECKPOINT, CONFIG, ENVIRONMENT, KEPT, METRICS, WEIGHTS, Run, kept_path, read_checkpoint
+from sih.runs.run import (
+    CHECKPOINT,
+    CONFIG,
+    ENVIRONMENT,
+    KEPT,
+    METRICS,
+    WEIGHTS,
+    Run,
+    kept_path,
+    read_checkpoint,
+)
 from sih.training.config import TrainConfig
 from sih.training.config_file import to_json
 from sih.training.trainer import Step, Trainer
@@ -70,9 +80,13 @@ class RunWriter:
         new = self._check_folder()
         begun = Run(self.folder).environment
         environment = dict(begun) or describe_environment(device, threads)
-        self.taken = {name: float(environment.pop(name, 0.0)) for name in CLOCKS if name in begun or not begun}
+        self.taken = {
+            name: float(environment.pop(name, 0.0)) for name in CLOCKS if name in begun or not begun
+        }
         with limited_threads(int(environment["threads"])):
-            self.trainer = Trainer(config, device, _path_begun_with(environment, config.model.kind) or path)
+            self.trainer = Trainer(
+                config, device, _path_begun_with(environment, config.model.kind) or path
+            )
         self.environment = {**environment, "path": self.trainer.path}
         self.resumed = (self.folder / CHECKPOINT).exists()
         if new:
@@ -108,7 +122,10 @@ class RunWriter:
         """Make a checkpoint of the run as it stands."""
         with self._explained():
             os.fsync(self.metrics.fileno())
-            state, note = self.trainer.state(), {"metrics": self.metrics.tell(), "losses": self.losses}
+            state, note = (
+                self.trainer.state(),
+                {"metrics": self.metrics.tell(), "losses": self.losses},
+            )
             note["sha256"] = digest_of_tensors(state, [*note.values()])
             with atomic_write(self.folder / CHECKPOINT) as file:
                 file.write(tensor_bytes(state, {"run": json.dumps(note)}))
@@ -126,12 +143,18 @@ class RunWriter:
                 self.trainer.restore(state)
             length, self.losses = note["metrics"], note["losses"]
             if self.metrics.tell() < length:
-                raise ValueError(f"{self.folder / METRICS} is shorter than when the checkpoint was made; start anew")
+                raise ValueError(
+                    f"{self.folder / METRICS} is shorter than when the checkpoint was made; start anew"
+                )
         self.metrics.truncate(length)
         self.metrics.seek(0, os.SEEK_END)
-        needed = (1 if self.resumed else 2) * sum(value.nbytes for value in self.trainer.state().values())
+        needed = (1 if self.resumed else 2) * sum(
+            value.nbytes for value in self.trainer.state().values()
+        )
         if shutil.disk_usage(self.folder).free < needed:
-            raise ValueError(f"{self.folder}: the disk is nearly full; a run needs {needed / 1e6:.0f} MB")
+            raise ValueError(
+                f"{self.folder}: the disk is nearly full; a run needs {needed / 1e6:.0f} MB"
+            )
         self.since = {name: clock() for name, clock in CLOCKS.items()}
         if not self.resumed:
             self.save()
@@ -150,7 +173,10 @@ class RunWriter:
             line |= {"kl": step.evaluation.mean_kl, "kl_along": _rounded(step.evaluation.model)}
             if step.step == 0:
                 line |= {"ml": step.evaluation.ml_kl, "bma": step.evaluation.bma_kl}
-                line |= {"ml_along": _rounded(step.evaluation.ml), "bma_along": _rounded(step.evaluation.bma)}
+                line |= {
+                    "ml_along": _rounded(step.evaluation.ml),
+                    "bma_along": _rounded(step.evaluation.bma),
+                }
         if len(line) > 1:
             with self._explained():
                 self.metrics.write((json.dumps(line) + "\n").encode())
@@ -160,7 +186,9 @@ class RunWriter:
         with self._explained():
             os.fsync(self.metrics.fileno())
             self._write_environment()
-            write_summed(self.folder / WEIGHTS, weights_file(self.trainer.model, self.config.stored))
+            write_summed(
+                self.folder / WEIGHTS, weights_file(self.trainer.model, self.config.stored)
+            )
             (self.folder / CHECKPOINT).unlink()
 
     def _keep(self, step: Step) -> None:
@@ -179,7 +207,9 @@ class RunWriter:
             for name in ours:
                 if name not in theirs or ours[name] != theirs[name]:
                     difference = f"{name} is {theirs.get(name)} there and {ours[name]} here"
-                    raise ValueError(f"{self.folder} holds another run: {difference}; choose another folder")
+                    raise ValueError(
+                        f"{self.folder} holds another run: {difference}; choose another folder"
+                    )
             return False
         check_place(self.folder)
         foreign = self.folder.exists() and (
@@ -192,18 +222,30 @@ class RunWriter:
     def _differs_in_steps_alone(self, before: Run) -> bool:
         """Whether the folder's run is unfinished and so far the same as one of this configuration."""
         steps = self.config.optimiser.steps
-        if self.config.optimiser.schedule != "constant" or before.finished or before.config == self.config:
+        if (
+            self.config.optimiser.schedule != "constant"
+            or before.finished
+            or before.config == self.config
+        ):
             return False
         if before.config.replace(steps=steps) != self.config:
             return False
-        done = int(read_checkpoint(self.folder / CHECKPOINT)[0]["step"]) if (self.folder / CHECKPOINT).exists() else 0
+        done = (
+            int(read_checkpoint(self.folder / CHECKPOINT)[0]["step"])
+            if (self.folder / CHECKPOINT).exists()
+            else 0
+        )
         if done > steps or (done == steps and done % self.config.evaluation.evaluate_every):
-            raise FieldError("steps", f"{self.folder} is at step {done:,} already; steps is more than that")
+            raise FieldError(
+                "steps", f"{self.folder} is at step {done:,} already; steps is more than that"
+            )
         return True
 
     def _write_environment(self) -> None:
         now = {name: clock() for name, clock in CLOCKS.items()}
-        self.taken = {name: before + now[name] - self.since[name] for name, before in self.taken.items()}
+        self.taken = {
+            name: before + now[name] - self.since[name] for name, before in self.taken.items()
+        }
         self.since = now
         rounded = {name: round(seconds, 1) for name, seconds in self.taken.items()}
         write_json(self.folder / ENVIRONMENT, {**self.environment, **rounded}, indent=2)
@@ -227,7 +269,9 @@ def describe_environment(device: str = "cpu", threads: int | None = None) -> dic
 
 def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
     """Find the path of a run that began before, in the words of its time. None leaves the choice to the machine."""
-    path = environment.get("path") or {"torch": "fused", "compiled": "compiled"}.get(environment.get("attention", ""))
+    path = environment.get("path") or {"torch": "fused", "compiled": "compiled"}.get(
+        environment.get("attention", "")
+    )
     return path if path in KINDS[kind].paths else None
 
 
@@ -235,7 +279,12 @@ def _commit() -> str | None:
     """Find the commit that last changed the package, where it is run from a repository."""
     command = ["git", "-C", str(Path(__file__).parents[1]), "log", "-1", "--format=%H", "--", "."]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
+        return (
+            subprocess.run(
+                command, capture_output=True, text=True, timeout=10, check=True
+            ).stdout.strip()
+            or None
+        )
     except (OSError, subprocess.SubprocessError):
         return None
 

@@ -19,7 +19,9 @@ class EventWriter:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             command = INSTALL.format(extra="tensorboard")
-            raise ValueError(f"TensorBoard events need the extra tensorboard; in a clone: {command}") from None
+            raise ValueError(
+                f"TensorBoard events need the extra tensorboard; in a clone: {command}"
+            ) from None
         self.folder, self._new = Path(folder), SummaryWriter
         self._open: Any = None
 

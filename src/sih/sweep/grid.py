@@ -46,17 +46,23 @@ def read_grid(path: str | Path) -> Grid:
     """Read a grid, or raise a ValueError that says in one line what is wrong with the file."""
     path = Path(path)
     with reading(
-        path, f"is no grid in TOML, {EXAMPLE}", missing=f"there is no file {path}; a grid is a TOML file, {EXAMPLE}"
+        path,
+        f"is no grid in TOML, {EXAMPLE}",
+        missing=f"there is no file {path}; a grid is a TOML file, {EXAMPLE}",
     ):
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     if unknown := sorted(tables.keys() - {"base", "grid"}):
-        raise ValueError(f"{path}: there is no table {unknown[0]!r}; a grid has [base] and [grid], {EXAMPLE}")
+        raise ValueError(
+            f"{path}: there is no table {unknown[0]!r}; a grid has [base] and [grid], {EXAMPLE}"
+        )
     base, lists = tables.get("base", {}), tables.get("grid", {})
     if not isinstance(base, dict) or not isinstance(lists, dict):
         raise ValueError(f"{path}: base and grid are tables, {EXAMPLE}")
     for field, values in lists.items():
         if not isinstance(values, list) or not values:
-            raise ValueError(f"{path}: grid.{field} is a list of values, e.g. {field} = [...]; got {values!r}")
+            raise ValueError(
+                f"{path}: grid.{field} is a list of values, e.g. {field} = [...]; got {values!r}"
+            )
         if field in base:
             raise ValueError(f"{path}: {field} is in [base] and in [grid]; leave one out")
     if (count := math.prod(map(len, lists.values()))) > MOST:
@@ -68,11 +74,17 @@ def read_grid(path: str | Path) -> Grid:
             fields = {**base, **point}
             config = preset(fields.pop("preset", "paper"), **fields)
         except (ValueError, TypeError) as error:
-            place = f" at {', '.join(f'{field} = {value}' for field, value in point.items())}" if point else ""
+            place = (
+                f" at {', '.join(f'{field} = {value}' for field, value in point.items())}"
+                if point
+                else ""
+            )
             raise ValueError(f"{path}{place}: {str(error).splitlines()[0]}") from error
         runs[run_name(config)] = config
     varied = tuple(str(RENAMED.get(field, field)) for field in lists if field != "preset")
-    differ = [field for field in _fields(runs) if field not in varied and len(_values(runs, field)) > 1]
+    differ = [
+        field for field in _fields(runs) if field not in varied and len(_values(runs, field)) > 1
+    ]
     return Grid(runs, (*varied, *differ) if "preset" in lists else varied)
 
 

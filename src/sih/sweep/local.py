@@ -25,7 +25,9 @@ def run_here(jobs: Sequence[Job], at_once: int) -> Generator[News, None, None]:
             while waiting and len(running) < at_once:
                 job = waiting.pop()
                 ours, theirs = context.Pipe(duplex=False)
-                process: mp.process.BaseProcess = context.Process(target=_process, args=(job, theirs), daemon=True)
+                process: mp.process.BaseProcess = context.Process(
+                    target=_process, args=(job, theirs), daemon=True
+                )
                 with ctrl_c_waits():  # so that none is begun and forgotten
                     process.start()
                     running[ours] = (job, process)
@@ -37,7 +39,12 @@ def run_here(jobs: Sequence[Job], at_once: int) -> Generator[News, None, None]:
                     news: News = connection.recv()
                 except EOFError:
                     process.join()
-                    news = News(job.name, 0, "failed", f"its process ended with exit code {process.exitcode}")
+                    news = News(
+                        job.name,
+                        0,
+                        "failed",
+                        f"its process ended with exit code {process.exitcode}",
+                    )
                 if news.state != "running":
                     process.join()
                     del running[connection]

@@ -26,7 +26,9 @@ def run_on_ray(jobs: Sequence[Job], address: str, **options: Any) -> Generator[N
     try:
         ray = importlib.import_module("ray")
     except ImportError:
-        raise ValueError(f"--ray needs the extra cluster; in a clone: {INSTALL.format(extra='cluster')}") from None
+        raise ValueError(
+            f"--ray needs the extra cluster; in a clone: {INSTALL.format(extra='cluster')}"
+        ) from None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     place = {} if address == "local" else {"address": address}
     ray.init(**{"log_to_driver": False, "include_dashboard": None, **place, **options})

@@ -16,7 +16,9 @@ RESULTS, FORMATIONS = "results.csv", "formation.csv"
 
 def outcomes(grid: Grid, folder: Path, failed: Mapping[str, str]) -> list[Outcome]:
     """Read what became of every run of the grid. `failed` says why some did not end well."""
-    return [outcome_of(Run(folder / name), grid.point(name), failed.get(name, "")) for name in grid.runs]
+    return [
+        outcome_of(Run(folder / name), grid.point(name), failed.get(name, "")) for name in grid.runs
+    ]
 
 
 def write_results(grid: Grid, folder: Path, failed: Mapping[str, str]) -> list[Outcome]:
@@ -39,7 +41,9 @@ def write_formations(grid: Grid, folder: Path) -> None:
     A cell is empty if no measured step has it. `why` says so of a run that was not measured.
     """
     rows = [["run", *grid.varied, "checkpoints", "last_step", *EVENTS, "why"]]
-    rows += [[name, *_words(grid.point(name)), *_formation(Run(folder / name))] for name in grid.runs]
+    rows += [
+        [name, *_words(grid.point(name)), *_formation(Run(folder / name))] for name in grid.runs
+    ]
     write_rows(folder / FORMATIONS, rows)
 
 
@@ -58,4 +62,7 @@ def _formation(run: Run) -> list[str]:
 
 def _words(point: Mapping[str, Any]) -> list[str]:
     """Return the cells that say where a run stands in its grid."""
-    return [" ".join(map(str, v)) if isinstance(v, tuple) else "" if v is None else str(v) for v in point.values()]
+    return [
+        " ".join(map(str, v)) if isinstance(v, tuple) else "" if v is None else str(v)
+        for v in point.values()
+    ]

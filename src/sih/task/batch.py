@@ -68,7 +68,11 @@ class Batch(Drawn):
     @overload
     def __getitem__(self, index: slice | Tensor | list[int] | list[bool]) -> "Batch": ...
     def __getitem__(self, index: Any) -> Any:
-        tokens, lags, P = self.tokens[index], self.lags[index], None if self.P is None else self.P[index]
+        tokens, lags, P = (
+            self.tokens[index],
+            self.lags[index],
+            None if self.P is None else self.P[index],
+        )
         if tokens.ndim > 1:
             return Batch(tokens, lags, P)
         return Sequence(tokens, lags) if P is None else SequenceWithMatrix(tokens, lags, P)
@@ -81,9 +85,13 @@ class Batch(Drawn):
     def _pictures(self) -> Iterator[str]:
         tokens = self.tokens[:8, :32].tolist()
         rows = [[(str(state), state) for state in row] for row in tokens]
-        labels = [f"lag {lag}" if self.lags.ndim == 1 else "lags switch" for lag in self.lags[:8].tolist()]
+        labels = [
+            f"lag {lag}" if self.lags.ndim == 1 else "lags switch" for lag in self.lags[:8].tolist()
+        ]
         whole = self.tokens.shape == (len(rows), len(rows[0]) if rows else 0)
-        yield coloured_cells(rows, "" if whole else "the first sequences, as far as they fit", labels)
+        yield coloured_cells(
+            rows, "" if whole else "the first sequences, as far as they fit", labels
+        )
 
     def to(self, device: torch.device | str) -> "Batch":
         """Give the same batch on another device.

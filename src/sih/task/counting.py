@@ -34,17 +34,27 @@ def transition_counts(
     """
     (size, time), first = tokens.shape, lags[-1]
     device, flat = tokens.device, tokens.flatten()
-    small = np.uint16 if num_states <= 2**16 else np.int64  # of small numbers NumPy's stable sort is linear
-    order = torch.from_numpy(tokens.cpu().numpy().astype(small).argsort(axis=1, kind="stable")).to(device)
+    small = (
+        np.uint16 if num_states <= 2**16 else np.int64
+    )  # of small numbers NumPy's stable sort is linear
+    order = torch.from_numpy(tokens.cpu().numpy().astype(small).argsort(axis=1, kind="stable")).to(
+        device
+    )
     row = torch.arange(size, device=device)[:, None]
     position, order = order.flatten(), (order + row * time).flatten()
-    place = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=device)).view(size, time)
+    place = (
+        torch.empty_like(order)
+        .scatter_(0, order, torch.arange(len(order), device=device))
+        .view(size, time)
+    )
     group = tokens + row * num_states  # tokens of one state in one sequence stand together
     starts = torch.bincount(group.flatten(), minlength=size * num_states).cumsum(dim=0)
     starts = torch.nn.functional.pad(starts, (1, 0))[:-1]
     dtype = torch.float32 if len(flat) < EXACT else torch.float64
     for lag in lags:
-        counts = position >= first - lag  # what the last tokens lead to, past the end, is never asked for
+        counts = (
+            position >= first - lag
+        )  # what the last tokens lead to, past the end, is never asked for
         children = flat.index_select(0, (order + lag).clamp_max_(len(flat) - 1))
         before = torch.zeros((len(flat) + 1, num_states), dtype=dtype, device=device)
         before[1:].scatter_(1, children[:, None], counts[:, None].to(dtype))
@@ -67,7 +77,10 @@ class CountLaws:
     def counts(self) -> list[Float[Tensor, "batch next state"]]:
         """For each lag, the transitions from the parent of each token that counts, before it."""
         if self.tokens.shape[1] < self.lags[-1]:
-            return [self.tokens.new_zeros((len(self.tokens), 0, self.num_states)).double() for _ in self.lags]
+            return [
+                self.tokens.new_zeros((len(self.tokens), 0, self.num_states)).double()
+                for _ in self.lags
+            ]
         return list(transition_counts(self.tokens, self.lags, self.num_states))
 
     @cached_property
@@ -91,20 +104,30 @@ class CountLaws:
         alpha, every = self.concentration, self.num_states * self.concentration
         return self._of_tokens(lambda n, total: term(n, alpha) - term(total, every))
 
-    def mixture(self, weights: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time state"]:
+    def mixture(
+        self, weights: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time state"]:
         alpha, first = self.concentration, self.lags[-1]
-        law = torch.full((*self.tokens.shape, self.num_states), 1 / self.num_states, dtype=torch.float64)
+        law = torch.full(
+            (*self.tokens.shape, self.num_states), 1 / self.num_states, dtype=torch.float64
+        )
         law = law.to(self.tokens.device)
         if self.tokens.shape[1] >= first:
             every = self.num_states * alpha
-            shares = [weights[:, first - 1 :, h] / (total + every) for h, total in enumerate(self.totals)]
-            mixed = (alpha * torch.stack(shares).sum(dim=0))[..., None].repeat(1, 1, self.num_states)
+            shares = [
+                weights[:, first - 1 :, h] / (total + every) for h, total in enumerate(self.totals)
+            ]
+            mixed = (alpha * torch.stack(shares).sum(dim=0))[..., None].repeat(
+                1, 1, self.num_states
+            )
             for share, counts in zip(shares, self.counts, strict=True):
                 mixed.addcmul_(share[..., None], counts)
             law[:, first - 1 :] = mixed
         return law
 
-    def _of_tokens(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "batch time hypothesis"]:
+    def _of_tokens(
+        self, function: Callable[[Tensor, Tensor], Tensor]
+    ) -> Float[Tensor, "batch time hypothesis"]:
         """Apply a function of n_ab and n_a to every token that counts, and give 0 for the others."""
         first, shape = self.lags[-1], (*self.tokens.shape, len(self.lags))
         out = torch.zeros(shape, dtype=torch.float64, device=self.tokens.device)
@@ -125,7 +148,9 @@ class CountedRows:
         self.totals = [[0] * num_states for _ in range(hypotheses)]
 
     def probability(self, hypothesis: int, parent: int, token: int) -> float:
-        return (self.counts[hypothesis][parent][token] + self.alpha) / (self.totals[hypothesis][parent] + self.every)
+        return (self.counts[hypothesis][parent][token] + self.alpha) / (
+            self.totals[hypothesis][parent] + self.every
+        )
 
     def learn(self, hypothesis: int, parent: int, token: int) -> None:
         self.counts[hypothesis][parent][token] += 1

@@ -45,7 +45,10 @@ class FreshBatches(IterableDataset[Batch]):
         check_task(task)
         check_sizes(size=size)
         if rng is not None and seed is not None:
-            raise FieldError("seed", f"seed is another name of rng: give one of them; got rng={rng!r}, seed={seed!r}")
+            raise FieldError(
+                "seed",
+                f"seed is another name of rng: give one of them; got rng={rng!r}, seed={seed!r}",
+            )
         given = _seed(rng, "rng") if seed is None else _seed(seed, "seed")
         self.task, self.size, self.seed, self.lag = task, size, given, lag
 

@@ -68,14 +68,20 @@ class FreshTask(Lagged, Steady):
         """Return the law of the first max_lag tokens, the uniform one."""
         return torch.full((self.num_states,), 1 / self.num_states, dtype=torch.float64)
 
-    def draw_transitions(self, size: int, rng: torch.Generator) -> Float[Tensor, "batch state state"]:
-        return random_transition_matrices(size, self.num_states, rng=rng, concentration=self.concentration)
+    def draw_transitions(
+        self, size: int, rng: torch.Generator
+    ) -> Float[Tensor, "batch state state"]:
+        return random_transition_matrices(
+            size, self.num_states, rng=rng, concentration=self.concentration
+        )
 
     def transitions(self, batch: Batch) -> Float[Tensor, "batch state state"]:
         shape = (len(batch), self.num_states, self.num_states)
         if batch.P is None or batch.P.shape != shape:
             found = "none" if batch.P is None else described(batch.P)
-            raise FieldError("batch", f"batch.P has the matrix of each sequence, of shape {shape}; got {found}")
+            raise FieldError(
+                "batch", f"batch.P has the matrix of each sequence, of shape {shape}; got {found}"
+            )
         return batch.P
 
     def laws(self, tokens: Int[Tensor, "batch time"]) -> CountLaws:

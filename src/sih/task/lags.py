@@ -61,7 +61,9 @@ class Lagged(ShownTask):
                 [-1, -1, -1,  0,  1,  2]])
         """
         position = torch.arange(time)
-        return torch.where(position >= self.max_lag, position - torch.tensor(self.lags)[:, None], -1)
+        return torch.where(
+            position >= self.max_lag, position - torch.tensor(self.lags)[:, None], -1
+        )
 
     def fields(self) -> dict[str, Any]:
         """Give what the task was made from, by name.
@@ -88,7 +90,11 @@ class Lagged(ShownTask):
         """
         if type(other) is not type(self):
             return False
-        pairs = [(value, other.fields()[name]) for name, value in self.fields().items() if name != "length"]
+        pairs = [
+            (value, other.fields()[name])
+            for name, value in self.fields().items()
+            if name != "length"
+        ]
         return all(_alike(a, b) if isinstance(a, Tensor) else a == b for a, b in pairs)
 
     def __eq__(self, other: object) -> bool:
@@ -155,7 +161,8 @@ def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
         given = ()
     if not given or sorted(set(given)) != list(given) or given[0] < 1:
         raise FieldError(
-            "lags", f"lags must be distinct, positive and increasing whole numbers, e.g. (1, 2, 3); got {lags!r}"
+            "lags",
+            f"lags must be distinct, positive and increasing whole numbers, e.g. (1, 2, 3); got {lags!r}",
         )
     return given
 
@@ -167,11 +174,16 @@ def check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
             return operator.index(length)
     except TypeError:
         pass
-    raise FieldError("length", f"length must be a whole number above the largest lag, {lags[-1]}; got {length!r}")
+    raise FieldError(
+        "length", f"length must be a whole number above the largest lag, {lags[-1]}; got {length!r}"
+    )
 
 
 def check_prior(
-    prior: Tensor | np.ndarray | Sequence[float] | None, count: int, name: str = "lag_prior", of: str = "lags"
+    prior: Tensor | np.ndarray | Sequence[float] | None,
+    count: int,
+    name: str = "lag_prior",
+    of: str = "lags",
 ) -> Float[Tensor, " hypothesis"]:
     """Give the probabilities of this many lags, or other hypotheses, uniform if None, or raise a FieldError."""
     if prior is None:
@@ -181,7 +193,12 @@ def check_prior(
     except (TypeError, ValueError, RuntimeError):
         law = torch.empty(0)
     of_booleans = torch.as_tensor(prior).dtype == torch.bool if law.numel() else False
-    if of_booleans or law.shape != (count,) or not (law > 0).all() or abs(law.sum().item() - 1) > 1e-6:
+    if (
+        of_booleans
+        or law.shape != (count,)
+        or not (law > 0).all()
+        or abs(law.sum().item() - 1) > 1e-6
+    ):
         raise FieldError(
             name,
             f"{name} is one positive probability for each of the {count} {of}, summing to 1 "
@@ -195,4 +212,10 @@ def _alike(a: Tensor, b: Tensor) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, Tensor) else list(value) if isinstance(value, tuple) else value
+    return (
+        value.tolist()
+        if isinstance(value, Tensor)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
+    )

@@ -22,7 +22,9 @@ class Laws(Protocol):
         """Give the logarithm of each token's probability, 0 where a token has no parent under any hypothesis."""
         ...
 
-    def mixture(self, weights: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time state"]:
+    def mixture(
+        self, weights: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time state"]:
         """Average the laws of the next token, by weights at every position."""
         ...
 
@@ -55,9 +57,13 @@ class RowLaws:
 
     def log_probabilities(self, log_P: Float[Tensor, "#batch state state"] | None = None) -> Tensor:
         """Look up the logarithms, or those of another table, say with a number in place of log 0."""
-        logs = with_initial(self.P.log() if log_P is None else log_P, self.initial.log()).to(self.tokens.device)
+        logs = with_initial(self.P.log() if log_P is None else log_P, self.initial.log()).to(
+            self.tokens.device
+        )
         parents = self.parents(self.tokens.shape[1])
-        out = torch.zeros((*self.tokens.shape, len(parents)), dtype=logs.dtype, device=self.tokens.device)
+        out = torch.zeros(
+            (*self.tokens.shape, len(parents)), dtype=logs.dtype, device=self.tokens.device
+        )
         positions = as_slice(counted(parents).nonzero().flatten())
         children = self.tokens[:, positions]
         if children.numel():
@@ -65,7 +71,9 @@ class RowLaws:
                 out[:, positions, h] = torch.take(logs, row * logs.shape[1] + children)
         return out
 
-    def mixture(self, weights: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time state"]:
+    def mixture(
+        self, weights: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time state"]:
         rows = with_initial(self.P, self.initial).to(self.tokens.device)
         parents = self.parents(self.tokens.shape[1] + 1)[:, 1:]
         law = self.initial.to(self.tokens.device).repeat(*self.tokens.shape, 1)
@@ -73,11 +81,15 @@ class RowLaws:
         if law[:, positions].numel():
             mixed = torch.zeros_like(law[:, positions])
             for h, row in enumerate(self._parent_rows(parents[:, positions])):
-                mixed.addcmul_(weights[:, positions, h, None], torch.nn.functional.embedding(row, rows))
+                mixed.addcmul_(
+                    weights[:, positions, h, None], torch.nn.functional.embedding(row, rows)
+                )
             law[:, positions] = mixed
         return law
 
-    def _parent_rows(self, parents: Int[Tensor, "hypothesis n"]) -> Iterator[Int[Tensor, "batch n"]]:
+    def _parent_rows(
+        self, parents: Int[Tensor, "hypothesis n"]
+    ) -> Iterator[Int[Tensor, "batch n"]]:
         """Give the row that each token follows (its number in `with_initial`), one hypothesis after the other."""
         states = self.P.shape[-1]
         first = torch.arange(len(self.P), device=self.tokens.device)[:, None] * (states + 1)
@@ -85,7 +97,9 @@ class RowLaws:
             if (each >= 0).all():
                 row = self.tokens[:, as_slice(each)]
             else:
-                row = torch.where(each.to(self.tokens.device) < 0, states, self.tokens[:, each.clamp_min(0)])
+                row = torch.where(
+                    each.to(self.tokens.device) < 0, states, self.tokens[:, each.clamp_min(0)]
+                )
             yield row + first if len(self.P) > 1 else row
 
 

@@ -59,7 +59,9 @@ class CausalTask(Protocol):
 
     # Where the matrix comes from.
 
-    def draw_transitions(self, size: int, rng: torch.Generator) -> Float[Tensor, "*batch state state"]:
+    def draw_transitions(
+        self, size: int, rng: torch.Generator
+    ) -> Float[Tensor, "*batch state state"]:
         """Draw the matrix of each sequence, or give the one that all of them have."""
         ...
 
@@ -77,7 +79,9 @@ class CausalTask(Protocol):
 
     # How long a hypothesis holds.
 
-    def draw_paths(self, first: Int[Tensor, " batch"], rng: torch.Generator) -> Int[Tensor, "batch *time"]:
+    def draw_paths(
+        self, first: Int[Tensor, " batch"], rng: torch.Generator
+    ) -> Int[Tensor, "batch *time"]:
         """Draw the hypothesis (its index) of each token from that of the first, -1 where a token follows none.
 
         Or give the first one alone, where it stays the same.
@@ -88,7 +92,9 @@ class CausalTask(Protocol):
         """Give the chance that the next token follows each hypothesis, to one who knows those of the tokens so far."""
         ...
 
-    def log_likelihood(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time hypothesis"]:
+    def log_likelihood(
+        self, log_p: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time hypothesis"]:
         """Give the log-likelihood of the tokens so far if the next one follows each hypothesis, from `Laws`."""
         ...
 
@@ -117,7 +123,12 @@ class ShownTask(Drawn):
         facts = {name: value for name, value in fields.items() if not isinstance(value, Tensor)}
         labels = {} if "lags" in facts else {"hypotheses": len(task.hypotheses)}
         usual = bool((task.prior == task.prior[0]).all())
-        return {"num_states": task.num_states, **labels, **facts, **({} if usual else {"prior": task.prior.tolist()})}
+        return {
+            "num_states": task.num_states,
+            **labels,
+            **facts,
+            **({} if usual else {"prior": task.prior.tolist()}),
+        }
 
     def _pictures(self) -> Iterator[str]:
         if isinstance(self, MatrixTask):
@@ -125,8 +136,15 @@ class ShownTask(Drawn):
             yield heat_map(self.stationary[None], "stationary law")
         task: Any = self
         if not hasattr(task, "lags"):
-            rows = [[(str(parent), parent) for parent in row] for row in task.parents(min(task.length, 24)).tolist()]
-            yield coloured_cells(rows[:8], "parents of the first tokens", [f"hypothesis {h}" for h in task.hypotheses])
+            rows = [
+                [(str(parent), parent) for parent in row]
+                for row in task.parents(min(task.length, 24)).tolist()
+            ]
+            yield coloured_cells(
+                rows[:8],
+                "parents of the first tokens",
+                [f"hypothesis {h}" for h in task.hypotheses],
+            )
 
 
 class KnownMatrix:
@@ -166,22 +184,33 @@ class KnownMatrix:
 class Steady:
     """Makes a task in which one hypothesis, drawn from the prior, holds for a whole sequence."""
 
-    def draw_paths(self, first: Int[Tensor, " batch"], rng: torch.Generator) -> Int[Tensor, " batch"]:
+    def draw_paths(
+        self, first: Int[Tensor, " batch"], rng: torch.Generator
+    ) -> Int[Tensor, " batch"]:
         return first
 
     def true_weights(self: CausalTask, batch: Batch) -> Float[Tensor, "batch time hypothesis"]:
         if batch.lags.ndim != 1:
-            raise FieldError("lags", f"lags must be a tensor with one lag a sequence; got {described(batch.lags)}")
-        return one_hot(batch.lags, self.hypotheses)[:, None, :].expand(-1, batch.tokens.shape[1], -1)
+            raise FieldError(
+                "lags",
+                f"lags must be a tensor with one lag a sequence; got {described(batch.lags)}",
+            )
+        return one_hot(batch.lags, self.hypotheses)[:, None, :].expand(
+            -1, batch.tokens.shape[1], -1
+        )
 
-    def log_likelihood(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Float[Tensor, "batch time hypothesis"]:
+    def log_likelihood(
+        self, log_p: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time hypothesis"]:
         return log_p.cumsum(dim=1)
 
     def moved(self, log_joint: list[float]) -> list[float]:
         return log_joint
 
 
-def one_hot(lags: Int[Tensor, "*batch"], hypotheses: tuple[int, ...]) -> Float[Tensor, "*batch hypothesis"]:
+def one_hot(
+    lags: Int[Tensor, "*batch"], hypotheses: tuple[int, ...]
+) -> Float[Tensor, "*batch hypothesis"]:
     """Give 1 for the hypothesis of each label and 0 for the others, or raise a FieldError if one has none."""
     is_lag = lags[..., None] == torch.tensor(hypotheses, device=lags.device)
     if not is_lag.any(dim=-1).all():
@@ -191,7 +220,11 @@ def one_hot(lags: Int[Tensor, "*batch"], hypotheses: tuple[int, ...]) -> Float[T
     return is_lag.to(torch.float64)
 
 
-_KINDS = {"Task": "a sih.Task", "MatrixTask": "a task with a known matrix", "Lagged": "a task of lags"}
+_KINDS = {
+    "Task": "a sih.Task",
+    "MatrixTask": "a task with a known matrix",
+    "Lagged": "a task of lags",
+}
 
 
 def check_task(task: object, kind: type = CausalTask) -> None:

@@ -54,7 +54,9 @@ class ParentsTask(KnownMatrix, Steady, ShownTask):
         check_sizes(length=length)
         if not length <= table.shape[1]:
             needs = f"the parents of {length} tokens, and of the one after them if it is to be predicted"
-            raise FieldError("length", f"length {length} needs {needs}; the table has {table.shape[1]} columns")
+            raise FieldError(
+                "length", f"length {length} needs {needs}; the table has {table.shape[1]} columns"
+            )
         assign = object.__setattr__  # the dataclass is frozen
         assign(self, "P", as_transition_matrix(P))
         assign(self, "table", torch.nn.functional.pad(table, (0, 1), value=-1)[:, : length + 1])
@@ -69,7 +71,10 @@ class ParentsTask(KnownMatrix, Steady, ShownTask):
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
         """Give the parents of the first `time` tokens under each hypothesis."""
         if time > self.length + 1:
-            raise FieldError("tokens", f"the task says the parents of {self.length} tokens; got {time - 1} tokens")
+            raise FieldError(
+                "tokens",
+                f"the task says the parents of {self.length} tokens; got {time - 1} tokens",
+            )
         return self.table[:, :time]
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +94,12 @@ def check_parents(table: TableLike) -> Int[Tensor, "hypothesis time"]:
         parents = torch.as_tensor(table)
     except (TypeError, ValueError, RuntimeError):
         parents = torch.empty(0)
-    if parents.ndim != 2 or not parents.numel() or parents.is_floating_point() or parents.dtype == torch.bool:
+    if (
+        parents.ndim != 2
+        or not parents.numel()
+        or parents.is_floating_point()
+        or parents.dtype == torch.bool
+    ):
         raise FieldError("parents", f"parents is {wanted}; got {described(table)}")
     wrong = ((parents < -1) | (parents >= torch.arange(parents.shape[1]))).nonzero()
     if len(wrong):
@@ -122,14 +132,26 @@ def random_parents(
     check_kind("distinct", distinct, bool, "True or False")
     if distinct and not hypotheses <= min(reach, length):
         said = f"reach {reach} and length {length} allow fewer; use distinct=False, or larger ones"
-        raise FieldError("hypotheses", f"{hypotheses} hypotheses need as many parents to choose from; {said}")
+        raise FieldError(
+            "hypotheses", f"{hypotheses} hypotheses need as many parents to choose from; {said}"
+        )
     child = torch.arange(length + 1)
-    choices = child.clamp_max(reach)  # the tokens that may be a child's parent: as many, just before it
+    choices = child.clamp_max(
+        reach
+    )  # the tokens that may be a child's parent: as many, just before it
     rng = generator(rng)
     if distinct:
-        order = torch.rand((length + 1, reach), generator=rng, dtype=torch.float64, device=rng.device).cpu()
-        back = order.masked_fill(torch.arange(reach) >= choices[:, None], 2.0).argsort(dim=1)[:, :hypotheses].T
+        order = torch.rand(
+            (length + 1, reach), generator=rng, dtype=torch.float64, device=rng.device
+        ).cpu()
+        back = (
+            order.masked_fill(torch.arange(reach) >= choices[:, None], 2.0)
+            .argsort(dim=1)[:, :hypotheses]
+            .T
+        )
     else:
-        uniform = torch.rand((hypotheses, length + 1), generator=rng, dtype=torch.float64, device=rng.device).cpu()
+        uniform = torch.rand(
+            (hypotheses, length + 1), generator=rng, dtype=torch.float64, device=rng.device
+        ).cpu()
         back = (uniform * choices).long()
     return torch.where(child >= (hypotheses if distinct else 1), child - 1 - back, -1)

@@ -43,7 +43,9 @@ class Sample:
 def check_suffix(path: Path) -> Path:
     """Give `path` if its ending says a format we write, or raise a ValueError."""
     if path.suffix not in (".npz", ".csv"):
-        raise ValueError(f"the file's ending says its format, .npz or .csv, e.g. sample.npz; got {path}")
+        raise ValueError(
+            f"the file's ending says its format, .npz or .csv, e.g. sample.npz; got {path}"
+        )
     return path
 
 
@@ -58,7 +60,14 @@ def save_sample(path: str | Path, batch: Batch, task: LagTask, seed: int) -> Non
             meta["kind"] = kind
         if batch.P is not None:
             meta["matrices"] = batch.P.cpu().numpy()
-        write_arrays(path, tokens=tokens, lags=lags, task_lags=meta.pop("lags"), seed=meta.pop("seed"), **meta)
+        write_arrays(
+            path,
+            tokens=tokens,
+            lags=lags,
+            task_lags=meta.pop("lags"),
+            seed=meta.pop("seed"),
+            **meta,
+        )
         return
     if kind != "Task":
         raise ValueError(
@@ -87,10 +96,16 @@ def _load_npz(path: Path) -> Sample:
     if kind not in LAG_TASKS:
         raise ValueError(f"its task is {kind!r}; there are {', '.join(LAG_TASKS)}")
     given: dict[str, Any] = {name: arrays[name] for name in ("P", "lag_prior") if name in arrays}
-    given |= {name: arrays[name].item() for name in ("num_states", "concentration", "rate", "length") if name in arrays}
+    given |= {
+        name: arrays[name].item()
+        for name in ("num_states", "concentration", "rate", "length")
+        if name in arrays
+    }
     task = LAG_TASKS[kind](lags=arrays["task_lags"].tolist(), **given)
     matrices = torch.from_numpy(arrays["matrices"]).double() if "matrices" in arrays else None
-    return Sample(tokens, torch.from_numpy(arrays["lags"]).long(), task, int(arrays["seed"]), matrices)
+    return Sample(
+        tokens, torch.from_numpy(arrays["lags"]).long(), task, int(arrays["seed"]), matrices
+    )
 
 
 def _load_csv(path: Path) -> Sample:
@@ -106,5 +121,7 @@ def _load_csv(path: Path) -> Sample:
 
 def _tokens(array: np.ndarray) -> Int[Tensor, "batch time"]:
     if array.ndim != 2 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"tokens are a table of whole numbers, a sequence a row; found {array.dtype} {array.shape}")
+        raise ValueError(
+            f"tokens are a table of whole numbers, a sequence a row; found {array.dtype} {array.shape}"
+        )
     return torch.from_numpy(array.astype(np.int64))

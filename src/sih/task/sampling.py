@@ -15,7 +15,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_device, check_memory, check_sizes, described, generator, is_whole
+from sih.checks import (
+    FieldError,
+    Seed,
+    check_device,
+    check_memory,
+    check_sizes,
+    described,
+    generator,
+    is_whole,
+)
 from sih.task.batch import Batch
 from sih.task.laws import counted, with_initial
 from sih.task.parents import CausalTask, check_task
@@ -29,7 +38,12 @@ Block = tuple[int, int, Any]
 
 
 def sample(
-    task: CausalTask, size: int, *, rng: Seed, lag: int | None = None, device: torch.device | str | None = None
+    task: CausalTask,
+    size: int,
+    *,
+    rng: Seed,
+    lag: int | None = None,
+    device: torch.device | str | None = None,
 ) -> Batch:
     r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
 
@@ -57,7 +71,8 @@ def sample(
     rng = generator(rng)
     if lag is not None and (not is_whole(lag) or lag not in task.hypotheses):
         raise FieldError(
-            "lag", f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {described(lag)}"
+            "lag",
+            f"lag is one of the task's, {', '.join(map(str, task.hypotheses))}; got {described(lag)}",
         )
     device = check_device(device) if device is not None else rng.device
     needed = 8 * task.length * (3 * size + 16 * len(task.hypotheses))
@@ -68,22 +83,33 @@ def sample(
     else:
         first = torch.full((size,), task.hypotheses.index(lag), device=device)
     P = task.draw_transitions(size, rng).to(device)
-    cdf = _distribution_functions(with_initial(P if P.ndim > 2 else P[None], task.initial.to(device)))
-    draw: _TableDraw | _SearchDraw = _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
-    own = torch.arange(size, device=device) * (P.shape[-1] + 1) if P.ndim > 2 else None  # where each one's rows begin
+    cdf = _distribution_functions(
+        with_initial(P if P.ndim > 2 else P[None], task.initial.to(device))
+    )
+    draw: _TableDraw | _SearchDraw = (
+        _TableDraw(cdf) if cdf.numel() * cdf.shape[0] <= TABLE_LIMIT else _SearchDraw(cdf)
+    )
+    own = (
+        torch.arange(size, device=device) * (P.shape[-1] + 1) if P.ndim > 2 else None
+    )  # where each one's rows begin
 
     path = task.draw_paths(first, rng).to(device)
     parents = task.parents(task.length)
     start = int(counted(parents).to(torch.uint8).argmax())  # the first token with a parent
     if path.ndim > 1:
         blocks = partial(_path_blocks, path, parents.to(device), start)
-        tokens = _sample_blocks(blocks, (task.length, size), start, draw, own, rng, device).T.contiguous()
+        tokens = _sample_blocks(
+            blocks, (task.length, size), start, draw, own, rng, device
+        ).T.contiguous()
     else:
         tokens = torch.empty((size, task.length), dtype=torch.int64, device=device)
         for index in range(len(task.hypotheses)):
             members = (path == index).nonzero().flatten()
             if len(members):
-                theirs, blocks = None if own is None else own[members], partial(_blocks, parents[index].tolist())
+                theirs, blocks = (
+                    None if own is None else own[members],
+                    partial(_blocks, parents[index].tolist()),
+                )
                 shape = (task.length, len(members))
                 tokens[members] = _sample_blocks(blocks, shape, start, draw, theirs, rng, device).T
     lags = torch.tensor([*task.hypotheses, 0], device=device)[path]
@@ -119,7 +145,9 @@ def _blocks(all_parents: list[int], begin: int, end: int) -> Iterator[Block]:
     That is None if they have no parents. Otherwise all their parents come before the block: a slice or a list.
     """
     parents = all_parents[begin:end]
-    if parents[0] >= 0 and parents == list(range(parents[0], parents[0] + len(parents))):  # one lag throughout
+    if parents[0] >= 0 and parents == list(
+        range(parents[0], parents[0] + len(parents))
+    ):  # one lag throughout
         lag = begin - parents[0]
         for first in range(begin, end, lag):
             last = min(first + lag, end)
@@ -134,7 +162,11 @@ def _blocks(all_parents: list[int], begin: int, end: int) -> Iterator[Block]:
 
 
 def _path_blocks(
-    path: Int[Tensor, "batch time"], parents: Int[Tensor, "hypothesis time"], start: int, begin: int, end: int
+    path: Int[Tensor, "batch time"],
+    parents: Int[Tensor, "hypothesis time"],
+    start: int,
+    begin: int,
+    end: int,
 ) -> Iterator[Block]:
     """Do the same where each token has a hypothesis of its own: blocks no longer than any step back."""
     if begin < start:
@@ -143,7 +175,10 @@ def _path_blocks(
     position = torch.arange(begin, end, device=path.device)
     back = int((position - parents[:, begin:end]).min())
     followed = parents[:, begin:end].T.gather(1, path[:, begin:end].T)
-    rows, columns = _numpy_if_cpu(followed), _numpy_if_cpu(torch.arange(len(path), device=path.device))
+    rows, columns = (
+        _numpy_if_cpu(followed),
+        _numpy_if_cpu(torch.arange(len(path), device=path.device)),
+    )
     for first in range(begin, end, back):
         last = min(first + back, end)
         yield first, last, (rows[first - begin : last - begin], columns)
@@ -165,7 +200,9 @@ class _TableDraw:
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
         self.rows, self.root = cdf.shape[0], cdf.shape[1]
         self.jumps = cdf.flatten().unique()
-        left_ends = torch.cat([self.jumps.new_zeros(1), self.jumps]).expand(self.rows, -1).contiguous()
+        left_ends = (
+            torch.cat([self.jumps.new_zeros(1), self.jumps]).expand(self.rows, -1).contiguous()
+        )
         states = torch.searchsorted(cdf, left_ends, right=True).clamp_max(cdf.shape[1] - 1)
         self.table = _numpy_if_cpu(states.T.flatten())
         edges = torch.arange(self.BINS + 1, device=cdf.device, dtype=torch.float64) / self.BINS
@@ -208,7 +245,9 @@ def _numpy_if_cpu(tensor: Tensor) -> Any:
     return tensor.numpy() if tensor.device.type == "cpu" else tensor
 
 
-def _uniform(shape: tuple[int, ...], rng: torch.Generator, device: torch.device) -> Float[Tensor, " *shape"]:
+def _uniform(
+    shape: tuple[int, ...], rng: torch.Generator, device: torch.device
+) -> Float[Tensor, " *shape"]:
     return torch.rand(shape, generator=rng, device=rng.device, dtype=torch.float64).to(device)
 
 

@@ -51,7 +51,13 @@ class SwitchingTask(Lagged, KnownMatrix, Steady):
     length: int
     rate: float
 
-    def __init__(self, P: MatrixLike, lags: Sequence[SupportsIndex], length: SupportsIndex, rate: float = 0.02) -> None:
+    def __init__(
+        self,
+        P: MatrixLike,
+        lags: Sequence[SupportsIndex],
+        length: SupportsIndex,
+        rate: float = 0.02,
+    ) -> None:
         assign = object.__setattr__  # the dataclass is frozen
         assign(self, "P", as_transition_matrix(P))
         assign(self, "lags", check_lags(lags))
@@ -66,13 +72,21 @@ class SwitchingTask(Lagged, KnownMatrix, Steady):
         other = self.rate / max(1, count - 1)
         return torch.full((count, count), other, dtype=torch.float64).fill_diagonal_(1 - self.rate)
 
-    def draw_paths(self, first: Int[Tensor, " batch"], rng: torch.Generator) -> Int[Tensor, "batch time"]:
+    def draw_paths(
+        self, first: Int[Tensor, " batch"], rng: torch.Generator
+    ) -> Int[Tensor, "batch time"]:
         steps = (len(first), self.length - self.max_lag - 1)
-        uniform = torch.rand(steps, generator=rng, dtype=torch.float64, device=rng.device).to(first.device)
-        onward = (
-            (uniform / self.rate * (len(self.lags) - 1)).long() + 1 if self.rate else torch.zeros_like(uniform).long()
+        uniform = torch.rand(steps, generator=rng, dtype=torch.float64, device=rng.device).to(
+            first.device
         )
-        moves = torch.where(uniform < self.rate, onward, 0)  # so many lags on, round the circle: one of the others
+        onward = (
+            (uniform / self.rate * (len(self.lags) - 1)).long() + 1
+            if self.rate
+            else torch.zeros_like(uniform).long()
+        )
+        moves = torch.where(
+            uniform < self.rate, onward, 0
+        )  # so many lags on, round the circle: one of the others
         path = torch.cat([first[:, None], moves], dim=1).cumsum(dim=1) % len(self.lags)
         return torch.cat([path.new_full((len(first), self.max_lag), -1), path], dim=1)
 
@@ -81,12 +95,18 @@ class SwitchingTask(Lagged, KnownMatrix, Steady):
             wanted = f"the lag of each token, of shape {tuple(batch.tokens.shape)}"
             raise FieldError("lags", f"lags must be {wanted}; got shape {tuple(batch.lags.shape)}")
         begin = min(self.max_lag, batch.lags.shape[1] - 1)
-        first = batch.lags[:, begin : begin + 1]  # the first tokens follow no lag: what comes after them
+        first = batch.lags[
+            :, begin : begin + 1
+        ]  # the first tokens follow no lag: what comes after them
         known = torch.cat([first.expand(-1, begin), batch.lags[:, begin:]], dim=1)
         of_tokens = one_hot(known, self.lags)
-        return torch.cat([of_tokens[:, 1:], of_tokens[:, -1:] @ self.switches.to(of_tokens.device)], dim=1)
+        return torch.cat(
+            [of_tokens[:, 1:], of_tokens[:, -1:] @ self.switches.to(of_tokens.device)], dim=1
+        )
 
-    def log_likelihood(self, log_p: Float[Tensor, "batch time lag"]) -> Float[Tensor, "batch time lag"]:
+    def log_likelihood(
+        self, log_p: Float[Tensor, "batch time lag"]
+    ) -> Float[Tensor, "batch time lag"]:
         first = self.max_lag
         if not self.rate or log_p.shape[1] <= first:
             return super().log_likelihood(log_p)
@@ -111,7 +131,9 @@ def check_rate(rate: float, lags: int, name: str = "rate") -> float:
     if not rate <= 1:
         raise FieldError(name, f"{name} is {wanted}; got {rate}")
     if rate > 0 and lags == 1:
-        raise FieldError(name, f"{name} {rate} needs two lags or more to switch between; there is one")
+        raise FieldError(
+            name, f"{name} {rate} needs two lags or more to switch between; there is one"
+        )
     return float(rate)
 
 
@@ -131,7 +153,9 @@ def log_filter(log_p: np.ndarray, switches: np.ndarray) -> np.ndarray:
     padded = np.zeros((size, blocks * block, count))
     padded[:, :time] = log_p
     parts = padded.reshape(size * blocks, block, count)
-    each = np.repeat(parts[:, None], count, axis=1).reshape(-1, block, count)  # begun with each lag alone
+    each = np.repeat(parts[:, None], count, axis=1).reshape(
+        -1, block, count
+    )  # begun with each lag alone
     begin = np.tile(np.eye(count), (size * blocks, 1))
     last, scale = _steps(each, begin, switches, only_last=True)
     last, scale = last.reshape(size, blocks, count, count), scale.reshape(size, blocks, count)

@@ -19,7 +19,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError, check_number
-from sih.markov import ROW_SUM_TOLERANCE, MatrixLike, as_squares, as_transition_matrix, stationary_distribution
+from sih.markov import (
+    ROW_SUM_TOLERANCE,
+    MatrixLike,
+    as_squares,
+    as_transition_matrix,
+    stationary_distribution,
+)
 from sih.task import check_lags
 from sih.theory.laplace import ReciprocalRule, reciprocal_rule
 
@@ -99,8 +105,14 @@ def claim_table(P: MatrixLike, lags: Sequence[int], *, tolerance: float = 1e-12)
     parts = []
     for part in flat.split(many):
         integrand = Integrand(part, stationary_distribution(part), rule)
-        parts.append(torch.stack([integrand.expectations(lags, k, weighted=k) for k in lags], dim=1))
-    return ClaimTable(lags, torch.cat(parts).reshape(*P.shape[:-2], len(lags), len(lags)), rule.error + cut + rounding)
+        parts.append(
+            torch.stack([integrand.expectations(lags, k, weighted=k) for k in lags], dim=1)
+        )
+    return ClaimTable(
+        lags,
+        torch.cat(parts).reshape(*P.shape[:-2], len(lags), len(lags)),
+        rule.error + cut + rounding,
+    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,9 @@ def chains(lags: Sequence[int], true_lag: int) -> list[Chain]:
     found = []
     for residue in sorted({lag % true_lag for lag in lags}):
         members = sorted((lag for lag in lags if lag % true_lag == residue), reverse=True)
-        steps = ((old - new) // true_lag for old, new in pairwise([oldest, *members]))  # the first is rounded down
+        steps = (
+            (old - new) // true_lag for old, new in pairwise([oldest, *members])
+        )  # the first is rounded down
         found.append(Chain(tuple(members), tuple(steps)))
     return found
 
@@ -152,7 +166,9 @@ class Integrand:
         self.weights = rule.weights.to(P.device).repeat(num_states)  # (s t)
         self.P, self.start, self.stationary = P, start, stationary
         self._powers: dict[int, Tensor] = {1: P}
-        self._chains: dict[tuple[tuple[int, ...], int | None, int], tuple[Tensor, list[Tensor]]] = {}
+        self._chains: dict[
+            tuple[tuple[int, ...], int | None, int], tuple[Tensor, list[Tensor]]
+        ] = {}
 
     def expectations(
         self, lags: tuple[int, ...], true_lag: int, *, weighted: int | None, insert: int = 1
@@ -164,7 +180,9 @@ class Integrand:
         """
         split = chains(lags, true_lag)
         links = [chain.lags.index(weighted) if weighted in chain.lags else None for chain in split]
-        parts = [self._chain(chain.steps, link, insert) for chain, link in zip(split, links, strict=True)]
+        parts = [
+            self._chain(chain.steps, link, insert) for chain, link in zip(split, links, strict=True)
+        ]
         value: dict[int, Tensor] = {}
         for index, chain in enumerate(split):
             others = self.weights.expand_as(parts[0][0])
@@ -174,14 +192,18 @@ class Integrand:
                 value[lag] = (others * inserted).sum(dim=-1)
         return torch.stack([value[lag] for lag in lags], dim=-1)
 
-    def _chain(self, steps: tuple[int, ...], weighted: int | None, insert: int) -> tuple[Tensor, list[Tensor]]:
+    def _chain(
+        self, steps: tuple[int, ...], weighted: int | None, insert: int
+    ) -> tuple[Tensor, list[Tensor]]:
         """Multiply out pi D M D ... D 1, and the same with P(., s)^insert put in at each link.
 
         The weighted link has a factor P(., s) besides.
         """
         key = ((0, *steps[1:]) if self.stationary else steps, weighted, insert)
         if key not in self._chains:
-            factors = [self.damp * self.p if link == weighted else self.damp for link in range(len(steps))]
+            factors = [
+                self.damp * self.p if link == weighted else self.damp for link in range(len(steps))
+            ]
             first = self.start[:, None, :]
             forward = [(first @ self._power(key[0][0]) if key[0][0] else first) * factors[0]]
             for power, factor in zip(steps[1:], factors[1:], strict=True):
@@ -208,5 +230,7 @@ def _as_matrices(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
     sums = P.sum(dim=-1, keepdim=True)
     plain = ((P > 0).all(dim=(-2, -1))) & ((sums - 1).abs() <= ROW_SUM_TOLERANCE).all(dim=(-2, -1))
     for index in (~plain).nonzero().tolist():
-        as_transition_matrix(P[tuple(index)])  # zero entries: irreducible and aperiodic; or the error to raise
+        as_transition_matrix(
+            P[tuple(index)]
+        )  # zero entries: irreducible and aperiodic; or the error to raise
     return P / sums

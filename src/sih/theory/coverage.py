@@ -37,7 +37,9 @@ class Pair:
 
 
 def _exchanged(pair: Pair) -> bool:
-    return not pair.inside and pair.others == tuple(lag + pair.rival - pair.true_lag for lag in pair.own)
+    return not pair.inside and pair.others == tuple(
+        lag + pair.rival - pair.true_lag for lag in pair.own
+    )
 
 
 def _exchanged_backwards(pair: Pair) -> bool:
@@ -90,9 +92,20 @@ def claim_status(
     if len(check_lags(lags)) < 2:
         raise ValueError(f"a comparison needs at least 2 lags, e.g. (1, 2, 3); got {lags}")
     if states is not None and not (is_whole(states) and states >= 2):
-        raise FieldError("states", f"states is a number of states, 2 or more; got {described(states)}")
+        raise FieldError(
+            "states", f"states is a number of states, 2 or more; got {described(states)}"
+        )
     check_kind("reversible", reversible, bool, "True or False")
-    more = [name for name in FOR_SOME if name == f"{states} states" or (reversible and name == "reversible")]
+    more = [
+        name
+        for name in FOR_SOME
+        if name == f"{states} states" or (reversible and name == "reversible")
+    ]
     known = THEOREMS | {name: FOR_SOME[name] for name in more}
-    proofs = {pair: [f"proven: {name}" for name, applies in known.items() if applies(pair)] for pair in pairs(lags)}
-    return {(pair.true_lag, pair.rival): found[0] if found else OPEN for pair, found in proofs.items()}
+    proofs = {
+        pair: [f"proven: {name}" for name, applies in known.items() if applies(pair)]
+        for pair in pairs(lags)
+    }
+    return {
+        (pair.true_lag, pair.rival): found[0] if found else OPEN for pair, found in proofs.items()
+    }

@@ -97,7 +97,9 @@ def normalised_gaps(
     against = [claim.lags.index(r) for r in claim.rivals]
     # One of favoured and rival is the true lag, so E[p_favoured p_rival / sum] is `cross` at the other of the two.
     both = cross[:, against] if claim.lags[own] == claim.true_lag else cross[:, [own]]
-    return Gaps(cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against])
+    return Gaps(
+        cross[:, [own]] - cross[:, against], square[:, [own]] - 2 * both + square[:, against]
+    )
 
 
 def stationary_by_solving(P: Matrices) -> Float[Tensor, "matrix state"]:
@@ -122,7 +124,9 @@ def descend(
     """Run Adam on the logits of `starts` matrices side by side, each on the least ratio over its rivals."""
     matrices = FAMILIES[family]
     if num_states < 2 or starts < 1 or steps < 1:
-        raise ValueError(f"at least 2 states, 1 start and 1 step are needed; got {num_states}, {starts} and {steps}")
+        raise ValueError(
+            f"at least 2 states, 1 start and 1 step are needed; got {num_states}, {starts} and {steps}"
+        )
     logits = starting_logits(begin, starts, num_states, rng).requires_grad_()
     start_logits = torch.zeros(starts, num_states, dtype=torch.float64, requires_grad=True)
     rule = reciprocal_rule(1e-9, float(len(claim.lags)), 1e-8)
@@ -150,13 +154,21 @@ def descend(
     return evaluate(claim, matrices(best[0]), None if claim.stationary else best[1].softmax(-1))
 
 
-def evaluate(claim: SearchedClaim, P: Matrices, start: Float[Tensor, "matrix state"] | None = None) -> Descents:
+def evaluate(
+    claim: SearchedClaim, P: Matrices, start: Float[Tensor, "matrix state"] | None = None
+) -> Descents:
     """Compute the least ratio at each matrix to 1e-13, and put those whose normaliser is too small last."""
     rule = reciprocal_rule(1e-14 / P.shape[-1], float(len(claim.lags)), 1e-13)
-    first = stationary_distribution(P) if start is None else start  # by elimination: exact for slow chains too
+    first = (
+        stationary_distribution(P) if start is None else start
+    )  # by elimination: exact for slow chains too
     gaps = normalised_gaps(P, claim, first, rule)
-    ratio, which = gaps.ratio.masked_fill(gaps.normaliser < LEAST_NORMALISER / 2, torch.inf).min(dim=-1)
+    ratio, which = gaps.ratio.masked_fill(gaps.normaliser < LEAST_NORMALISER / 2, torch.inf).min(
+        dim=-1
+    )
     order = ratio.argsort()
     gap, rivals = gaps.gap.gather(1, which[:, None])[:, 0], torch.tensor(claim.rivals)[which]
-    error = rule.error + 1e-14 + 1e-15 * (10 + len(claim.lags)) * (1 + P.shape[-1] ** 0.5)  # see claim_table
+    error = (
+        rule.error + 1e-14 + 1e-15 * (10 + len(claim.lags)) * (1 + P.shape[-1] ** 0.5)
+    )  # see claim_table
     return Descents(claim, P[order], first[order], rivals[order], gap[order], ratio[order], error)

@@ -37,13 +37,19 @@ def reciprocal_rule(smallest: float, largest: float, tolerance: float) -> Recipr
     smooth ripple whose wavelength is the step, so a grid that fine sees its crests to 1 %; 2 % is added.
     """
     if not 0 < smallest < largest:
-        raise ValueError(f"a rule for 1/x needs 0 < smallest < largest; got {smallest:g} and {largest:g}")
+        raise ValueError(
+            f"a rule for 1/x needs 0 < smallest < largest; got {smallest:g} and {largest:g}"
+        )
     if not 1e-14 <= tolerance < 1:
-        raise ValueError(f"tolerance is a relative error from 1e-14 up to 1, e.g. 1e-12; got {tolerance:g}")
+        raise ValueError(
+            f"tolerance is a relative error from 1e-14 up to 1, e.g. 1e-12; got {tolerance:g}"
+        )
     span = math.log(largest / smallest)
     step = math.pi**2 / (2 - math.log(tolerance))
     while True:
-        u = torch.arange(-4.0, span + math.log(5 - math.log(tolerance)) + step, step, dtype=torch.float64)
+        u = torch.arange(
+            -4.0, span + math.log(5 - math.log(tolerance)) + step, step, dtype=torch.float64
+        )
         nodes = torch.exp(u - torch.exp(-u))
         weights = step * nodes * (1 + torch.exp(-u))
         used = weights > 1e-3 * tolerance

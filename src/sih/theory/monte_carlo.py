@@ -17,7 +17,12 @@ from torch import Tensor
 
 from sih.checks import FieldError, check_choice, check_sizes
 from sih.files import read_arrays, reading, write_arrays
-from sih.markov import TransitionMatrix, check_law, random_transition_matrix, stationary_distribution
+from sih.markov import (
+    TransitionMatrix,
+    check_law,
+    random_transition_matrix,
+    stationary_distribution,
+)
 from sih.stats import Estimate, estimate
 from sih.task import Task, check_lags, sample
 from sih.theory.claim import chains
@@ -48,7 +53,10 @@ class MonteCarlo:
         check_choice("form", self.form, ("printed", "trimmed"))
         check_law(self.matrix_law, self.concentration)
         if self.length <= self.lags[-1]:
-            raise FieldError("length", f"length must be above the largest lag, {self.lags[-1]}; got {self.length}")
+            raise FieldError(
+                "length",
+                f"length must be above the largest lag, {self.lags[-1]}; got {self.length}",
+            )
 
 
 def random_matrices(
@@ -83,10 +91,14 @@ def printed(
     """
     back = length - 1 - torch.tensor(lags)
     windows = [sample(Task(P, (k,), length), sequences, rng=rng).tokens for k in lags]
-    return _average(P, torch.stack([w[:, back] for w in windows]), torch.stack([w[:, -1] for w in windows]))
+    return _average(
+        P, torch.stack([w[:, back] for w in windows]), torch.stack([w[:, -1] for w in windows])
+    )
 
 
-def trimmed(P: TransitionMatrix, lags: tuple[int, ...], *, samples: int, rng: torch.Generator) -> Estimate[Tensor]:
+def trimmed(
+    P: TransitionMatrix, lags: tuple[int, ...], *, samples: int, rng: torch.Generator
+) -> Estimate[Tensor]:
     """Average over X_i and the X_{i-l} alone, drawn chain by chain from powers of P."""
     pi = stationary_distribution(P)
     powers: dict[int, Tensor] = {}
@@ -112,9 +124,13 @@ def trimmed(P: TransitionMatrix, lags: tuple[int, ...], *, samples: int, rng: to
 def save_estimates(folder: Path, check: MonteCarlo, done: list[Estimate[Tensor]]) -> None:
     """Write estimates.npz: what is sampled, and means and standard errors of the matrices done so far."""
     if done:
-        mean, error = (torch.stack([getattr(e, name) for e in done]).numpy() for name in ("mean", "error"))
+        mean, error = (
+            torch.stack([getattr(e, name) for e in done]).numpy() for name in ("mean", "error")
+        )
         experiment = json.dumps(asdict(check))
-        write_arrays(folder / "estimates.npz", experiment=experiment, mean=mean, standard_error=error)
+        write_arrays(
+            folder / "estimates.npz", experiment=experiment, mean=mean, standard_error=error
+        )
 
 
 def load_estimates(folder: Path, check: MonteCarlo) -> list[Estimate[Tensor]]:
@@ -138,7 +154,11 @@ def _unusual(experiment: dict[str, Any]) -> dict[str, Any]:
     """
     usual = json.loads(json.dumps(asdict(MonteCarlo())))
     plain = json.loads(json.dumps(experiment))
-    return {name: value for name, value in plain.items() if name != "matrices" and value != usual.get(name)}
+    return {
+        name: value
+        for name, value in plain.items()
+        if name != "matrices" and value != usual.get(name)
+    }
 
 
 def _average(

@@ -46,10 +46,14 @@ class Lead:
         r"""Give $P_{x_k,s}\, d^{\text{order}} e^{\theta d}$, or 0 where d is minus infinity: the rival is out."""
         finite = torch.isfinite(self.gain)
         gain = torch.where(finite, self.gain, 0.0)
-        return torch.where(finite, self.law * gain**order, 0.0)[..., None] * torch.exp(gain[..., None] * theta)
+        return torch.where(finite, self.law * gain**order, 0.0)[..., None] * torch.exp(
+            gain[..., None] * theta
+        )
 
 
-def _sum_next(weights: Float[Tensor, "window state n"], v: Float[Tensor, "window n"]) -> Float[Tensor, "window n"]:
+def _sum_next(
+    weights: Float[Tensor, "window state n"], v: Float[Tensor, "window n"]
+) -> Float[Tensor, "window n"]:
     """Add v up over the windows that follow each, by these weights of the next token."""
     S = weights.shape[1]
     followed: Tensor = weights.unflatten(0, (S, -1)) * v.unflatten(0, (-1, S))
@@ -59,7 +63,9 @@ def _sum_next(weights: Float[Tensor, "window state n"], v: Float[Tensor, "window
 def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
     """Describe a rival's lead under a rule, from a first window of independent tokens."""
     if true_lag == rival or not {true_lag, rival} <= set(task.lags):
-        raise ValueError(f"true lag and rival are two of the lags {task.lags}; got {true_lag} and {rival}")
+        raise ValueError(
+            f"true lag and rival are two of the lags {task.lags}; got {true_lag} and {rival}"
+        )
     S, depth = task.num_states, task.max_lag
     if S**depth > WINDOW_LIMIT:
         raise ValueError(
@@ -67,7 +73,9 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
             f"have {S**depth}; try fewer states or smaller lags"
         )
     window = torch.arange(S**depth)
-    digits = torch.stack([window // S ** (lag - 1) % S for lag in range(1, depth + 1)])  # [lag - 1]: X_{i-lag}
+    digits = torch.stack(
+        [window // S ** (lag - 1) % S for lag in range(1, depth + 1)]
+    )  # [lag - 1]: X_{i-lag}
     p = {lag: task.P[digits[lag - 1]] for lag in task.lags}  # (window, state)
     if score == "ML":
         gain = torch.where(p[true_lag] > 0, p[rival].log() - p[true_lag].log(), 0.0)
@@ -81,7 +89,10 @@ def lead(task: Task, true_lag: int, rival: int, score: Score) -> Lead:
 def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
     """Compute I, above, in nats per transition: 0 for a rival not behind on average, infinite if it cannot catch up."""
     chain = lead(task, true_lag, rival, score)
-    low, high = 0.0, 1.0  # log rho is convex and 0 at 0: find a bracket of its minimum, then narrow it
+    low, high = (
+        0.0,
+        1.0,
+    )  # log rho is convex and 0 at 0: find a bracket of its minimum, then narrow it
     while (value := _log_root(chain, 2 * high)) < _log_root(chain, high):
         if value < -700 or high > 1e5:
             return math.inf
@@ -89,7 +100,9 @@ def exponent(task: Task, true_lag: int, rival: int, score: Score) -> float:
     high *= 2
     inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_inner, at_outer = _log_root(chain, inner), _log_root(chain, outer)
-    for _ in range(36):  # golden sections to 3e-8 of the bracket, which is 1e-15 of the value at a smooth minimum
+    for _ in range(
+        36
+    ):  # golden sections to 3e-8 of the bracket, which is 1e-15 of the value at a smooth minimum
         if at_inner <= at_outer:
             high, outer, at_outer = outer, inner, at_inner
             inner = high - GOLDEN * (high - low)
@@ -116,7 +129,9 @@ def overtaking_probabilities(chain: Lead, transitions: Sequence[int]) -> Float[T
     rest is given that.
     """
     if not transitions or min(transitions) < 1:
-        raise ValueError(f"transitions are a list of numbers of 1 or more; got {list(transitions)}; try [10, 20]")
+        raise ValueError(
+            f"transitions are a list of numbers of 1 or more; got {list(transitions)}; try [10, 20]"
+        )
     at_once = max(1, WINDOW_LIMIT // len(chain.law))
     return torch.cat([_saddle_points(chain, n) for n in torch.tensor(transitions).split(at_once)])
 
@@ -126,7 +141,9 @@ def _saddle_points(chain: Lead, n: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
     log_alive, slope, curvature = _log_moments(chain, torch.zeros(len(n), dtype=chain.law.dtype), n)
     alive, even = log_alive.exp(), slope.abs() <= 1e-9 * curvature.clamp_min(0.0).sqrt()
     side = -slope.sign()
-    largest = (300 / chain.gain[torch.isfinite(chain.gain)].abs().max()).item()  # beyond it exp overflows
+    largest = (
+        300 / chain.gain[torch.isfinite(chain.gain)].abs().max()
+    ).item()  # beyond it exp overflows
     low, high = torch.zeros_like(alive), torch.full_like(alive, min(1.0, largest))
     while True:
         value, slope, _ = _log_moments(chain, side * high, n)
@@ -137,14 +154,21 @@ def _saddle_points(chain: Lead, n: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
     # Where the slope never turns the lead is never past 0, and M_n tends to the probability that it is 0.
     never, tied = short, value.exp()
     theta = high / 2
-    for _ in range(60):  # log M_n is convex: Newton's method on its slope, and halving where that leaves the bracket
+    for _ in range(
+        60
+    ):  # log M_n is convex: Newton's method on its slope, and halving where that leaves the bracket
         value, slope, curvature = _log_moments(chain, side * theta, n)
         moving = (slope.abs() > 1e-7 * curvature.sqrt()) & ~never & ~even
         if not moving.any():
             break
-        low, high = torch.where(side * slope < 0, theta, low), torch.where(side * slope < 0, high, theta)
+        low, high = (
+            torch.where(side * slope < 0, theta, low),
+            torch.where(side * slope < 0, high, theta),
+        )
         newton = theta - side * slope / curvature
-        theta = torch.where(moving, torch.where((low < newton) & (newton < high), newton, (low + high) / 2), theta)
+        theta = torch.where(
+            moving, torch.where((low < newton) & (newton < high), newton, (low + high) / 2), theta
+        )
     w = side * (2 * (log_alive - value)).sqrt()
     u = side * theta * curvature.sqrt()
     density = torch.exp(-w * w / 2) / math.sqrt(2 * math.pi)
@@ -161,7 +185,10 @@ def _log_moments(
     Each n has its theta; all go together, and one that has had its applications is read off.
     """
     A, A1, A2 = (chain.tilted(theta, order) for order in (0, 1, 2))
-    v, v1, v2 = torch.ones_like(A[:, 0]), *torch.zeros_like(A[:, :2]).unbind(1)  # M_n and two derivatives, by window
+    v, v1, v2 = (
+        torch.ones_like(A[:, 0]),
+        *torch.zeros_like(A[:, :2]).unbind(1),
+    )  # M_n and two derivatives, by window
     log_scale, found = torch.zeros_like(theta), torch.empty(3, len(theta), dtype=theta.dtype)
     for n in range(1, int(transitions.max()) + 1):
         if (n - 1) % chain.every == 0:
@@ -174,7 +201,9 @@ def _log_moments(
         log_scale = log_scale + scale.log()
         if (last := transitions == n).any():
             m, m1, m2 = (chain.start @ w[:, last] for w in (v, v1, v2))
-            found[:, last] = torch.stack([log_scale[last] + m.log(), m1 / m, m2 / m - (m1 / m) ** 2])
+            found[:, last] = torch.stack(
+                [log_scale[last] + m.log(), m1 / m, m2 / m - (m1 / m) ** 2]
+            )
     log_moment, slope, curvature = found
     return log_moment, slope, curvature
 

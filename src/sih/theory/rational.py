@@ -15,7 +15,9 @@ WINDOW_LIMIT = 10**6
 Matrix = list[list[Fraction]]
 
 
-def rational_expectations(P: TransitionMatrix, lags: Sequence[int], true_lag: int) -> list[Fraction]:
+def rational_expectations(
+    P: TransitionMatrix, lags: Sequence[int], true_lag: int
+) -> list[Fraction]:
     r"""Sum $\mathbb E[p_r/\sum_l p_l]$ for every r over every window and next state, without rounding.
 
     The floats of P are taken at face value and each row is divided by its sum, so that rows sum to exactly 1.
@@ -33,7 +35,10 @@ def rational_expectations(P: TransitionMatrix, lags: Sequence[int], true_lag: in
     firsts, links = [lags.index(chain.lags[0]) for chain in chains(lags, true_lag)], []
     for chain in chains(lags, true_lag):
         neighbours = zip(chain.lags, chain.lags[1:], chain.steps[1:], strict=False)
-        links += [(lags.index(new), lags.index(old), _power(exact, steps)) for old, new, steps in neighbours]
+        links += [
+            (lags.index(new), lags.index(old), _power(exact, steps))
+            for old, new, steps in neighbours
+        ]
     own = lags.index(true_lag)
     total = [Fraction(0)] * len(lags)
     for window in product(states, repeat=len(lags)):
@@ -70,5 +75,8 @@ def rational_stationary(P: Matrix) -> list[Fraction]:
 def _power(P: Matrix, exponent: int) -> Matrix:
     result, columns = P, list(zip(*P, strict=True))
     for _ in range(exponent - 1):
-        result = [[sum(map(operator.mul, row, column), Fraction(0)) for column in columns] for row in result]
+        result = [
+            [sum(map(operator.mul, row, column), Fraction(0)) for column in columns]
+            for row in result
+        ]
     return result

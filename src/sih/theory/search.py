@@ -52,7 +52,10 @@ class SearchConfig:
             object.__setattr__(self, "sizes", (len(self.lags),))
             object.__setattr__(self, "max_lag", self.lags[-1])
         if not self.states or min(self.states) < 2:
-            raise FieldError("states", f"states are numbers of states, 2 or more each, e.g. 3 4 5; got {self.states}")
+            raise FieldError(
+                "states",
+                f"states are numbers of states, 2 or more each, e.g. 3 4 5; got {self.states}",
+            )
         if not self.sizes or min(self.sizes) < 2 or max(self.sizes) > self.max_lag:
             allowed = f"sizes are numbers of lags, each from 2 to max_lag={self.max_lag}"
             raise FieldError("sizes", f"{allowed}; got {self.sizes}")
@@ -60,11 +63,21 @@ class SearchConfig:
         check_choice("statement", self.statement, ("claim", "wrong-lag", "non-stationary"))
         check_choice("family", self.family, tuple(FAMILIES))
         if self.open_only and self.statement != "claim":
-            raise FieldError("open_only", "open_only is about the pairs of Claim 1; leave out the statement")
+            raise FieldError(
+                "open_only", "open_only is about the pairs of Claim 1; leave out the statement"
+            )
         if not self.begin or not set(self.begin) <= set(STARTS):
-            raise FieldError("begin", f"begin is one or more of {', '.join(STARTS)}; got {self.begin}")
-        if self.lags and self.open_only and not any(self.open_pairs(self.lags, size) for size in self.states):
-            raise FieldError("lags", f"no pair of lags of {self.lags} is open for these matrices; try (1, 2, 4)")
+            raise FieldError(
+                "begin", f"begin is one or more of {', '.join(STARTS)}; got {self.begin}"
+            )
+        if (
+            self.lags
+            and self.open_only
+            and not any(self.open_pairs(self.lags, size) for size in self.states)
+        ):
+            raise FieldError(
+                "lags", f"no pair of lags of {self.lags} is open for these matrices; try (1, 2, 4)"
+            )
 
     def open_pairs(self, lags: tuple[int, ...], num_states: int) -> list[tuple[int, int]]:
         """List the pairs of true lag and rival that are no theorem for the matrices searched."""
@@ -109,10 +122,16 @@ class SearchState:
         worst = self.worst
         if cell not in worst or ratio < worst[cell].ratio:
             where = (claim.lags, claim.true_lag, int(found.rival[0]), found.P[0].tolist())
-            worst = worst | {cell: Worst(num_states, len(claim.lags), ratio, found.gap[0].item(), *where)}
+            worst = worst | {
+                cell: Worst(num_states, len(claim.lags), ratio, found.gap[0].item(), *where)
+            }
         descents = self.descents | {cell: self.descents.get(cell, 0) + len(found.ratio)}
-        below = self.below | {cell: self.below.get(cell, 0) + int((found.ratio < 1 / len(claim.lags) - 1e-9).sum())}
-        return SearchState(self.config, self.rounds + 1, descents, self.violations + found.violations, below, worst)
+        below = self.below | {
+            cell: self.below.get(cell, 0) + int((found.ratio < 1 / len(claim.lags) - 1e-9).sum())
+        }
+        return SearchState(
+            self.config, self.rounds + 1, descents, self.violations + found.violations, below, worst
+        )
 
     @property
     def least(self) -> Worst | None:
@@ -129,7 +148,9 @@ class SearchState:
         """Read what `save` wrote."""
         with reading(folder / STATE, "is not the state of a search; give another folder"):
             value: dict[str, Any] = read_json(folder / STATE)
-            settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value["config"].items()}
+            settings: dict[str, Any] = {
+                k: tuple(v) if isinstance(v, list) else v for k, v in value["config"].items()
+            }
             worst = {k: Worst(**{**w, "lags": tuple(w["lags"])}) for k, w in value["worst"].items()}
             return cls(**{**value, "config": SearchConfig(**settings), "worst": worst})
 
@@ -137,12 +158,21 @@ class SearchState:
 def rounds(config: SearchConfig, first: int = 0) -> Iterator[tuple[int, Descents]]:
     """Yield the number of states and the descents of round `first`, `first` + 1, ... without end."""
     for number in itertools.count(first):
-        rng = torch.Generator().manual_seed(int(np.random.SeedSequence([config.seed, number]).generate_state(1)[0]))
+        rng = torch.Generator().manual_seed(
+            int(np.random.SeedSequence([config.seed, number]).generate_state(1)[0])
+        )
         num_states, size = config.cells[number % len(config.cells)]
         begin = config.begin[number // len(config.cells) % len(config.begin)]
-        claim = _draw_open(config, size, num_states, rng) if config.open_only else _draw_claim(config, size, rng)
+        claim = (
+            _draw_open(config, size, num_states, rng)
+            if config.open_only
+            else _draw_claim(config, size, rng)
+        )
         settings = {"starts": config.starts, "steps": config.steps}
-        yield num_states, descend(claim, num_states, **settings, rng=rng, begin=begin, family=config.family)
+        yield (
+            num_states,
+            descend(claim, num_states, **settings, rng=rng, begin=begin, family=config.family),
+        )
 
 
 def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> SearchedClaim:
@@ -153,10 +183,14 @@ def _draw_claim(config: SearchConfig, size: int, rng: torch.Generator) -> Search
     if torch.rand((), generator=rng) < 0.5 and second != 0:
         first = 0
     favoured = lags[second] if config.statement == "wrong-lag" else None
-    return SearchedClaim(lags, lags[first], favoured, stationary=config.statement != "non-stationary")
+    return SearchedClaim(
+        lags, lags[first], favoured, stationary=config.statement != "non-stationary"
+    )
 
 
-def _draw_open(config: SearchConfig, size: int, num_states: int, rng: torch.Generator) -> SearchedClaim:
+def _draw_open(
+    config: SearchConfig, size: int, num_states: int, rng: torch.Generator
+) -> SearchedClaim:
     """Draw lags until some pair is open, then a true lag that has open rivals, half the time the smallest."""
     for _ in range(1000):
         lags = _draw_claim(config, size, rng).lags
@@ -165,5 +199,9 @@ def _draw_open(config: SearchConfig, size: int, num_states: int, rng: torch.Gene
         if true_lags:
             some = int(torch.randint(2 * len(true_lags), (), generator=rng))
             true_lag = true_lags[max(0, some - len(true_lags))]
-            return SearchedClaim(lags, true_lag, against=tuple(r for k, r in pairs if k == true_lag))
-    raise ValueError(f"no {size} lags up to {config.max_lag} drawn have an open pair for {num_states} states")
+            return SearchedClaim(
+                lags, true_lag, against=tuple(r for k, r in pairs if k == true_lag)
+            )
+    raise ValueError(
+        f"no {size} lags up to {config.max_lag} drawn have an open pair for {num_states} states"
+    )

@@ -23,7 +23,9 @@ def _symmetric(logits: Logits) -> Logits:
 
 FAMILIES: dict[str, Callable[[Logits], Logits]] = {
     "any": lambda logits: logits.softmax(dim=-1),
-    "reversible": lambda logits: ((logits + logits.mT) / 2).softmax(dim=-1),  # symmetric weights over their row sums
+    "reversible": lambda logits: ((logits + logits.mT) / 2).softmax(
+        dim=-1
+    ),  # symmetric weights over their row sums
     "symmetric": _symmetric,
 }
 """Matrices by the family that a search is restricted to."""
@@ -38,7 +40,9 @@ def _random(starts: int, num_states: int, rng: torch.Generator) -> Logits:
     return scale * noise + lean * torch.nn.functional.one_hot(order, num_states)
 
 
-def _uniform(low: float, high: float, starts: int, rng: torch.Generator) -> Float[Tensor, "start 1 1"]:
+def _uniform(
+    low: float, high: float, starts: int, rng: torch.Generator
+) -> Float[Tensor, "start 1 1"]:
     return torch.empty(starts, 1, 1, dtype=torch.float64).uniform_(low, high, generator=rng)
 
 

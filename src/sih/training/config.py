@@ -107,14 +107,18 @@ class TrainConfig(Shown):
     stored: str
     target: str
 
-    def __init__(self, *, seed: int = 0, stored: str = "float32", target: str = "sampled", **fields: Any) -> None:
+    def __init__(
+        self, *, seed: int = 0, stored: str = "float32", target: str = "sampled", **fields: Any
+    ) -> None:
         check_seed("seed", seed)
         check_choice("stored", stored, STORED)
         check_choice("target", target, TARGETS)
         parts = parts_of(fields)
         check_length(parts["task"])
         parts["optimiser"] = parts["optimiser"].fit()
-        parts["recipe"] = parts["recipe"].fit(parts["model"], parts["task"].outline(), parts["optimiser"].steps)
+        parts["recipe"] = parts["recipe"].fit(
+            parts["model"], parts["task"].outline(), parts["optimiser"].steps
+        )
         for name, value in {**parts, "seed": seed, "stored": stored, "target": target}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
@@ -132,9 +136,17 @@ class TrainConfig(Shown):
         >>> TrainConfig(steps=7).flat()["steps"]
         7
         """
-        words = {"model": self.model.kind, "init": self.recipe.name, "optimiser": self.optimiser.name}
+        words = {
+            "model": self.model.kind,
+            "init": self.recipe.name,
+            "optimiser": self.optimiser.name,
+        }
         parts = [getattr(self, name) for name in PARTS]
-        fields = {field.name: getattr(part, field.name) for part in parts for field in dataclasses.fields(part)}
+        fields = {
+            field.name: getattr(part, field.name)
+            for part in parts
+            for field in dataclasses.fields(part)
+        }
         return {**words, **fields, **{name: getattr(self, name) for name in TOP}}
 
     def unusual(self) -> dict[str, Any]:
@@ -158,8 +170,14 @@ class TrainConfig(Shown):
         if "recipe" in whole:
             del flat["init"]
         part_of = names_of(classes_of({**flat, **changes}))
-        lost = {name for name in flat if part_of.get(name) in whole or name not in (*part_of, *WORDS, *TOP)}
-        return TrainConfig(**{**{name: value for name, value in flat.items() if name not in lost}, **changes})
+        lost = {
+            name
+            for name in flat
+            if part_of.get(name) in whole or name not in (*part_of, *WORDS, *TOP)
+        }
+        return TrainConfig(
+            **{**{name: value for name, value in flat.items() if name not in lost}, **changes}
+        )
 
     def held_out_batch(self, task: LagTask) -> Batch:
         """Draw the sequences that the model is measured on, the same for all runs on one task.
@@ -177,13 +195,18 @@ def check_length(task: TaskConfig) -> None:
     least = task.lags[-1] + 2
     if task.length < least:
         reason = f"one next token past the first {task.lags[-1]} positions to measure KL on"
-        raise FieldError("length", f"length must be at least {least} for lags {task.lags}: {reason}; got {task.length}")
+        raise FieldError(
+            "length",
+            f"length must be at least {least} for lags {task.lags}: {reason}; got {task.length}",
+        )
 
 
 def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
     """Find the class of each part of a configuration, from the words among its fields or a part given whole."""
     whole = {name: type(part) for name, part in whole_parts(fields).items()}
-    words = {word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()}
+    words = {
+        word: usual if word in whole else fields.get(word, usual) for word, usual in WORDS.items()
+    }
     check_choice("model", words["model"], tuple(KINDS))
     check_choice("optimiser", words["optimiser"], tuple(OPTIMISERS))
     check_kind("init", words["init"], str, "the word for a recipe, e.g. 'harmonic'")
@@ -195,7 +218,9 @@ def classes_of(fields: Mapping[str, Any]) -> dict[str, type]:
 
 def names_of(classes: Mapping[str, type]) -> dict[str, str]:
     """List the flat names of fields, each with the part that it belongs to."""
-    return {field.name: part for part, kind in classes.items() for field in dataclasses.fields(kind)}
+    return {
+        field.name: part for part, kind in classes.items() for field in dataclasses.fields(kind)
+    }
 
 
 def renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,13 +237,22 @@ def whole_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
     A word that chooses a model or an optimiser has the name of the part. It is checked where it is read.
     """
     given = {name: fields[name] for name in PARTS if name in fields}
-    whole = {name: part for name, part in given.items() if not (name in WORDS and isinstance(part, str))}
+    whole = {
+        name: part for name, part in given.items() if not (name in WORDS and isinstance(part, str))
+    }
     for name, part in whole.items():
         flat, example = EXAMPLES[name]
         by_fields = f"or be given by its fields, e.g. TrainConfig({flat})"
-        check_kind(name, part, PARTS[name], f"of type {PARTS[name].__name__}, e.g. TrainConfig({example}), {by_fields}")
+        check_kind(
+            name,
+            part,
+            PARTS[name],
+            f"of type {PARTS[name].__name__}, e.g. TrainConfig({example}), {by_fields}",
+        )
     if "recipe" in whole and "init" in fields:
-        raise FieldError("init", "init is the word for a recipe, and recipe is one given whole; leave one out")
+        raise FieldError(
+            "init", "init is the word for a recipe, and recipe is one given whole; leave one out"
+        )
     return whole
 
 
@@ -232,10 +266,15 @@ def parts_of(fields: Mapping[str, Any]) -> dict[str, Any]:
             given[part_of[name]][name] = _frozen(value)
         elif name not in (*PARTS, *WORDS):
             known = ", ".join(sorted((*part_of, *WORDS, *TOP)))
-            raise FieldError(name, f"a training configuration has no field {name!r}; it has {known}")
+            raise FieldError(
+                name, f"a training configuration has no field {name!r}; it has {known}"
+            )
     whole = whole_parts(fields)
     made = {part: classes[part](**given[part]) for part in PARTS if part not in whole}
-    return {part: made[part] if part in made else dataclasses.replace(whole[part], **given[part]) for part in PARTS}
+    return {
+        part: made[part] if part in made else dataclasses.replace(whole[part], **given[part])
+        for part in PARTS
+    }
 
 
 def _frozen(value: Any) -> Any:

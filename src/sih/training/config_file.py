@@ -12,11 +12,38 @@ from sih.checks import FieldError, described
 from sih.training.config import PARTS, RENAMED, TrainConfig, classes_of, names_of, renamed
 
 VERSION = 2
-WORD_AT = {"model": ("model", "kind"), "init": ("recipe", "name"), "optimiser": ("optimiser", "name")}
+WORD_AT = {
+    "model": ("model", "kind"),
+    "init": ("recipe", "name"),
+    "optimiser": ("optimiser", "name"),
+}
 """Where the words that choose a part are written: part and key."""
 VERSION_1 = (
-    *("model", "lags", "states", "length", "heads", "dim", "qk_dim", "mlp_dim", "init", "max_period", "steps", "batch"),
-    *("learning_rate", "betas", "schedule", "warmup", "held", "shorter", "seed", "matrix_seed", "concentration"),
+    *(
+        "model",
+        "lags",
+        "states",
+        "length",
+        "heads",
+        "dim",
+        "qk_dim",
+        "mlp_dim",
+        "init",
+        "max_period",
+        "steps",
+        "batch",
+    ),
+    *(
+        "learning_rate",
+        "betas",
+        "schedule",
+        "warmup",
+        "held",
+        "shorter",
+        "seed",
+        "matrix_seed",
+        "concentration",
+    ),
     *("matrix", "evaluate_every", "held_out", "stored"),
 )
 NOT_IN_ALL = {"dim": 64, "mlp_dim": None, "max_period": 8, "frozen_steps": 0}
@@ -40,15 +67,23 @@ def from_json(values: dict[str, Any]) -> TrainConfig:
     if version == 1:
         known, values = names_of(classes_of(values)), _with_used(values)
         return TrainConfig(
-            **{name: v for name, v in renamed(values).items() if name in known or name not in NOT_IN_ALL}
+            **{
+                name: v
+                for name, v in renamed(values).items()
+                if name in known or name not in NOT_IN_ALL
+            }
         )
     if version != VERSION:
-        raise ValueError(f"version {version!r} of a configuration is not known; there are 1 and {VERSION}")
+        raise ValueError(
+            f"version {version!r} of a configuration is not known; there are 1 and {VERSION}"
+        )
     words = {place: word for word, place in WORD_AT.items()}
     flat = {name: value for name, value in values.items() if name not in (*PARTS, "version")}
     for part in PARTS:
         if not isinstance(values.get(part), dict):
-            raise FieldError(part, f"{part!r} must be an object of its fields; got {described(values.get(part))}")
+            raise FieldError(
+                part, f"{part!r} must be an object of its fields; got {described(values.get(part))}"
+            )
         flat |= {words.get((part, key), key): value for key, value in values[part].items()}
     return TrainConfig(**_with_used(flat))
 
@@ -62,8 +97,13 @@ def _with_used(values: dict[str, Any]) -> dict[str, Any]:
 def to_version_1(config: TrainConfig) -> dict[str, Any]:
     """Return the configuration in the form of before, with later fields only where they differ from their defaults."""
     old = {new: old for old, new in RENAMED.items()}
-    flat = {old.get(name, name): _plain(value) for name, value in {**NOT_IN_ALL, **config.flat()}.items()}
-    return {name: value for name, value in flat.items() if name in VERSION_1 or name in config.unusual()}
+    flat = {
+        old.get(name, name): _plain(value)
+        for name, value in {**NOT_IN_ALL, **config.flat()}.items()
+    }
+    return {
+        name: value for name, value in flat.items() if name in VERSION_1 or name in config.unusual()
+    }
 
 
 def digest(config: TrainConfig) -> str:

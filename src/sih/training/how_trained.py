@@ -11,7 +11,18 @@ STARTS_OF_KIND = {("harmonic", "disentangled"): "tables shared by positions"}
 """What it is called for one kind of model, where that differs."""
 PAPER_KINDS = ("standard", "disentangled")
 """The kinds of model that the paper trains."""
-FREE = {"lags", "heads", "model", "matrix_law", "matrix_seed", "seed", "steps", "stored", "evaluate_every", "held_out"}
+FREE = {
+    "lags",
+    "heads",
+    "model",
+    "matrix_law",
+    "matrix_seed",
+    "seed",
+    "steps",
+    "stored",
+    "evaluate_every",
+    "held_out",
+}
 """Fields that may differ from the defaults in the paper's own setting: the paper gives several, or none."""
 
 
@@ -47,8 +58,16 @@ def trained_briefly(config: TrainConfig) -> str:
     flat = config.flat()
     start = _start(flat)
     tied = "tied" if start and flat["model"] == "disentangled" else ""
-    restricted = "roles" if flat.get("parts_steps") else "frozen" if flat.get("frozen_steps") else ""
-    schedule = "short first" if flat["length_schedule"] else "rate falls" if flat["schedule"] == "cosine" else ""
+    restricted = (
+        "roles" if flat.get("parts_steps") else "frozen" if flat.get("frozen_steps") else ""
+    )
+    schedule = (
+        "short first"
+        if flat["length_schedule"]
+        else "rate falls"
+        if flat["schedule"] == "cosine"
+        else ""
+    )
     own = "fresh P" if flat["fresh"] else "switching" if flat["switch_rate"] else ""
     soft = "soft" if flat["target"] == "distribution" else ""
     chief = tied or restricted or (start and flat["init"]) or own or schedule or soft
@@ -70,7 +89,9 @@ def _additions(config: TrainConfig) -> list[str]:
     if flat["schedule"] == "cosine":
         found.append("falling learning rate")
     if flat.get("frozen_steps"):
-        found.append(f"middle layers frozen and the others restricted to their roles {_for(config, 'frozen_steps')}")
+        found.append(
+            f"middle layers frozen and the others restricted to their roles {_for(config, 'frozen_steps')}"
+        )
     if flat.get("parts_steps"):
         found.append(f"layers restricted to their roles {_for(config, 'parts_steps')}")
     return [each for each in found if each]

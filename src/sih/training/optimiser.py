@@ -49,7 +49,9 @@ class Optimiser(ABC):
         wanted = "a positive number up to 1e30, e.g. 0.001"
         check_positive("learning_rate", self.learning_rate, wanted)
         if self.learning_rate > 1e30:
-            raise FieldError("learning_rate", f"learning_rate is {wanted}; got {self.learning_rate!r}")
+            raise FieldError(
+                "learning_rate", f"learning_rate is {wanted}; got {self.learning_rate!r}"
+            )
         object.__setattr__(self, "learning_rate", plain_float(self.learning_rate))
         if self.warmup is not None:
             check_steps("warmup", self.warmup, self.steps)
@@ -60,7 +62,9 @@ class Optimiser(ABC):
 
     def fit(self) -> "Optimiser":
         """Return the optimiser with nothing left None."""
-        return dataclasses.replace(self, warmup=min(50, self.steps) if self.warmup is None else self.warmup)
+        return dataclasses.replace(
+            self, warmup=min(50, self.steps) if self.warmup is None else self.warmup
+        )
 
     def rate(self, step: int) -> float:
         """Return the learning rate of the update that follows `step` others."""
@@ -91,7 +95,9 @@ class Adam(Optimiser):
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         weights = list(weights)
         made = torch.optim.Adam(weights, lr=self.learning_rate, betas=self.betas)
-        for weight in weights:  # what Adam would make at its first step, so that step 0 has a state too
+        for (
+            weight
+        ) in weights:  # what Adam would make at its first step, so that step 0 has a state too
             moments = {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
             made.state[weight] = {"step": torch.zeros(()), **moments}
         return made

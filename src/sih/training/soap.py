@@ -34,11 +34,18 @@ class Soap(torch.optim.Optimizer):
         super().__init__(list(weights), {"lr": lr, "betas": betas, "renew_every": renew_every})
         for weight in self.param_groups[0]["params"]:
             matrices = as_matrices(weight.detach())
-            sides = {side: _identity(matrices, axis) for side, axis in (("left", -2), ("right", -1))}
+            sides = {
+                side: _identity(matrices, axis) for side, axis in (("left", -2), ("right", -1))
+            }
             zero = {name: torch.zeros_like(matrices) for name in ("mean", "square")}
             factors = {f"{side}_factor": torch.zeros_like(basis) for side, basis in sides.items()}
             counts = {name: torch.zeros(()) for name in ("step", "renewals")}
-            self.state[weight] = {**counts, **zero, **factors, **{f"{side}_basis": U for side, U in sides.items()}}
+            self.state[weight] = {
+                **counts,
+                **zero,
+                **factors,
+                **{f"{side}_basis": U for side, U in sides.items()},
+            }
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -48,12 +55,17 @@ class Soap(torch.optim.Optimizer):
                 if weight.grad is not None:
                     self._move(weight, as_matrices(weight.grad), group)
 
-    def _move(self, weight: Tensor, G: Float[Tensor, "head row column"], group: dict[str, Any]) -> None:
+    def _move(
+        self, weight: Tensor, G: Float[Tensor, "head row column"], group: dict[str, Any]
+    ) -> None:
         state, (b1, b2) = self.state[weight], group["betas"]
         state["step"] += 1
         count = int(state["step"])
         U, V = state["left_basis"], state["right_basis"]
-        mean, square = state["mean"].lerp_(G, 1 - b1), state["square"].lerp_(_turned(G, U, V).square(), 1 - b2)
+        mean, square = (
+            state["mean"].lerp_(G, 1 - b1),
+            state["square"].lerp_(_turned(G, U, V).square(), 1 - b2),
+        )
         size = group["lr"] * math.sqrt(1 - b2**count) / (1 - b1**count)
         change = _turned(_turned(mean, U, V) / (square.sqrt() + EPSILON), U.mT, V.mT)
         weight.sub_(size * change.reshape(weight.shape))
@@ -89,13 +101,21 @@ def as_matrices(weight: Tensor) -> Float[Tensor, "head row column"]:
     return weight.reshape(weight.shape[0], math.prod(weight.shape[1:middle]), -1)
 
 
-def _turned(X: Float[Tensor, "head row column"], U: Tensor, V: Tensor) -> Float[Tensor, "head row column"]:
+def _turned(
+    X: Float[Tensor, "head row column"], U: Tensor, V: Tensor
+) -> Float[Tensor, "head row column"]:
     """Return U^T X V, where an empty basis stands for the identity."""
     X = U.mT @ X if U.numel() else X
     return X @ V if V.numel() else X
 
 
-def _identity(matrices: Float[Tensor, "head row column"], axis: int) -> Float[Tensor, "head size size"]:
+def _identity(
+    matrices: Float[Tensor, "head row column"], axis: int
+) -> Float[Tensor, "head size size"]:
     """Return the basis of an axis before its first renewal, an empty one if the axis is too long to have any."""
     size = matrices.shape[axis] if matrices.shape[axis] <= LARGEST else 0
-    return torch.eye(size, dtype=matrices.dtype, device=matrices.device).expand(len(matrices), -1, -1).clone()
+    return (
+        torch.eye(size, dtype=matrices.dtype, device=matrices.device)
+        .expand(len(matrices), -1, -1)
+        .clone()
+    )

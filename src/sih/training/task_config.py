@@ -2,8 +2,23 @@
 
 from dataclasses import dataclass
 
-from sih.checks import FieldError, check_choice, check_kind, check_sizes, described, generator, is_whole, plain_float
-from sih.markov import RANDOM, as_transition_matrix, check_dirichlet, check_law, random_transition_matrix
+from sih.checks import (
+    FieldError,
+    check_choice,
+    check_kind,
+    check_sizes,
+    described,
+    generator,
+    is_whole,
+    plain_float,
+)
+from sih.markov import (
+    RANDOM,
+    as_transition_matrix,
+    check_dirichlet,
+    check_law,
+    random_transition_matrix,
+)
 from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_prior, check_rate
 
 LARGE = 256
@@ -54,16 +69,27 @@ class TaskConfig:
             object.__setattr__(self, "lag_prior", tuple(map(plain_float, self.lag_prior)))
         if self.fresh and (self.matrix is not None or self.switch_rate):
             other = "switch_rate" if self.matrix is None else "matrix"
-            raise FieldError("fresh", f"fresh draws a matrix for each sequence of one lag; leave out {other}")
+            raise FieldError(
+                "fresh", f"fresh draws a matrix for each sequence of one lag; leave out {other}"
+            )
         if self.switch_rate and self.lag_prior is not None:
-            raise FieldError("lag_prior", "lag_prior is of lags that stay; with switch_rate all are as likely at first")
+            raise FieldError(
+                "lag_prior",
+                "lag_prior is of lags that stay; with switch_rate all are as likely at first",
+            )
         if self.matrix is not None:
             if self.concentration != 1.0:
-                raise FieldError("concentration", "concentration is of a random matrix; leave it out, or matrix")
+                raise FieldError(
+                    "concentration", "concentration is of a random matrix; leave it out, or matrix"
+                )
             P = as_transition_matrix(self.matrix)
-            object.__setattr__(self, "matrix", tuple(tuple(map(plain_float, row)) for row in P.tolist()))
+            object.__setattr__(
+                self, "matrix", tuple(tuple(map(plain_float, row)) for row in P.tolist())
+            )
             if P.shape[0] != self.states:
-                message = f"states={self.states} does not fit the matrix, which has {P.shape[0]} states"
+                message = (
+                    f"states={self.states} does not fit the matrix, which has {P.shape[0]} states"
+                )
                 raise FieldError("states", message)
         self.build() if self.states <= LARGE else self.outline()  # a large matrix is checked when it is made
 
@@ -79,16 +105,24 @@ class TaskConfig:
     def build(self) -> LagTask:
         """Make the task."""
         if self.fresh:
-            return FreshTask(self.states, self.lags, self.length, self.concentration, self.lag_prior)
+            return FreshTask(
+                self.states, self.lags, self.length, self.concentration, self.lag_prior
+            )
         steady = self.steady()
-        return SwitchingTask(steady.P, self.lags, self.length, self.switch_rate) if self.switch_rate else steady
+        return (
+            SwitchingTask(steady.P, self.lags, self.length, self.switch_rate)
+            if self.switch_rate
+            else steady
+        )
 
     def steady(self) -> Task:
         """Make the task with one known matrix and lags that stay, whatever else is asked for."""
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)
         rng = generator(self.matrix_seed)
-        P = random_transition_matrix(self.states, rng=rng, concentration=self.concentration, law=self.matrix_law)
+        P = random_transition_matrix(
+            self.states, rng=rng, concentration=self.concentration, law=self.matrix_law
+        )
         return Task(P, self.lags, self.length, self.lag_prior)
 
     def _check_law(self) -> None:
@@ -97,7 +131,10 @@ class TaskConfig:
         if self.matrix_law == TaskConfig.matrix_law:
             return
         if self.matrix is not None:
-            raise FieldError("matrix_law", "matrix_law says how a matrix is drawn; leave out matrix_law or matrix")
+            raise FieldError(
+                "matrix_law",
+                "matrix_law says how a matrix is drawn; leave out matrix_law or matrix",
+            )
         if self.fresh:
             message = f"fresh draws matrices with Dirichlet rows; leave out fresh or matrix_law={self.matrix_law}"
             raise FieldError("matrix_law", message)
@@ -106,4 +143,6 @@ class TaskConfig:
 def check_seed(name: str, seed: int) -> None:
     """Raise a FieldError unless the seed is one that torch's generators take."""
     if not is_whole(seed) or not 0 <= seed < 2**62:
-        raise FieldError(name, f"{name} is a whole number from 0 to 2**62 - 1; got {described(seed)}")
+        raise FieldError(
+            name, f"{name} is a whole number from 0 to 2**62 - 1; got {described(seed)}"
+        )

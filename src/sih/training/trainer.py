@@ -89,8 +89,12 @@ class Trainer:
     `path` is how the model computes, the fastest way on this machine unless said: its last digits depend on it.
     """
 
-    def __init__(self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None) -> None:
-        wanted = "a TrainConfig, e.g. sih.train(sih.TrainConfig(lags=(1, 3), length=64, steps=2000))"
+    def __init__(
+        self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None
+    ) -> None:
+        wanted = (
+            "a TrainConfig, e.g. sih.train(sih.TrainConfig(lags=(1, 3), length=64, steps=2000))"
+        )
         check_kind("config", config, TrainConfig, wanted)
         self.config, self.device, self.step = config, check_device(device), 0
         self.task, batch = config.task.build(), config.optimiser.batch
@@ -104,7 +108,9 @@ class Trainer:
 
     def __iter__(self) -> Iterator[Step]:
         if self.step == 0:
-            yield Step(0, None, self.config.optimiser.rate(0), math.nan, self.evaluate(), self.model)
+            yield Step(
+                0, None, self.config.optimiser.rate(0), math.nan, self.evaluate(), self.model
+            )
         while self.step < self.config.optimiser.steps:
             yield self.advance()
 
@@ -130,7 +136,9 @@ class Trainer:
         self.start.write()
         self.step += 1
         speed = tokens.numel() / (time.perf_counter() - begin)
-        due = self.step % config.evaluation.evaluate_every == 0 or self.step == config.optimiser.steps
+        due = (
+            self.step % config.evaluation.evaluate_every == 0 or self.step == config.optimiser.steps
+        )
         return Step(self.step, value, rate, speed, self.evaluate() if due else None, self.model)
 
     @torch.no_grad()
@@ -138,14 +146,21 @@ class Trainer:
         """Measure the model as it stands on the held-out sequences."""
         batch, ml, best = self._reference
         parts = torch.split(batch.tokens.to(self.device), 64)  # a few at a time: bounded memory
-        laws = torch.cat([self.model.predict(part, self.path).cpu() for part in parts]).to(torch.float64)
-        return Evaluation(kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.task.max_lag)
+        laws = torch.cat([self.model.predict(part, self.path).cpu() for part in parts]).to(
+            torch.float64
+        )
+        return Evaluation(
+            kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.task.max_lag
+        )
 
     @cached_property
     def _tasks(self) -> dict[int, LagTask]:
         """The task by the length of its sequences."""
         lengths = [length for _, length in self.config.recipe.length_schedule or ()]
-        return {**{length: self.task.with_length(length) for length in lengths}, self.task.length: self.task}
+        return {
+            **{length: self.task.with_length(length) for length in lengths},
+            self.task.length: self.task,
+        }
 
     @cached_property
     def _reference(self) -> tuple[Batch, Float[Tensor, " time"], Float[Tensor, " time"]]:
@@ -156,7 +171,11 @@ class Trainer:
 
     def state(self) -> dict[str, Tensor]:
         """Return all that the future depends on, as named tensors on the CPU."""
-        found = {"generator": self.rng.get_state(), "step": torch.tensor(self.step), **self._moving()}
+        found = {
+            "generator": self.rng.get_state(),
+            "step": torch.tensor(self.step),
+            **self._moving(),
+        }
         return {name: value.detach().cpu().contiguous().clone() for name, value in found.items()}
 
     @torch.no_grad()
@@ -174,11 +193,18 @@ class Trainer:
 
     def _moving(self) -> dict[str, Tensor]:
         """What training changes, by name: the weights, the tables they are made from, the optimiser's state."""
-        weights, moves, optimiser = dict(self.model.named_parameters()), self.start.moves, self.config.optimiser.name
+        weights, moves, optimiser = (
+            dict(self.model.named_parameters()),
+            self.start.moves,
+            self.config.optimiser.name,
+        )
         found: dict[str, Tensor] = {f"model/{name}": weight for name, weight in weights.items()}
         found |= {f"table/{name}": table for name, table in moves.items() if name not in weights}
         for name, weight in moves.items():
-            found |= {f"{optimiser}/{key}/{name}": value for key, value in self.optimizer.state[weight].items()}
+            found |= {
+                f"{optimiser}/{key}/{name}": value
+                for key, value in self.optimizer.state[weight].items()
+            }
         return found
 
 

@@ -10,7 +10,10 @@ from sih.task import Task
 
 def test_circuits_lose_by_the_channel_that_was_written_alone(task: Task) -> None:
     batch, reference = sih.sample(task, 40, rng=1), sih.sample(task, 64, rng=2)
-    for options, live, idle in (({}, "values", "attention"), ({"target": "looking"}, "attention", "values")):
+    for options, live, idle in (
+        ({}, "values", "attention"),
+        ({"target": "looking"}, "attention", "values"),
+    ):
         circuit = sih.construct(task, **options)  # type: ignore[call-overload]
         found = read_channels(circuit, task, batch, reference, torch.Generator().manual_seed(3))
         assert found.added[idle][0] == pytest.approx(0, abs=1e-6)
@@ -21,9 +24,13 @@ def test_circuits_lose_by_the_channel_that_was_written_alone(task: Task) -> None
         assert found.picks[idle][0] > 0.8
         channel = "looked" if live == "attention" else "carried"
         assert found.shares[channel][0] > 0.9
-        assert sum(head[channel] for head in found.by_head.values()) == pytest.approx(found.shares[channel][0])
+        assert sum(head[channel] for head in found.by_head.values()) == pytest.approx(
+            found.shares[channel][0]
+        )
         assert found.kl["intact"][0] == pytest.approx(
-            sih.mean_kl(sih.kl_to_truth(circuit.predict(batch.tokens), batch, task), task).mean().item()
+            sih.mean_kl(sih.kl_to_truth(circuit.predict(batch.tokens), batch, task), task)
+            .mean()
+            .item()
         )
 
 
@@ -60,7 +67,9 @@ def test_the_variation_of_a_head_is_that_of_its_attention_from_its_mean(task: Ta
             weight.mul_(3.0)
     found = read_channels(model, task, batch, reference, torch.Generator().manual_seed(3))
     for head in ("2.1", "2.2"):
-        attention, others = (model.trace(one.tokens)[f"{head}/attention"].tolist() for one in (batch, reference))
+        attention, others = (
+            model.trace(one.tokens)[f"{head}/attention"].tolist() for one in (batch, reference)
+        )
         far = [
             sum(abs(row[i][j] - sum(other[i][j] for other in others) / 8) for j in range(32)) / 2
             for row in attention

@@ -9,7 +9,9 @@ import sih
 from sih.analysis.circuit_signs import circuit_signs
 
 
-def oracle(model: sih.Transformer, batch: sih.Batch, task: sih.Task) -> tuple[float, float, float, list[float]]:
+def oracle(
+    model: sih.Transformer, batch: sih.Batch, task: sih.Task
+) -> tuple[float, float, float, list[float]]:
     """Plain loops over attention and scores, for a model with one head in every layer."""
     time, lags, P = batch.tokens.shape[1], task.lags, task.P.tolist()
     rows = range(max(time // 3, max(lags)), time - 1)
@@ -17,7 +19,9 @@ def oracle(model: sih.Transformer, batch: sih.Batch, task: sih.Task) -> tuple[fl
     last = len(model.config.heads)
     correlations, selected, believed, candidates = [], [], [], []
     mass = [[0.0] * (rows.start + 1) for _ in range(last)]
-    for tokens, lag, weights in zip(batch.tokens.tolist(), batch.lags.tolist(), posterior, strict=True):
+    for tokens, lag, weights in zip(
+        batch.tokens.tolist(), batch.lags.tolist(), posterior, strict=True
+    ):
         trace = model.trace(torch.tensor([tokens]))
         scores = trace["1.1/scores"][0].tolist()
         x, y = [], []
@@ -55,7 +59,9 @@ def test_signs_against_loops(heads: tuple[int, ...], rng: torch.Generator) -> No
     assert found.copies == pytest.approx(copies, rel=1e-9)
 
 
-def test_the_construction_has_all_signs_and_a_model_without_attention_to_tokens_none(rng: torch.Generator) -> None:
+def test_the_construction_has_all_signs_and_a_model_without_attention_to_tokens_none(
+    rng: torch.Generator,
+) -> None:
     task = sih.Task(sih.random_transition_matrix(5, rng=rng), lags=(1, 2, 3), length=40)
     batch = sih.sample(task, 64, rng=rng)
     built = circuit_signs(sih.construct(task, beta=1000.0), batch, task)
@@ -63,7 +69,9 @@ def test_the_construction_has_all_signs_and_a_model_without_attention_to_tokens_
     assert built.selected > 0.9
     assert built.candidates == pytest.approx(1.0, abs=1e-6)
     assert max(built.copies) < 0.5
-    flat = circuit_signs(sih.DisentangledTransformer(5, 40, heads=(1, 1, 1), init="zeros"), batch, task)
+    flat = circuit_signs(
+        sih.DisentangledTransformer(5, 40, heads=(1, 1, 1), init="zeros"), batch, task
+    )
     assert flat.correlation == 0.0
     assert flat.selected < 0.1
     assert flat.candidates == pytest.approx(3 * sum(1 / (i + 1) for i in range(13, 39)) / 26)
@@ -82,7 +90,9 @@ def test_a_head_that_attends_to_its_own_token_copies_nothing(rng: torch.Generato
     model = sih.DisentangledTransformer(3, 12, heads=(1, 1), init="zeros")
     model.block("1.1", "position", "position").copy_(200 * torch.eye(12))
     assert circuit_signs(model, sih.sample(task, 8, rng=rng), task).copies[0] < 1e-6
-    model.block("1.1", "position", "position").copy_(200 * torch.eye(12).roll(-1, dims=1))  # one back
+    model.block("1.1", "position", "position").copy_(
+        200 * torch.eye(12).roll(-1, dims=1)
+    )  # one back
     assert circuit_signs(model, sih.sample(task, 8, rng=rng), task).copies[0] == pytest.approx(1.0)
 
 

@@ -35,7 +35,9 @@ def test_correlation_does_not_see_what_softmax_does_not_see() -> None:
     past = torch.ones(5, 5, dtype=torch.bool).tril()
     constant = torch.randn(3, 5, 1, generator=rng, dtype=torch.float64)
     scores = (2 * log_p + constant).masked_fill(~past, -torch.inf)
-    torch.testing.assert_close(score_correlation(scores, log_p, past), torch.ones(3, dtype=torch.float64))
+    torch.testing.assert_close(
+        score_correlation(scores, log_p, past), torch.ones(3, dtype=torch.float64)
+    )
     masked = -2 * log_p + constant + 100 * torch.randn(5, 5, generator=rng)
     assert score_correlation(masked, log_p, past).abs().max() < 0.9
     apart = score_correlation(masked, log_p, past, apart_from_positions=True)
@@ -47,7 +49,10 @@ def test_explained_part_against_loops() -> None:
     past = torch.ones(7, 7, dtype=torch.bool).tril()
     keys = past & (torch.rand(7, 7, generator=rng) < 0.8)
     offset = (torch.arange(7)[:, None] - torch.arange(7)).clamp_min(0)
-    x = torch.randn(3, 7, 7, generator=rng, dtype=torch.float64) + 2 * torch.randn(7, generator=rng)[offset]
+    x = (
+        torch.randn(3, 7, 7, generator=rng, dtype=torch.float64)
+        + 2 * torch.randn(7, generator=rng)[offset]
+    )
     scores = x.masked_fill(~past, -torch.inf)
     allowed = [[j for j in range(7) if keys[i, j]] for i in range(7)]
     wanted = part_by_offset(x.tolist(), allowed)
@@ -55,7 +60,9 @@ def test_explained_part_against_loops() -> None:
     torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float64))
     assert 0.2 < found.min() < explained_variance(scores, keys, "positions").min() < 1
     repeated = scores[:1].expand(3, -1, -1)
-    torch.testing.assert_close(explained_variance(repeated, keys, "positions"), torch.ones(3, dtype=torch.float64))
+    torch.testing.assert_close(
+        explained_variance(repeated, keys, "positions"), torch.ones(3, dtype=torch.float64)
+    )
 
 
 def test_log_probabilities_lead_from_key_to_query() -> None:
@@ -79,7 +86,9 @@ def test_a_head_that_pays_the_normalised_probabilities_correlates_with_them(
     for row, pays in zip(tokens.tolist(), first.square().tolist(), strict=True):
         for i in range(task.max_lag, len(row) - 1):
             p = [task.P[row[i - k], row[i]].item() for k in task.lags]
-            by_hand += [(pays[i][i - k], value / sum(p)) for k, value in zip(task.lags, p, strict=True)]
+            by_hand += [
+                (pays[i][i - k], value / sum(p)) for k, value in zip(task.lags, p, strict=True)
+            ]
     wanted = torch.corrcoef(torch.tensor(by_hand, dtype=torch.float64).T)[0, 1].item()
     assert probability_correlation(first.square(), tokens, task) == pytest.approx(wanted)
 

@@ -20,7 +20,9 @@ class _Plain(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.token, self.position = nn.Embedding(3, 32), nn.Embedding(24, 32)
-        self.layers = nn.ModuleList([nn.MultiheadAttention(32, heads, batch_first=True) for heads in (4, 2)])
+        self.layers = nn.ModuleList(
+            [nn.MultiheadAttention(32, heads, batch_first=True) for heads in (4, 2)]
+        )
         self.readout = nn.Linear(32, 3)
         self.attention: list[Tensor] = []
 
@@ -40,12 +42,16 @@ class _Plain(nn.Module):
 def trained() -> tuple[sih.Task, _Plain]:
     torch.manual_seed(0)
     rng = torch.Generator().manual_seed(0)
-    task = sih.Task([[0.9, 0.08, 0.02], [0.03, 0.07, 0.9], [0.05, 0.9, 0.05]], lags=(1, 2), length=24)
+    task = sih.Task(
+        [[0.9, 0.08, 0.02], [0.03, 0.07, 0.9], [0.05, 0.9, 0.05]], lags=(1, 2), length=24
+    )
     model = _Plain()
     steps = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(80):
         tokens = sih.sample(task, 32, rng=rng).tokens
-        loss = nn.functional.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+        loss = nn.functional.cross_entropy(
+            model(tokens)[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+        )
         steps.zero_grad()
         loss.backward()
         steps.step()
@@ -71,7 +77,9 @@ def test_a_plain_module_trained_on_the_task(trained: tuple[sih.Task, _Plain]) ->
     assert alone.heads == ()
 
 
-@pytest.mark.parametrize("options", [{"target": "paper"}, {"target": "bayes", "heads": 3, "symmetric": False}])
+@pytest.mark.parametrize(
+    "options", [{"target": "paper"}, {"target": "bayes", "heads": 3, "symmetric": False}]
+)
 def test_circuits_are_named(options: dict[str, Any], task: sih.Task, rng: torch.Generator) -> None:
     batch, target = sih.sample(task, 32, rng=rng), options["target"]
     found = diagnose(task, batch, model=sih.construct(task, **options))
@@ -90,7 +98,9 @@ def test_circuits_are_named(options: dict[str, Any], task: sih.Task, rng: torch.
 def test_shipped_models_are_not_taken_for_the_construction() -> None:
     """The disentangled model's second layer votes by where it looks: another mechanism than the construction's."""
     run = sih.open_run("disentangled-1.2.3")
-    found = diagnose(run.task, sih.sample(run.task, 32, rng=torch.Generator().manual_seed(3)), model=run.model)
+    found = diagnose(
+        run.task, sih.sample(run.task, 32, rng=torch.Generator().manual_seed(3)), model=run.model
+    )
     assert "resembles the circuit 'paper' in layers 1 and 3, not in layer 2" in found.verdict
     assert found.heads[0].role == "compares the lags' tokens with its own"
     assert found.heads[-1].role == "selects the token to copy"
@@ -107,13 +117,17 @@ def test_tokens_alone_are_judged_by_bma(task: sih.Task, rng: torch.Generator) ->
     assert blind.verdict == known.verdict
 
 
-def test_layers_may_be_lists_of_heads_and_numpy_arrays(task: sih.Task, rng: torch.Generator) -> None:
+def test_layers_may_be_lists_of_heads_and_numpy_arrays(
+    task: sih.Task, rng: torch.Generator
+) -> None:
     batch = sih.sample(task, 8, rng=rng)
     model = sih.construct(task)
     layers = model.trace(batch.tokens).attention[:2]
     whole = diagnose(task, batch, attention=layers)
     parts = diagnose(task, batch, attention=[list(layer.unbind(dim=1)) for layer in layers])
-    arrays = diagnose(task, batch, attention=[layer.numpy() for layer in layers], law=model(batch.tokens).numpy())
+    arrays = diagnose(
+        task, batch, attention=[layer.numpy() for layer in layers], law=model(batch.tokens).numpy()
+    )
     assert parts == whole
     assert arrays.heads == whole.heads
     assert whole.kl == {}
@@ -141,8 +155,9 @@ def test_it_prints_shows_and_draws_itself(task: sih.Task, rng: torch.Generator) 
         (),
         ("not compared with the known circuits: they have 3 layers, this model 1",),
     )
-    assert f"nearest circuit: {min(found.circuits, key=lambda one: one.distance).circuit}, total variation" in repr(
-        found
+    assert (
+        f"nearest circuit: {min(found.circuits, key=lambda one: one.distance).circuit}, total variation"
+        in repr(found)
     )
 
 
@@ -158,20 +173,36 @@ def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator
         (batch, {"model": model, "law": trace.output}, "not both"),
         (batch, {"attention": trace.scores}, "after the softmax"),
         (batch, {"attention": [negative]}, "after the softmax"),
-        (batch, {"attention": [trace.attention[0][:2]]}, r"must be of shape \(batch, head, query, key\)"),
-        (batch, {"attention": [trace.attention[0][..., :9]]}, r"must be of shape \(batch, head, query, key\)"),
+        (
+            batch,
+            {"attention": [trace.attention[0][:2]]},
+            r"must be of shape \(batch, head, query, key\)",
+        ),
+        (
+            batch,
+            {"attention": [trace.attention[0][..., :9]]},
+            r"must be of shape \(batch, head, query, key\)",
+        ),
         (batch, {"attention": [trace.attention[0][:, 0]]}, "shape"),
         (batch, {"attention": [trace.attention[0].flip(-1)]}, "causal"),
         (batch, {"attention": [trace.attention[0] * torch.nan]}, "after the softmax"),
         (batch, {"attention": "one"}, "a list with a tensor for each layer"),
         (batch, {"attention": [None]}, "real numbers"),
-        (batch, {"attention": [[trace.attention[0][:, 0], trace.attention[0][:2, 0]]]}, "each head of"),
+        (
+            batch,
+            {"attention": [[trace.attention[0][:, 0], trace.attention[0][:2, 0]]]},
+            "each head of",
+        ),
         (batch, {"attention": [[]]}, "no heads"),
         (batch, {"law": "softmax"}, "real numbers"),
         (batch, {"law": trace.output.to(torch.complex64)}, "real numbers"),
         (batch, {"law": trace.output * math.nan}, "not finite"),
         (batch.tokens[:1], {"model": model}, "2 sequences"),
-        (batch.tokens[:, : task.max_lag + 1], {"model": model}, f"{task.max_lag + 2} tokens or more"),
+        (
+            batch.tokens[:, : task.max_lag + 1],
+            {"model": model},
+            f"{task.max_lag + 2} tokens or more",
+        ),
         (batch.tokens.float(), {"model": model}, "whole numbers"),
         (batch.tokens + 7, {"model": model}, "states 0 to 4"),
     ]
@@ -186,7 +217,12 @@ def test_short_sequences_are_compared_with_no_circuit(rng: torch.Generator) -> N
     batch = sih.sample(task, 3, rng=rng)
     found = diagnose(task, batch, model=sih.Transformer(4, 7, 6, 4, (1, 2, 1), rng=rng))
     assert "nan" not in repr(found)
-    assert {each.circuit for each in found.circuits} == {"bayes", "looking", "paper, sink", "paper, summed"}
+    assert {each.circuit for each in found.circuits} == {
+        "bayes",
+        "looking",
+        "paper, sink",
+        "paper, summed",
+    }
     found.plot()
 
 

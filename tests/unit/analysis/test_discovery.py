@@ -9,7 +9,17 @@ import pytest
 import torch
 
 import sih
-from sih.analysis.discovery import METHODS, Pairs, eap, eap_ig, edge_scores, exact, judge, patch_edges, roc
+from sih.analysis.discovery import (
+    METHODS,
+    Pairs,
+    eap,
+    eap_ig,
+    edge_scores,
+    exact,
+    judge,
+    patch_edges,
+    roc,
+)
 from sih.construction.decoys import rotated, with_decoys
 from sih.construction.edges import Edge, by_writer, candidate_edges
 from sih.models import Model
@@ -26,7 +36,9 @@ def both(case: tuple[sih.DisentangledTransformer, Pairs]) -> list[Model]:
     return [case[0], rotated(case[0], rng=0)]
 
 
-def test_pairs_share_tokens_and_differ_in_their_lag(case: tuple[sih.DisentangledTransformer, Pairs]) -> None:
+def test_pairs_share_tokens_and_differ_in_their_lag(
+    case: tuple[sih.DisentangledTransformer, Pairs],
+) -> None:
     pairs = case[1]
     assert pairs.clean.lags.tolist() == [1, 1, 2, 2]
     assert pairs.corrupt.lags.tolist() == [2, 2, 1, 1]
@@ -37,10 +49,14 @@ def test_pairs_share_tokens_and_differ_in_their_lag(case: tuple[sih.Disentangled
     truth = sih.known_lag(pairs.clean.tokens, pairs.clean.lags, pairs.task)
     other = sih.known_lag(pairs.clean.tokens, pairs.corrupt.lags, pairs.task)
     assert pairs.metric(truth) > 0 > pairs.metric(other)
-    assert pairs.metric(truth - other) == pytest.approx(((truth - other) ** 2).sum(-1)[:, -3:].mean().item())
+    assert pairs.metric(truth - other) == pytest.approx(
+        ((truth - other) ** 2).sum(-1)[:, -3:].mean().item()
+    )
 
 
-def test_patching_an_edge_is_patching_what_its_reader_reads(case: tuple[sih.DisentangledTransformer, Pairs]) -> None:
+def test_patching_an_edge_is_patching_what_its_reader_reads(
+    case: tuple[sih.DisentangledTransformer, Pairs],
+) -> None:
     """One edge by hand; all edges of a reader together are the reader's whole input, as `sih.patch` puts it there."""
     model, pairs = case
     clean, corrupt = (model.run(batch.tokens) for batch in (pairs.clean, pairs.corrupt))
@@ -54,10 +70,14 @@ def test_patching_an_edge_is_patching_what_its_reader_reads(case: tuple[sih.Dise
     for kind in both(case):
         edges = [edge for edge in candidate_edges(kind) if edge.reader == "3.1/query"]
         deltas = {
-            e.source: kind.run(pairs.corrupt.tokens)[e.source] - kind.run(pairs.clean.tokens)[e.source] for e in edges
+            e.source: kind.run(pairs.corrupt.tokens)[e.source]
+            - kind.run(pairs.clean.tokens)[e.source]
+            for e in edges
         }
         found = patch_edges(kind, pairs.clean.tokens, edges, deltas)
-        torch.testing.assert_close(found, sih.patch(kind, pairs.clean, pairs.corrupt, "3.1/query"), rtol=0, atol=1e-9)
+        torch.testing.assert_close(
+            found, sih.patch(kind, pairs.clean, pairs.corrupt, "3.1/query"), rtol=0, atol=1e-9
+        )
 
 
 def test_eap_is_the_slope_of_patching(case: tuple[sih.DisentangledTransformer, Pairs]) -> None:
@@ -67,9 +87,16 @@ def test_eap_is_the_slope_of_patching(case: tuple[sih.DisentangledTransformer, P
         scores = eap(model, pairs)
         some = random.Random(0).sample(sorted(scores), 6)
         for edge in some:
-            delta = model.run(pairs.corrupt.tokens)[edge.source] - model.run(pairs.clean.tokens)[edge.source]
+            delta = (
+                model.run(pairs.corrupt.tokens)[edge.source]
+                - model.run(pairs.clean.tokens)[edge.source]
+            )
             up, down = (
-                pairs.metric(patch_edges(model, pairs.clean.tokens, [edge], {edge.source: sign * step * delta}))
+                pairs.metric(
+                    patch_edges(
+                        model, pairs.clean.tokens, [edge], {edge.source: sign * step * delta}
+                    )
+                )
                 for sign in (1, -1)
             )
             assert scores[edge] == pytest.approx(-float(up - down) / (2 * step), rel=1e-4, abs=1e-8)
@@ -82,12 +109,18 @@ def test_integrated_gradients_are_slopes_on_the_way_to_the_corrupt_inputs(
     model, pairs = case
     clean, corrupt = (model.run(batch.tokens) for batch in (pairs.clean, pairs.corrupt))
     scores, step = eap_ig(model, pairs), 1e-5
-    for source, reader in (("1.1/position", "2.1/value"), ("token", "3.1/value"), ("2.1/position", "3.1/key")):
+    for source, reader in (
+        ("1.1/position", "2.1/value"),
+        ("token", "3.1/value"),
+        ("2.1/position", "3.1/key"),
+    ):
         columns = model.stream(int(reader[0]) - 1)[source]
         slopes = []
         for way in (0.1, 0.3, 0.5, 0.7, 0.9):
             token = (1 - way) * clean["token"] + way * corrupt["token"]
-            read = model.run(pairs.clean.tokens, replace={"token": token})[f"{int(reader[0]) - 1}/stream"]
+            read = model.run(pairs.clean.tokens, replace={"token": token})[
+                f"{int(reader[0]) - 1}/stream"
+            ]
             found = []
             for sign in (1, -1):
                 moved = read.clone()
@@ -98,7 +131,9 @@ def test_integrated_gradients_are_slopes_on_the_way_to_the_corrupt_inputs(
         assert scores[Edge(source, reader)] == pytest.approx(-sum(slopes) / 5, rel=1e-4, abs=1e-8)
 
 
-def test_where_nothing_is_curved_all_methods_agree(case: tuple[sih.DisentangledTransformer, Pairs]) -> None:
+def test_where_nothing_is_curved_all_methods_agree(
+    case: tuple[sih.DisentangledTransformer, Pairs],
+) -> None:
     """Into values and the readout the output is linear in what one edge carries."""
     model, pairs = case
     last = [edge for edge in candidate_edges(model) if edge.reader.startswith("3")]
@@ -111,7 +146,9 @@ def test_where_nothing_is_curved_all_methods_agree(case: tuple[sih.DisentangledT
         else:  # the softmax computed anew, and then linear
             assert found["atp*"][edge] == pytest.approx(found["exact"][edge], abs=1e-10)
     total = sum(score for edge, score in found["eap"].items() if edge.source == "1.1/position")
-    assert edge_scores(model, pairs, "attribution")[Edge("1.1/position", "2.1/value")] == pytest.approx(total)
+    assert edge_scores(model, pairs, "attribution")[
+        Edge("1.1/position", "2.1/value")
+    ] == pytest.approx(total)
 
 
 def test_a_soft_circuit_is_found_and_a_saturated_one_is_lost_on_slopes() -> None:
@@ -126,7 +163,11 @@ def test_a_soft_circuit_is_found_and_a_saturated_one_is_lost_on_slopes() -> None
 
 def test_judgements_are_those_of_enumeration() -> None:
     edges = [Edge(str(i), "3/stream") for i in range(8)]
-    truth = [Edge("0", "3/stream", "value"), Edge("3", "3/stream", "score"), Edge("5", "3/stream", "readout")]
+    truth = [
+        Edge("0", "3/stream", "value"),
+        Edge("3", "3/stream", "score"),
+        Edge("5", "3/stream", "readout"),
+    ]
     mask = Edge("6", "3/stream", "mask")
     scores = dict(zip(edges, (-3.0, 2.0, 1.0, 1.0, 0.0, 0.0, 9.0, 1.0), strict=True))
     found = judge(scores, [*truth, mask])
@@ -157,8 +198,12 @@ def test_precision_counts_as_many_edges_as_are_true() -> None:
     truth = [Edge("0", "3/stream", "value"), Edge("3", "3/stream", "score")]
     found = judge(dict(zip(edges, (6.0, 5.0, 4.0, 3.0, 2.0, 1.0), strict=True)), truth)
     assert found.precision == 1 / 2  # of the first two one is true; the other is the fourth
-    assert judge(dict(zip(edges, (6.0, 4.0, 3.0, 5.0, 2.0, 1.0), strict=True)), truth).precision == 1
-    assert judge(dict(zip(edges, (2.0, 6.0, 5.0, 4.0, 3.0, 1.0), strict=True)), truth).precision == 0
+    assert (
+        judge(dict(zip(edges, (6.0, 4.0, 3.0, 5.0, 2.0, 1.0), strict=True)), truth).precision == 1
+    )
+    assert (
+        judge(dict(zip(edges, (2.0, 6.0, 5.0, 4.0, 3.0, 1.0), strict=True)), truth).precision == 0
+    )
 
 
 def test_wrong_input() -> None:
@@ -166,6 +211,8 @@ def test_wrong_input() -> None:
     with pytest.raises(ValueError, match="the task has one"):
         sih.counterfactual_pairs(task, 2)
     pairs = sih.counterfactual_pairs(sih.Task(task.P, (1, 2), 8), 1)
-    with pytest.raises(ValueError, match=f"method must be one of {', '.join(METHODS)}".replace("*", r"\*")):
+    with pytest.raises(
+        ValueError, match=f"method must be one of {', '.join(METHODS)}".replace("*", r"\*")
+    ):
         edge_scores(sih.construct(pairs.task), pairs, "guess")
     assert by_writer(()) == ()

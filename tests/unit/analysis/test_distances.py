@@ -27,20 +27,26 @@ def model(task: sih.Task) -> DisentangledTransformer:
     return sih.construct(task)
 
 
-def test_the_construction_agrees_with_itself(built: Reference, model: DisentangledTransformer) -> None:
+def test_the_construction_agrees_with_itself(
+    built: Reference, model: DisentangledTransformer
+) -> None:
     found = agreement(model, built)
     assert found.variation == {layer: pytest.approx((0, 0), abs=1e-4) for layer in ("1", "2", "3")}
     assert found.correlation["lags"] == pytest.approx((1, 0), abs=1e-6)
     assert found.correlation["tokens"] == pytest.approx((1, 0), abs=1e-6)
     assert 0 < found.correlation["causal"][0] < 0.5  # the mask is most of a score
     assert found.second["positions"] == pytest.approx((1, 0), abs=1e-6)
-    assert 0.99 < found.second["offset"][0] < 1  # not 1: a row's share of allowed keys, and so its mean, depends on i
+    assert (
+        0.99 < found.second["offset"][0] < 1
+    )  # not 1: a row's share of allowed keys, and so its mean, depends on i
     assert found.parents == pytest.approx((1, 0), abs=1e-6)
     assert found.shares["candidates"] == pytest.approx((1, 0), abs=1e-6)
     assert found.shares["selected"] == pytest.approx(found.shares["constructed"], abs=1e-4)
 
 
-def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, model: DisentangledTransformer) -> None:
+def test_shares_are_the_selective_weights_and_the_posterior(
+    built: Reference, model: DisentangledTransformer
+) -> None:
     """From the closed form of the circuit, a sequence at a time; the last position is not counted."""
     task, batch = built.task, built.batch
     found = agreement(model, built)
@@ -49,7 +55,10 @@ def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, mo
     first = model.circuit.first_exact_position
     for name, law in (("selected", weights), ("posterior", posterior)):
         own = [
-            [law[n, i, task.lags.index(int(batch.lags[n]))].item() for i in range(first, task.length - 1)]
+            [
+                law[n, i, task.lags.index(int(batch.lags[n]))].item()
+                for i in range(first, task.length - 1)
+            ]
             for n in range(24)
         ]
         means = torch.tensor([sum(row) / len(row) for row in own], dtype=torch.float64)
@@ -63,13 +72,17 @@ def test_shares_are_the_selective_weights_and_the_posterior(built: Reference, mo
         assert found.selected_by_lag[str(k)][0] == pytest.approx(own_lag, abs=1e-4)
 
 
-def test_heads_in_another_order_make_no_difference(built: Reference, model: DisentangledTransformer) -> None:
+def test_heads_in_another_order_make_no_difference(
+    built: Reference, model: DisentangledTransformer
+) -> None:
     before = agreement(model, built).variation["2"]
     model.A[1].data = model.A[1].data[[2, 0, 1]]
     assert agreement(model, built).variation["2"] == pytest.approx(before, abs=1e-6)
 
 
-def test_a_first_layer_that_looks_away_is_anticorrelated(built: Reference, model: DisentangledTransformer) -> None:
+def test_a_first_layer_that_looks_away_is_anticorrelated(
+    built: Reference, model: DisentangledTransformer
+) -> None:
     model.block("1.1", "token", "token").neg_()
     found = agreement(model, built)
     assert found.correlation["lags"][0] == pytest.approx(-1, abs=1e-6)
@@ -101,7 +114,9 @@ def test_other_depths_are_compared_by_first_and_last_layer(
     assert found.heads == heads
     assert 0 < found.shares["selected"][0] < found.shares["candidates"][0] < 1
     with pytest.raises(ValueError, match="one layer"):
-        agreement(sih.Transformer(task.num_states, task.length, dim=16, qk_dim=8, heads=(1,)), built)
+        agreement(
+            sih.Transformer(task.num_states, task.length, dim=16, qk_dim=8, heads=(1,)), built
+        )
 
 
 def test_the_last_position_is_not_counted(task: sih.Task, built: Reference) -> None:

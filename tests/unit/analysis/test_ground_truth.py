@@ -28,7 +28,9 @@ def test_circuits_are_kept_with_their_edges(tmp_path: Path) -> None:
         tokens = sih.sample(circuit.task, 4, rng=0).tokens
         assert (again.edges, again.task) == (circuit.edges, circuit.task)
         assert torch.equal(again.model(tokens), circuit.model(tokens))
-        assert again.model.notes["edges"] == [[edge.source, edge.reader, edge.role] for edge in circuit.edges]
+        assert again.model.notes["edges"] == [
+            [edge.source, edge.reader, edge.role] for edge in circuit.edges
+        ]
     with pytest.raises(ValueError, match="there are no circuits in"):
         sih.load_circuits(tmp_path / "none")
     with pytest.raises(ValueError, match=f"name must be one of {', '.join(CIRCUITS)}; got 'best'"):

@@ -20,10 +20,14 @@ def test_total_variation_against_the_definition() -> None:
 
 @given(st.integers(1, 5), st.integers(0, 3), st.integers(0, 10_000))
 def test_assignment_against_all_permutations(rows: int, more: int, seed: int) -> None:
-    cost = torch.rand(rows, rows + more, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    cost = torch.rand(
+        rows, rows + more, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     found = assign(cost)
     assert len(set(found)) == rows
-    assert sum(cost[r, c].item() for r, c in enumerate(found)) == pytest.approx(cheapest(cost.tolist()))
+    assert sum(cost[r, c].item() for r, c in enumerate(found)) == pytest.approx(
+        cheapest(cost.tolist())
+    )
 
 
 def test_assignment_wants_a_column_for_every_row() -> None:

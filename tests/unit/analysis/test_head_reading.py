@@ -16,7 +16,8 @@ def true_posterior(batch: sih.Batch, task: sih.Task, b: int, i: int) -> float:
     """The posterior of the sequence's lag after the tokens up to i, in loops."""
     row = batch.tokens[b].tolist()
     likelihoods = {
-        k: math.prod(task.P[row[m - k], row[m]].item() for m in range(task.max_lag, i + 1)) for k in task.lags
+        k: math.prod(task.P[row[m - k], row[m]].item() for m in range(task.max_lag, i + 1))
+        for k in task.lags
     }
     return likelihoods[int(batch.lags[b])] / sum(likelihoods.values())
 
@@ -32,10 +33,16 @@ def test_every_number_against_loops(rng: torch.Generator) -> None:
     cells = [(b, i) for b in range(5) for i in queries]
     for shift, shares in ((0, found.parents), (1, found.copies)):
         for k in (1, 3):
-            assert shares[k] == pytest.approx(sum(a[b][i][i - k + shift] for b, i in cells) / len(cells))
+            assert shares[k] == pytest.approx(
+                sum(a[b][i][i - k + shift] for b, i in cells) / len(cells)
+            )
     own = batch.lags.tolist()
-    assert found.selected == pytest.approx(sum(a[b][i][i - own[b] + 1] for b, i in cells) / len(cells))
-    assert found.exact == pytest.approx(sum(true_posterior(batch, task, b, i) for b, i in cells) / len(cells))
+    assert found.selected == pytest.approx(
+        sum(a[b][i][i - own[b] + 1] for b, i in cells) / len(cells)
+    )
+    assert found.exact == pytest.approx(
+        sum(true_posterior(batch, task, b, i) for b, i in cells) / len(cells)
+    )
     right = [(1 if a[b][i][i] >= a[b][i][i - 2] else 3) == own[b] for b, i in cells]
     assert found.accuracy == pytest.approx(sum(right) / len(cells))
     apart, flat = 0.0, 0.0
@@ -58,7 +65,9 @@ def test_every_number_against_loops(rng: torch.Generator) -> None:
         ("pairs", "attends at offsets 1 2 mod 4"),
     ],
 )
-def test_simple_heads_are_seen_for_what_they_are(name: str, role: str, task: sih.Task, rng: torch.Generator) -> None:
+def test_simple_heads_are_seen_for_what_they_are(
+    name: str, role: str, task: sih.Task, rng: torch.Generator
+) -> None:
     i = torch.arange(32)
     offset = i[:, None] - i
     wanted = {
@@ -80,8 +89,12 @@ def test_attention_that_follows_nothing_is_said_to(task: sih.Task, rng: torch.Ge
     attention = torch.softmax(scores.masked_fill(torch.ones(32, 32).triu(1) > 0, -torch.inf), -1)
     batch = sih.sample(task, 4, rng=rng)
     assert read_head("1.1", attention, batch, task).role == "attends by tokens and positions"
-    assert read_head("1.1", attention[:1].expand(4, 32, 32), batch, task).role == "attends by position"
-    assert read_head("1.1", uniform_attention(32).expand(4, 32, 32), batch, task).correlation == pytest.approx(0)
+    assert (
+        read_head("1.1", attention[:1].expand(4, 32, 32), batch, task).role == "attends by position"
+    )
+    assert read_head(
+        "1.1", uniform_attention(32).expand(4, 32, 32), batch, task
+    ).correlation == pytest.approx(0)
 
 
 def mixed(at: dict[int, float], time: int = 32) -> torch.Tensor:
@@ -113,15 +126,24 @@ def test_selective_is_said_against_the_exact_posterior(task: sih.Task) -> None:
         attention = attention / attention.sum(dim=-1, keepdim=True)
         found = read_head("3.1", attention, batch, task)
         assert found.selective is selective, (part, found.selected, found.exact)
-        words = "selects the token to copy" if selective else "attends to the candidates, selecting none"
+        words = (
+            "selects the token to copy"
+            if selective
+            else "attends to the candidates, selecting none"
+        )
         assert found.role == words
 
 
-def test_what_attends_to_all_candidates_is_of_the_last_layer_or_of_the_last_tokens(task: sih.Task) -> None:
+def test_what_attends_to_all_candidates_is_of_the_last_layer_or_of_the_last_tokens(
+    task: sih.Task,
+) -> None:
     batch, alike = sih.sample(task, 8, rng=0), mixed({0: 0.3, 1: 0.3, 2: 0.3}).expand(8, 32, 32)
     assert read_head("3.1", alike, batch, task).role == "attends to the candidates, selecting none"
     assert read_head("2.1", alike, batch, task, last=False).role == "attends to the last 4 tokens"
-    assert read_head("2.1", mixed({}).expand(8, 32, 32), batch, task, last=False).role == "attends to all keys alike"
+    assert (
+        read_head("2.1", mixed({}).expand(8, 32, 32), batch, task, last=False).role
+        == "attends to all keys alike"
+    )
 
 
 NOTHING = HeadReading(
@@ -143,13 +165,27 @@ NOTHING = HeadReading(
     last=True,
 )
 """A head of which nothing can be said but that tokens matter, with lags 1 and 3."""
-NO_ROLE, FAR, EIGHTHS = "attends by tokens and positions", (0.0,) * 4, (0.125, 0.125, 0.125, 0.125, 0.5)
+NO_ROLE, FAR, EIGHTHS = (
+    "attends by tokens and positions",
+    (0.0,) * 4,
+    (0.125, 0.125, 0.125, 0.125, 0.5),
+)
 
 
 ROLES: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
-    ({"from_uniform": 0.05}, "attends to all keys alike", {"from_uniform": 0.051}, "spreads over the past"),
+    (
+        {"from_uniform": 0.05},
+        "attends to all keys alike",
+        {"from_uniform": 0.051},
+        "spreads over the past",
+    ),
     ({"offsets": (*FAR, 0.1, 0.6)}, "attends 5 back", {"offsets": (*FAR, 0.1, 0.59)}, NO_ROLE),
-    ({"selected": 0.4, "exact": 0.5}, "selects the token to copy", {"selected": 0.39, "exact": 0.5}, NO_ROLE),
+    (
+        {"selected": 0.4, "exact": 0.5},
+        "selects the token to copy",
+        {"selected": 0.39, "exact": 0.5},
+        NO_ROLE,
+    ),
     (
         {"selected": 0.8, "dependence": 0.1},
         "selects the token to copy",
@@ -194,7 +230,12 @@ ROLES: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
     ),
     ({"first_key": 0.8}, "rests on position 0", {"first_key": 0.79}, NO_ROLE),
     ({"start": 0.8}, "rests on the start token", {"start": 0.79}, NO_ROLE),
-    ({"offsets": EIGHTHS}, "attends to the last 4 tokens", {"offsets": (*EIGHTHS[:3], 0.1, 0.5)}, NO_ROLE),
+    (
+        {"offsets": EIGHTHS},
+        "attends to the last 4 tokens",
+        {"offsets": (*EIGHTHS[:3], 0.1, 0.5)},
+        NO_ROLE,
+    ),
     (
         {"period": 4, "fit": 0.5, "residues": (0, 1, 2)},
         "attends at offsets 0 1 2 mod 4",

@@ -29,7 +29,9 @@ def test_a_mean_by_hand(model: sih.Transformer, short: Task) -> None:
     h = h + torch.softmax(scores / model.config.temperature, -1) @ (h @ third.V[0])
     expected = torch.softmax(h @ model.readout.T, -1)
     assert torch.allclose(sih.ablate(model, batch, "2.1/output", reference=others), expected)
-    assert torch.allclose(sih.ablate(model, batch.tokens, ["2.1/output"], "mean", others.tokens), expected)
+    assert torch.allclose(
+        sih.ablate(model, batch.tokens, ["2.1/output"], "mean", others.tokens), expected
+    )
 
 
 def test_a_path_by_hand(model: sih.Transformer, short: Task) -> None:
@@ -52,33 +54,48 @@ def test_all_readers_together_see_what_everything_sees(task: Task) -> None:
     circuit, batch = sih.construct(task), sih.sample(task, 4, rng=0)
     readers = ["3.1/query", "3.1/key", "3.1/value"]
     for names in (["2.1/attention"], ["2.2/1.1/position", "2.3/value"]):
-        assert torch.allclose(sih.ablate(circuit, batch, names), sih.ablate(circuit, batch, names, into=readers))
+        assert torch.allclose(
+            sih.ablate(circuit, batch, names), sih.ablate(circuit, batch, names, into=readers)
+        )
 
 
 def test_a_donors_evidence_moves_the_choice_and_nothing_else_does(task: Task) -> None:
     """Of the paper's circuit the values hold the evidence, of the looking circuit the attention does."""
     clean, corrupt = (sih.sample(task, 16, rng=seed, lag=lag) for seed, lag in ((1, 1), (2, 3)))
-    attention, values = ([f"2.{head}/{what}" for head in (1, 2, 3)] for what in ("attention", "value"))
+    attention, values = (
+        [f"2.{head}/{what}" for head in (1, 2, 3)] for what in ("attention", "value")
+    )
     scores = ("3.1/query", "3.1/key")
-    for options, holds, idle in (({}, values, attention), ({"target": "looking"}, attention[:2], values[:2])):
+    for options, holds, idle in (
+        ({}, values, attention),
+        ({"target": "looking"}, attention[:2], values[:2]),
+    ):
         circuit = sih.construct(task, **options)  # type: ignore[call-overload]
-        own, other = (sih.known_lag(clean.tokens, torch.full((16,), lag), task)[:, -1] for lag in (1, 3))
+        own, other = (
+            sih.known_lag(clean.tokens, torch.full((16,), lag), task)[:, -1] for lag in (1, 3)
+        )
         moved = sih.patch(circuit, clean, corrupt, holds, into=scores)[:, -1]
         kept = sih.patch(circuit, clean, corrupt, idle, into=scores)[:, -1]
         assert (moved - other).abs().sum(-1).median() < 0.2 < (moved - own).abs().sum(-1).mean()
         assert (kept - own).abs().sum(-1).median() < 0.2
 
 
-def test_patching_with_itself_changes_nothing_and_batches_do_not_matter(model: sih.Transformer, short: Task) -> None:
+def test_patching_with_itself_changes_nothing_and_batches_do_not_matter(
+    model: sih.Transformer, short: Task
+) -> None:
     batch, donors = sih.sample(short, 70, rng=1), sih.sample(short, 70, rng=2)
     names = ["1.1/attention", "2.2/value"]
-    assert torch.allclose(sih.patch(model, batch, batch, names), model.predict(batch.tokens, path="plain"))
+    assert torch.allclose(
+        sih.patch(model, batch, batch, names), model.predict(batch.tokens, path="plain")
+    )
     whole = sih.patch(model, batch, donors, names, into="3.1/query")
     last = sih.patch(model, batch.tokens[-1:], donors.tokens[-1:], names, into="3.1/query")
     assert torch.allclose(whole[-1:], last)
 
 
-def test_resampling_takes_another_sequence_of_those_given(model: sih.Transformer, short: Task) -> None:
+def test_resampling_takes_another_sequence_of_those_given(
+    model: sih.Transformer, short: Task
+) -> None:
     pair = sih.sample(short, 2, rng=3)
     swapped = sih.patch(model, pair.tokens, pair.tokens.flip(0), "1.1/output")
     assert torch.equal(sih.ablate(model, pair, "1.1/output", "resample"), swapped)
@@ -86,7 +103,9 @@ def test_resampling_takes_another_sequence_of_those_given(model: sih.Transformer
     other = sih.ablate(model, one, "1.1/output", "resample", reference=pair.tokens[1:])
     assert torch.allclose(other, swapped[:1])
     many = sih.sample(short, 40, rng=4)
-    first, again, else_ = (sih.ablate(model, many, "1.1/output", "resample", rng=seed) for seed in (5, 5, 6))
+    first, again, else_ = (
+        sih.ablate(model, many, "1.1/output", "resample", rng=seed) for seed in (5, 5, 6)
+    )
     assert torch.equal(first, again)
     assert not torch.equal(first, else_)
     generator = torch.Generator().manual_seed(5)

@@ -28,7 +28,9 @@ def trained(kind: str) -> Any:
             A.data *= 20
     else:
         heads = (1, 2, 2) if kind == "standard" else (1, 2, 1, 1)
-        model = sih.Transformer(3, 20, dim=12, qk_dim=6, heads=heads, mlp_dim=None, dtype=torch.float64, rng=4)
+        model = sih.Transformer(
+            3, 20, dim=12, qk_dim=6, heads=heads, mlp_dim=None, dtype=torch.float64, rng=4
+        )
         for weight in model.parameters():
             weight.data *= 3
     return model.requires_grad_(False)
@@ -53,7 +55,9 @@ def test_votes_add_up_to_parts_and_parts_to_scores(kind: str) -> None:
     found = path_votes(model, TASK, TOKENS, known)
     last = len(model.config.heads)
     trace = model.trace(TOKENS[None])
-    scores = torch.stack([trace[f"{last}.{n}/scores"][0] for n in range(1, model.config.heads[-1] + 1)]).mean(dim=0)
+    scores = torch.stack(
+        [trace[f"{last}.{n}/scores"][0] for n in range(1, model.config.heads[-1] + 1)]
+    ).mean(dim=0)
     adds_up(found, scores / model.config.temperature, TASK.lags, 1e-9)
     assert found.score.abs().max() > 1e-2
     parts: dict[str, Any] = {}
@@ -126,7 +130,9 @@ def test_each_key_of_the_papers_circuit_votes_for_the_lag_that_layer_1_found() -
                     continue
                 votes = found.votes[f"2.{head + 1}:values"][i, key]
                 stored = torch.stack([attention[0][0, 0, key, key - k] for k in TASK.lags])
-                assert (votes - 100 * attention[1][0, head, i, key] * (stored - 1 / 3)).abs().max() < 1e-9
+                assert (
+                    votes - 100 * attention[1][0, head, i, key] * (stored - 1 / 3)
+                ).abs().max() < 1e-9
 
 
 def test_two_layers_have_no_votes() -> None:

@@ -29,7 +29,9 @@ def test_kl_and_accuracy_against_loops(rng: torch.Generator) -> None:
         rows = [(P[tokens[b][i - lags[b] + 1]], law[b, i].tolist(), i) for i in range(3, 9)]
         means.append(sum(kl(p, q) for p, q, _ in rows) / len(rows))
         telling = [(q, i) for _, q, i in rows if tokens[b][i] != tokens[b][i - 2]]
-        nearest = [1 if kl(P[tokens[b][i]], q) <= kl(P[tokens[b][i - 2]], q) else 3 for q, i in telling]
+        nearest = [
+            1 if kl(P[tokens[b][i]], q) <= kl(P[tokens[b][i - 2]], q) else 3 for q, i in telling
+        ]
         right.append(sum(lag == lags[b] for lag in nearest) / len(nearest))
     assert found.kl["model"].mean == pytest.approx(sum(means) / 4)
     error = math.sqrt(sum((x - sum(means) / 4) ** 2 for x in means) / 3 / 4)
@@ -40,7 +42,11 @@ def test_kl_and_accuracy_against_loops(rng: torch.Generator) -> None:
 
 def test_words_follow_the_predictors(task: sih.Task, batch: sih.Batch) -> None:
     tokens = batch.tokens
-    bma, ml, flat = sih.bma(tokens, task), sih.maximum_likelihood(tokens, task), sih.stationary_law(tokens, task)
+    bma, ml, flat = (
+        sih.bma(tokens, task),
+        sih.maximum_likelihood(tokens, task),
+        sih.stationary_law(tokens, task),
+    )
     said = {
         "Predicts like BMA (within 0.001 nats)": bma,
         "Predicts better than maximum likelihood, not as well as BMA": (bma + ml) / 2,
@@ -56,13 +62,17 @@ def test_words_follow_the_predictors(task: sih.Task, batch: sih.Batch) -> None:
     assert read_law(bma, batch, task, lags_known=False).kl["model"].mean == 0
 
 
-def test_logits_are_recognised_and_what_is_neither_is_refused(task: sih.Task, batch: sih.Batch) -> None:
+def test_logits_are_recognised_and_what_is_neither_is_refused(
+    task: sih.Task, batch: sih.Batch
+) -> None:
     law = sih.bma(batch.tokens, task)
     assert as_law(law.float(), batch, task)[1] is False
     for logits in (law.log(), law.log() - 5, law.log().half() + 2):
         found, were_logits = as_law(logits, batch, task)
         assert were_logits
-        torch.testing.assert_close(found, law, atol=1e-2 if logits.dtype == torch.float16 else 1e-9, rtol=0)
+        torch.testing.assert_close(
+            found, law, atol=1e-2 if logits.dtype == torch.float16 else 1e-9, rtol=0
+        )
     masked = law.log().clone()
     masked[0, 5, 0] = -torch.inf
     masked[1, :, 2] = -torch.inf  # a state ruled out throughout
@@ -81,7 +91,9 @@ def test_logits_are_recognised_and_what_is_neither_is_refused(task: sih.Task, ba
             as_law(wrong, batch, task)
 
 
-def test_a_law_that_rules_out_what_happens_is_infinitely_far_and_never_nan(task: sih.Task, batch: sih.Batch) -> None:
+def test_a_law_that_rules_out_what_happens_is_infinitely_far_and_never_nan(
+    task: sih.Task, batch: sih.Batch
+) -> None:
     law = torch.zeros_like(sih.bma(batch.tokens, task))
     law[..., 0] = 1
     found = read_law(law, batch, task)
@@ -89,7 +101,10 @@ def test_a_law_that_rules_out_what_happens_is_infinitely_far_and_never_nan(task:
     assert found.words == "Predicts no better than the stationary law"
     assert interval(torch.tensor([1.0, math.inf])).low == math.inf
     assert not any(
-        math.isnan(x) for row in (found.kl, found.to_bma, found.lag_accuracy) for y in row.values() for x in y
+        math.isnan(x)
+        for row in (found.kl, found.to_bma, found.lag_accuracy)
+        for y in row.values()
+        for x in y
     )
 
 

@@ -16,7 +16,9 @@ def test_attention_by_offset_against_loops(rng: torch.Generator) -> None:
     assert torch.allclose(offset_profile(attention), torch.tensor(wanted), atol=1e-6)
 
 
-def test_the_least_period_is_found_in_noise_and_none_where_there_is_none(rng: torch.Generator) -> None:
+def test_the_least_period_is_found_in_noise_and_none_where_there_is_none(
+    rng: torch.Generator,
+) -> None:
     o = torch.arange(60)
     noise = torch.rand(60, generator=rng, dtype=torch.float64)
     mass = torch.isin(o % 6, torch.tensor([0, 1, 4])) + 0.2 * noise

@@ -35,11 +35,15 @@ def test_the_looking_circuit_has_the_phases_that_were_written(rng: torch.Generat
 def test_reads_of_the_querys_row_vote_for_the_lag_found(rng: torch.Generator) -> None:
     """G and R of one cosine each: sum over o of cos(a(o + k)) cos(a(k0 - 1 - o) + b) is cos(a(k + k0 - 1) + b) / 2."""
     task = Task(sih.random_transition_matrix(3, rng=rng), (1, 2), 80)
-    model = sih.DisentangledTransformer(3, 80, (1, 1, 1), temperature=1.0, init="zeros", dtype=torch.float64)
+    model = sih.DisentangledTransformer(
+        3, 80, (1, 1, 1), temperature=1.0, init="zeros", dtype=torch.float64
+    )
     place = torch.arange(80, dtype=torch.float64)
     turn = torch.pi / 2
     model.block("2.1", "position", "1.1/position").copy_(torch.cos(turn * (place[:, None] - place)))
-    model.block("3.1", "2.1/position", "position").copy_(torch.cos(turn * (place[:, None] - place) - turn))
+    model.block("3.1", "2.1/position", "position").copy_(
+        torch.cos(turn * (place[:, None] - place) - turn)
+    )
     found = read_phases(model, task)
     phase = turn * (torch.tensor([[1.0, 2.0]]) + torch.tensor([[1.0], [2.0]]) - 1) - turn
     W = torch.cos(phase) / 2
@@ -56,7 +60,9 @@ def test_a_standard_models_phases_are_products_of_its_weights(rng: torch.Generat
     R = E @ third.Q[0] @ (E @ second.V[1] @ third.K[0]).T / model.config.temperature
     found = read_phases(model, task)
     assert found.looks["2.2"] == pytest.approx([G.diagonal(-o).mean().item() for o in range(30)])
-    assert found.reads_key["2.2"] == pytest.approx([R.diagonal(-o).mean().item() for o in range(30)])
+    assert found.reads_key["2.2"] == pytest.approx(
+        [R.diagonal(-o).mean().item() for o in range(30)]
+    )
     with pytest.raises(ValueError, match=r"heads \(1, H, 1\); got \(1, 1\)"):
         read_phases(sih.Transformer(3, 30, heads=(1, 1)), task)
     with pytest.raises(ValueError, match="without MLPs"):
@@ -72,10 +78,16 @@ def test_votes_of_any_model_are_the_definition_in_loops(rng: torch.Generator) ->
     far = range(9, time - 5)  # past eight, where o + 1 + k - k0 and o + k are offsets too
     for row in ("key", "query"):
         W = np.zeros((3, 3))
-        for (a, k), (b, k0), name in itertools.product(enumerate(lags), enumerate(lags), found.looks):
+        for (a, k), (b, k0), name in itertools.product(
+            enumerate(lags), enumerate(lags), found.looks
+        ):
             G, by_key, by_query = found.looks[name], found.reads_key[name], found.reads_query[name]
             for o in far:
-                term = by_key[o] * G[o + 1 + k - k0] if row == "key" else by_query[o + 1 - k0] * G[o + k]
+                term = (
+                    by_key[o] * G[o + 1 + k - k0]
+                    if row == "key"
+                    else by_query[o + 1 - k0] * G[o + k]
+                )
                 W[a, b] += term / len(far)
         centred = W - W.mean(axis=0, keepdims=True) - W.mean(axis=1, keepdims=True) + W.mean()
         identity = np.eye(3) - 1 / 3

@@ -9,7 +9,12 @@ from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 
 @pytest.mark.parametrize(
     ("lags", "heads", "expected"),
-    [((1, 2, 3), None, (1, 3, 1)), ((1, 2, 3), 7, (1, 3, 1)), ((1, 2, 3), 1, (1, 1, 1)), ((1, 3), 1, (1, 1, 1))],
+    [
+        ((1, 2, 3), None, (1, 3, 1)),
+        ((1, 2, 3), 7, (1, 3, 1)),
+        ((1, 2, 3), 1, (1, 1, 1)),
+        ((1, 3), 1, (1, 1, 1)),
+    ],
 )
 def test_the_reference_has_as_many_heads(
     lags: tuple[int, ...], heads: int | None, expected: tuple[int, ...], rng: torch.Generator

@@ -10,9 +10,13 @@ from sih.analysis.head_matching import uniform_attention
 from sih.analysis.resemblance import KNOWN, resemblances
 
 
-@pytest.mark.parametrize("lags", [(1, 2, 3), (2, 5), pytest.param((1, 3, 4), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "lags", [(1, 2, 3), (2, 5), pytest.param((1, 3, 4), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", KNOWN)
-def test_every_circuit_is_its_own_nearest(name: str, lags: tuple[int, ...], rng: torch.Generator) -> None:
+def test_every_circuit_is_its_own_nearest(
+    name: str, lags: tuple[int, ...], rng: torch.Generator
+) -> None:
     if name == "two-lags" and len(lags) != 2:
         pytest.skip("for two lags")
     task = sih.Task(sih.random_transition_matrix(4, rng=rng), lags=lags, length=40)
@@ -28,13 +32,18 @@ def test_spare_heads_count_what_they_look_at(task: sih.Task, rng: torch.Generato
     """Heads that a layer was padded with change nothing, heads with a pattern of their own do."""
     tokens = sih.sample(task, 4, rng=rng).tokens
     first, second, third = sih.construct(task).trace(tokens).attention
-    flat, previous = uniform_attention(32).expand(4, 1, 32, 32), torch.ones(4, 1, 32, 32).triu(-1).tril(-1)
+    flat, previous = (
+        uniform_attention(32).expand(4, 1, 32, 32),
+        torch.ones(4, 1, 32, 32).triu(-1).tril(-1),
+    )
     padded = resemblances([torch.cat([first, flat], dim=1), second, third], tokens, task)[0]
     assert max(padded.layers) < 1e-6
     other = resemblances([torch.cat([first, previous], dim=1), second, third], tokens, task)[0]
     assert other.layers[0] > 0.8
     fewer = resemblances([first, second[:, :2], third], tokens, task)
-    assert fewer[0].layers[2] > 0.01  # with two heads the circuit is another, which loses transitions
+    assert (
+        fewer[0].layers[2] > 0.01
+    )  # with two heads the circuit is another, which loses transitions
 
 
 def test_words_name_the_layers(task: sih.Task, rng: torch.Generator) -> None:

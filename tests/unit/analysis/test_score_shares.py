@@ -34,7 +34,9 @@ def trained_like(kind: str, heads: tuple[int, ...], rng: torch.Generator) -> Mod
 def evidence(scores: Tensor, task: Task) -> Tensor:
     """x_{i,k} minus its mean over candidates and over sequences, by the definition."""
     rows = range(task.max_lag, scores.shape[1] - 1)
-    x = torch.stack([torch.stack([scores[:, i, i - k + 1] for k in task.lags], -1) for i in rows], 1)
+    x = torch.stack(
+        [torch.stack([scores[:, i, i - k + 1] for k in task.lags], -1) for i in rows], 1
+    )
     x = x - x.mean(-1, keepdim=True)
     return x - x.mean(0)
 
@@ -47,9 +49,15 @@ def test_shares_of_blocks_against_the_definition(short: Task, rng: torch.Generat
     whole = evidence(h @ model.A[2][0].detach() @ h.mT, short)
     found = sih.evidence_flow(model, short, batch)
     assert found.shares.keys() == set(itertools.product(stream.names, stream.names))
-    for a, b in [("position", "2.1/position"), ("2.2/1.1/position", "token"), ("1.1/token", "2.1/1.1/token")]:
+    for a, b in [
+        ("position", "2.1/position"),
+        ("2.2/1.1/position", "token"),
+        ("1.1/token", "2.1/1.1/token"),
+    ]:
         part = evidence(h[..., stream[a]] @ model.block("3.1", a, b) @ h[..., stream[b]].mT, short)
-        assert found.shares[a, b] == pytest.approx(((part * whole).sum() / whole.square().sum()).item(), abs=1e-10)
+        assert found.shares[a, b] == pytest.approx(
+            ((part * whole).sum() / whole.square().sum()).item(), abs=1e-10
+        )
     assert found.spread == pytest.approx(whole.square().mean().sqrt().item())
     assert sum(found.shares.values()) == pytest.approx(1)
     assert sum(found.channels.values()) == pytest.approx(1)
@@ -57,7 +65,9 @@ def test_shares_of_blocks_against_the_definition(short: Task, rng: torch.Generat
     assert found.table()[1][1] == f"{max(found.shares.values(), key=abs):.3f}"
 
 
-def test_errors_are_how_far_groups_of_sequences_are_apart(short: Task, rng: torch.Generator) -> None:
+def test_errors_are_how_far_groups_of_sequences_are_apart(
+    short: Task, rng: torch.Generator
+) -> None:
     """The ratio's error by the delta method, over groups of 3 of 20 sequences, the last one of 2."""
     model = trained_like("disentangled", (1, 2, 1), rng)
     assert isinstance(model, sih.DisentangledTransformer)
@@ -68,7 +78,10 @@ def test_errors_are_how_far_groups_of_sequences_are_apart(short: Task, rng: torc
     for a, b in [("position", "2.1/position"), ("2.2/1.1/position", "token")]:
         part = evidence(h[..., stream[a]] @ model.block("3.1", a, b) @ h[..., stream[b]].mT, short)
         sums = [
-            ((part[n : n + 3] * whole[n : n + 3]).sum().item(), whole[n : n + 3].square().sum().item())
+            (
+                (part[n : n + 3] * whole[n : n + 3]).sum().item(),
+                whole[n : n + 3].square().sum().item(),
+            )
             for n in range(0, 20, 3)
         ]
         share, total = sum(p for p, _ in sums) / sum(w for _, w in sums), sum(w for _, w in sums)
@@ -80,20 +93,31 @@ def test_paths_against_the_definition(short: Task, rng: torch.Generator) -> None
     """One second-layer head, its four products written out."""
     model, batch = trained_like("standard", (1, 1, 1), rng), sih.sample(short, 30, rng=rng)
     assert isinstance(model, sih.Transformer)
-    Q, K, V = (getattr(model.each_layer()[n], w)[0].detach() for n, w in ((2, "Q"), (2, "K"), (1, "V")))
+    Q, K, V = (
+        getattr(model.each_layer()[n], w)[0].detach() for n, w in ((2, "Q"), (2, "K"), (1, "V"))
+    )
     trace = model.run(batch.tokens)
-    h0, o1, h1, h = (trace[name].detach() for name in ("0/stream", "1.1/output", "1/stream", "2/stream"))
+    h0, o1, h1, h = (
+        trace[name].detach() for name in ("0/stream", "1.1/output", "1/stream", "2/stream")
+    )
     a, v = trace["2.1/attention"].detach(), h1 @ V
     looked = (a - a.mean(0)) @ (v + v.mean(0)) / 2
     carried = (a + a.mean(0)) / 2 @ (v - v.mean(0))
     u = (h + h0.mean(0) + o1.mean(0) + a.mean(0) @ v.mean(0)) / 2
-    paths = {"embedding": h0 - h0.mean(0), "1.1": o1 - o1.mean(0), "2.1:attention": looked, "2.1:values": carried}
+    paths = {
+        "embedding": h0 - h0.mean(0),
+        "1.1": o1 - o1.mean(0),
+        "2.1:attention": looked,
+        "2.1:values": carried,
+    }
     whole = evidence(h @ Q @ (h @ K).mT, short)
     found = sih.evidence_flow(model, short, batch)
     assert found.shares.keys() == paths.keys()
     for name, d in paths.items():
         part = evidence(d @ Q @ (u @ K).mT + u @ Q @ (d @ K).mT, short)
-        assert found.shares[name] == pytest.approx(((part * whole).sum() / whole.square().sum()).item(), abs=1e-9)
+        assert found.shares[name] == pytest.approx(
+            ((part * whole).sum() / whole.square().sum()).item(), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +133,9 @@ def test_paths_against_the_definition(short: Task, rng: torch.Generator) -> None
         *(("disentangled", (1, 2, 1)), ("disentangled", (2, 1)), ("disentangled", (1, 1, 1, 2))),
     ],
 )
-def test_paths_add_up_to_the_scores(kind: str, heads: tuple[int, ...], short: Task, rng: torch.Generator) -> None:
+def test_paths_add_up_to_the_scores(
+    kind: str, heads: tuple[int, ...], short: Task, rng: torch.Generator
+) -> None:
     model, batch = trained_like(kind, heads, rng), sih.sample(short, 24, rng=rng)
     found = evidence_flow(model, short, batch, by="paths")
     assert sum(found.shares.values()) == pytest.approx(1)
@@ -142,7 +168,9 @@ CIRCUITS = {
 
 @pytest.mark.parametrize("name", CIRCUITS)
 @pytest.mark.parametrize("by", ["blocks", "paths"])
-def test_a_circuit_gives_all_to_the_channel_that_was_written(name: str, by: str, task: Task) -> None:
+def test_a_circuit_gives_all_to_the_channel_that_was_written(
+    name: str, by: str, task: Task
+) -> None:
     options, channel = CIRCUITS[name]
     model, batch = sih.construct(task, **options), sih.sample(task, 24, rng=1)  # type: ignore[call-overload]
     found = evidence_flow(model, task, batch, by=by)  # type: ignore[arg-type]
@@ -173,12 +201,17 @@ def test_its_errors_are_those_of_fresh_sequences(short: Task, rng: torch.Generat
     model = trained_like("standard", (1, 2, 1), rng)
     one, two = (evidence_flow(model, short, sih.sample(short, 256, rng=rng)) for _ in range(2))
     for part, share in one.shares.items():
-        assert abs(share - two.shares[part]) < 4 * (one.errors[part] ** 2 + two.errors[part] ** 2) ** 0.5 + 1e-9
+        assert (
+            abs(share - two.shares[part])
+            < 4 * (one.errors[part] ** 2 + two.errors[part] ** 2) ** 0.5 + 1e-9
+        )
 
 
 def test_what_it_cannot_do_is_said_in_a_line(short: Task, rng: torch.Generator) -> None:
     standard, batch = trained_like("standard", (1, 1, 1), rng), sih.sample(short, 4, rng=rng)
-    with pytest.raises(ValueError, match="by is 'paths', or 'blocks' for a disentangled model; got 'blocks'"):
+    with pytest.raises(
+        ValueError, match="by is 'paths', or 'blocks' for a disentangled model; got 'blocks'"
+    ):
         evidence_flow(standard, short, batch, by="blocks")
     with pytest.raises(ValueError, match="needs two lags, two sequences and 5 positions"):
         evidence_flow(standard, short, Batch(batch.tokens[:1], batch.lags[:1]))

@@ -11,7 +11,9 @@ from sih.analysis.stream_pieces import averaged, block_pieces, path_pieces, scor
 @pytest.mark.parametrize("kind", ["standard", "disentangled"])
 def test_pieces_put_together_are_the_stream(kind: str, rng: torch.Generator) -> None:
     if kind == "standard":
-        model: sih.Transformer | sih.DisentangledTransformer = sih.Transformer(3, 9, dim=8, qk_dim=4, heads=(2, 2, 1))
+        model: sih.Transformer | sih.DisentangledTransformer = sih.Transformer(
+            3, 9, dim=8, qk_dim=4, heads=(2, 2, 1)
+        )
     else:
         model = sih.DisentangledTransformer(3, 9, (2, 2, 1))
     tokens = torch.randint(3, (6, 7), generator=rng)

@@ -68,7 +68,9 @@ def test_a_table_stands_beside_the_data(tmp_path: Path) -> None:
     assert kept.files[1].exists()
 
 
-def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(tmp_path: Path) -> None:
+def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(
+    tmp_path: Path,
+) -> None:
     trained, mine = experiment_named("attention_maps_3.5.7_lag3"), RunStore(tmp_path)
     name = next(name for name in trained.reads(trained.config, STORE) if STORE.find(name))
     plain = data_key(trained, STORE)
@@ -83,7 +85,9 @@ def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(tm
 
 def test_without_any_of_its_models_it_says_what_it_needs(tmp_path: Path) -> None:
     trained = experiment_named("trained")
-    nobody = dataclasses.replace(trained, config=dataclasses.replace(trained.config, models=("standard-8.9",)))
+    nobody = dataclasses.replace(
+        trained, config=dataclasses.replace(trained.config, models=("standard-8.9",))
+    )
     kept = keep(nobody, tmp_path, STORE)
     assert kept.missing == "needs standard-8.9, not trained yet"
     assert kept.data is None

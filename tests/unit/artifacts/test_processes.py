@@ -39,7 +39,9 @@ def test_processes_end_with_a_parent_that_is_killed() -> None:
     parent.stdout.close()
     parent.wait()
     deadline = time.monotonic() + 30
-    while any(os.path.exists(f"/proc/{worker}") for worker in workers) and time.monotonic() < deadline:
+    while (
+        any(os.path.exists(f"/proc/{worker}") for worker in workers) and time.monotonic() < deadline
+    ):
         time.sleep(0.1)
     assert not [worker for worker in workers if os.path.exists(f"/proc/{worker}")]
 

@@ -22,7 +22,9 @@ class Outer:
 
 
 def test_a_way_through_json_changes_nothing() -> None:
-    data = Outer(Inner((1, 3, 4)), [{"ML": [0.1, 0.25]}], {"BMA": (1.0, 0.5)}, [(1,), (2, 3)], [None, (0.5,)])
+    data = Outer(
+        Inner((1, 3, 4)), [{"ML": [0.1, 0.25]}], {"BMA": (1.0, 0.5)}, [(1,), (2, 3)], [None, (0.5,)]
+    )
     again = record_from(Outer, json.loads(json.dumps(plain(data))))
     assert again == data
     assert isinstance(again.config.lags, tuple)

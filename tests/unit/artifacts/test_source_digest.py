@@ -12,7 +12,9 @@ def test_what_an_experiment_rests_on() -> None:
     found = closure("sih.experiments.claim_expectations")
     assert {"sih.theory.claim", "sih.markov"} <= found
     assert "sih.training.config" in closure("sih.experiments.scaling")
-    assert "sih.training.trainer" not in closure("sih.experiments.scaling")  # a run is read, not trained
+    assert "sih.training.trainer" not in closure(
+        "sih.experiments.scaling"
+    )  # a run is read, not trained
     assert "sih.runs.run_store" in imports("sih.experiments.scaling")
 
 
@@ -30,7 +32,11 @@ def test_a_digest_changes_with_every_file(monkeypatch: pytest.MonkeyPatch) -> No
     plain, read = digest("sih.markov"), Path.read_bytes
     for changed in source_files("sih.markov"):
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", lambda path, at=changed: read(path) + b"\nx = 1\n" * (path == at))
+            patch.setattr(
+                Path,
+                "read_bytes",
+                lambda path, at=changed: read(path) + b"\nx = 1\n" * (path == at),
+            )
             assert digest("sih.markov") != plain
     assert digest("sih.markov") == plain
 

@@ -17,7 +17,10 @@ Experiments = dict[str, Experiment[Any, Any]]
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> Experiments:
     """Two small figures, and one that wants a model nobody has trained."""
-    largest, nobody = head_counts.HeadCountsConfig(largest=4), training_courses.CoursesConfig(models=("standard-1.9",))
+    largest, nobody = (
+        head_counts.HeadCountsConfig(largest=4),
+        training_courses.CoursesConfig(models=("standard-1.9",)),
+    )
     chosen: list[Experiment[Any, Any]] = [
         dataclasses.replace(claim_expectations.HISTOGRAM, config=SMALL),
         dataclasses.replace(head_counts.EXPERIMENT, config=largest),

@@ -34,7 +34,16 @@ def test_many_matrices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_one_matrix_and_its_fractions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "P.csv").write_text("0.5,0.5\n0.25,0.75\n")
-    words = ["claim", "--matrix", str(tmp_path / "P.csv"), "--lags", "1", "2", "--rational", "--no-figures"]
+    words = [
+        "claim",
+        "--matrix",
+        str(tmp_path / "P.csv"),
+        "--lags",
+        "1",
+        "2",
+        "--rational",
+        "--no-figures",
+    ]
     assert main([*words, "--out", str(tmp_path)]) == 0
     record = json.loads((tmp_path / "claim.json").read_text())
     assert record["P"] == [[0.5, 0.5], [0.25, 0.75]]
@@ -63,7 +72,9 @@ def test_monte_carlo_stops_and_goes_on(
     assert "2 matrices done" in capsys.readouterr().err
     monkeypatch.setattr(claim_module, "estimates", real)
     assert main([*words, "--out", str(tmp_path / "parts")]) == 0
-    whole, parts = (json.loads((tmp_path / name / "claim.json").read_text()) for name in ("whole", "parts"))
+    whole, parts = (
+        json.loads((tmp_path / name / "claim.json").read_text()) for name in ("whole", "parts")
+    )
     assert whole["monte_carlo"] == parts["monte_carlo"]
     assert whole["monte_carlo"]["matrices"] == 5
     assert whole["monte_carlo"]["largest_deviation_in_standard_errors"] < 6
@@ -87,7 +98,16 @@ def test_every_pair_has_a_status(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_matrices_of_uniform_numbers(tmp_path: Path) -> None:
-    words = [*MANY, "--no-figures", "--matrix-law", "uniform", "--monte-carlo", "trimmed", "--sequences", "200"]
+    words = [
+        *MANY,
+        "--no-figures",
+        "--matrix-law",
+        "uniform",
+        "--monte-carlo",
+        "trimmed",
+        "--sequences",
+        "200",
+    ]
     assert main([*words, "--out", str(tmp_path)]) == 0
     record = json.loads((tmp_path / "claim.json").read_text())
     table = claim_table(random_matrices(3, 5, seed=0, law="uniform"), (1, 2, 4))
@@ -98,10 +118,22 @@ def test_matrices_of_uniform_numbers(tmp_path: Path) -> None:
 
 def test_a_law_does_not_go_with_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "P.csv").write_text("0.5,0.5\n0.25,0.75\n")
-    words = ["claim", "--matrix", str(tmp_path / "P.csv"), "--lags", "1", "2", "--matrix-law", "uniform"]
+    words = [
+        "claim",
+        "--matrix",
+        str(tmp_path / "P.csv"),
+        "--lags",
+        "1",
+        "2",
+        "--matrix-law",
+        "uniform",
+    ]
     assert main([*words, "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert error == "sih: --matrix-law: a matrix of a file is not drawn; leave out --matrix or --matrix-law uniform\n"
+    assert (
+        error
+        == "sih: --matrix-law: a matrix of a file is not drawn; leave out --matrix or --matrix-law uniform\n"
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -114,13 +146,18 @@ def test_a_law_does_not_go_with_a_file(tmp_path: Path, capsys: pytest.CaptureFix
         (["claim", "--states", "1"], "at least 2 states"),
         (["claim", "--matrices", "0"], "matrices must be a whole number, at least 1"),
         (["claim", "--matrix-law", "round"], "--matrix-law"),
-        (["claim", "--matrix-law", "uniform", "--concentration", "2"], "the law uniform has no concentration"),
+        (
+            ["claim", "--matrix-law", "uniform", "--concentration", "2"],
+            "the law uniform has no concentration",
+        ),
         (["claim", "--rational"], "give it with --matrix"),
         (["claim", "--tolerance", "0"], "between 1e-13 and 0.1"),
         (["claim", "--monte-carlo", "other"], "monte"),
     ],
 )
-def test_bad_input_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
     error = capsys.readouterr().err
     assert message in error

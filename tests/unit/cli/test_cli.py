@@ -16,12 +16,16 @@ from sih.cli import COMMANDS
 def test_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys)
     assert code == 0
-    assert sorted(re.findall(r"^  (\S.*?)  +\S", out, flags=re.M)) == sorted(BASE)  # a line of each, written by hand
+    assert sorted(re.findall(r"^  (\S.*?)  +\S", out, flags=re.M)) == sorted(
+        BASE
+    )  # a line of each, written by hand
     assert run(capsys, "--version")[1].startswith("sih ")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_explains_itself_with_an_example(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = run(capsys, *name.split(), "--help")
     assert (code, err) == (0, "")
     assert f"Example: sih {name}" in out
@@ -29,13 +33,19 @@ def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest
 
 
 def test_every_argument_of_a_command_is_used() -> None:
-    chosen_before = {"train": {"kind", "init", "method"}}  # `start_from` takes these from the command line
+    chosen_before = {
+        "train": {"kind", "init", "method"}
+    }  # `start_from` takes these from the command line
     for name, (place, _) in COMMANDS.items():
         module, function = place.split(":")
-        (tree,) = ast.parse(inspect.getsource(getattr(importlib.import_module(module), function))).body
+        (tree,) = ast.parse(
+            inspect.getsource(getattr(importlib.import_module(module), function))
+        ).body
         assert isinstance(tree, ast.FunctionDef)
         given = {one.arg for one in (*tree.args.args, *tree.args.kwonlyargs)}
-        used = {node.id for line in tree.body for node in ast.walk(line) if isinstance(node, ast.Name)}
+        used = {
+            node.id for line in tree.body for node in ast.walk(line) if isinstance(node, ast.Name)
+        }
         assert given - used <= chosen_before.get(name, set()), name
 
 
@@ -46,8 +56,14 @@ BAD = {
     "no lags": (["sample", "--lags"], "lags must be"),
     "length too short": (["sample", "--length", "3"], "above the largest lag, 3; got 3"),
     "unknown flag": (["sample", "--laggs", "1"], "--laggs"),
-    "length no machine has": (["sample", "--length", "2147483648"], "sequences of 2,147,483,648 tokens would take"),
-    "states no machine has": (["sample", "--states", "300000"], "a matrix of 300,000 states would take"),
+    "length no machine has": (
+        ["sample", "--length", "2147483648"],
+        "sequences of 2,147,483,648 tokens would take",
+    ),
+    "states no machine has": (
+        ["sample", "--states", "300000"],
+        "a matrix of 300,000 states would take",
+    ),
     "width no machine has": (["train", "--dim", "99999999", "--out", "wide"], "would take"),
     "attention no machine has": (["train", "--length", "2147483648", "--out", "long"], "length"),
     "a file in the way": (["figure", "teaser", "--out", "P.csv/x"], "P.csv is a file"),
@@ -58,12 +74,18 @@ BAD = {
     "concentration": (["sample", "--concentration", "nan"], "positive number"),
     "ending": (["sample", "--out", "x.txt"], "got x.txt"),
     "matrix missing": (["sample", "--matrix", "none.npy"], "there is no file none.npy"),
-    "matrix and states": (["sample", "--matrix", "P.csv", "--states", "7"], "--states 7 does not fit P.csv"),
+    "matrix and states": (
+        ["sample", "--matrix", "P.csv", "--states", "7"],
+        "--states 7 does not fit P.csv",
+    ),
     "bad matrix": (["sample", "--matrix", "bad.csv"], "bad.csv: every row"),
     "predict nothing": (["predict"], "predict"),
     "predict missing": (["predict", "none.npz"], "there is no file none.npz"),
     "predict foreign": (["predict", "mine.csv"], "say --matrix P.npy (or --fresh) and --lags"),
-    "predict out of range": (["predict", "mine.csv", "--matrix", "P.csv", "--lags", "1"], "states 0 to 1"),
+    "predict out of range": (
+        ["predict", "mine.csv", "--matrix", "P.csv", "--lags", "1"],
+        "states 0 to 1",
+    ),
     "predict ending": (["predict", "mine.csv", "--out", "p.json"], "got p.json"),
     "reproduce on a file": (["reproduce", "--out", "mine.csv"], "cannot write to mine.csv"),
 }
@@ -87,7 +109,9 @@ def test_bad_input_is_one_line_exit_code_2_and_nothing_written(
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("name", ["[/red].npz", "[bold]x.npz", ":smile:.npz", "line\nbreak.npz", "\udcff.npz"])
+@pytest.mark.parametrize(
+    "name", ["[/red].npz", "[bold]x.npz", ":smile:.npz", "line\nbreak.npz", "\udcff.npz"]
+)
 def test_a_path_is_printed_as_it_is(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

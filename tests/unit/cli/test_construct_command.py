@@ -10,7 +10,9 @@ from sih.cli import main
 SMALL = ["construct", "--lags", "1", "2", "--states", "3", "--length", "24"]
 
 
-def test_a_circuit_is_written_checked_and_verified_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_circuit_is_written_checked_and_verified_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = str(tmp_path / "circuit")
     assert main([*SMALL, "--target", "bayes", "--out", out]) == 0
     assert "the circuit holds" in capsys.readouterr().out
@@ -21,7 +23,11 @@ def test_a_circuit_is_written_checked_and_verified_again(tmp_path: Path, capsys:
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["ok"]
     assert found["posterior_error"] <= found["bound"]
-    assert {entry["site"] for entry in found["comparisons"]} >= {"1.1/attention", "3.1/attention", "output"}
+    assert {entry["site"] for entry in found["comparisons"]} >= {
+        "1.1/attention",
+        "3.1/attention",
+        "output",
+    }
 
 
 def test_the_table_shows_every_strength(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,20 +37,41 @@ def test_the_table_shows_every_strength(tmp_path: Path, capsys: pytest.CaptureFi
     assert "1000" in capsys.readouterr().out
 
 
-def test_any_parents_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = [[-1, 0, 1, 2, 3, 4, 5, 6, 7], [-1, 0, 0, 1, 2, 3, 4, 5, 6], [-1, 0, 0, 0, 1, 1, 2, 2, 2]]
+def test_any_parents_are_read_from_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = [
+        [-1, 0, 1, 2, 3, 4, 5, 6, 7],
+        [-1, 0, 0, 1, 2, 3, 4, 5, 6],
+        [-1, 0, 0, 0, 1, 1, 2, 2, 2],
+    ]
     (tmp_path / "t.json").write_text(json.dumps(table))
     (tmp_path / "t.csv").write_text("\n".join(",".join(map(str, row)) for row in table))
     said = []
     for name in ("t.json", "t.csv"):
         out = str(tmp_path / "circuit")
         assert (
-            main(["construct", "--states", "3", "--parents", str(tmp_path / name), "--third", "slots", "--out", out])
+            main(
+                [
+                    "construct",
+                    "--states",
+                    "3",
+                    "--parents",
+                    str(tmp_path / name),
+                    "--third",
+                    "slots",
+                    "--out",
+                    out,
+                ]
+            )
             == 0
         )
         assert main(["verify", out]) == 0
         said.append(capsys.readouterr().out)
-    assert "the circuit 'paper' for a table of parents." in (tmp_path / "circuit" / "README.md").read_text()
+    assert (
+        "the circuit 'paper' for a table of parents."
+        in (tmp_path / "circuit" / "README.md").read_text()
+    )
     assert said[0] == said[1]
     assert "3 hypotheses, target paper, third layer by slots: 1 + " in said[0]
     assert "the circuit holds" in said[0]
@@ -68,7 +95,10 @@ def test_a_bad_table_is_one_line(
     path.write_text(content)
     others = [[str(tmp_path / "none.csv")], [str(tmp_path / "t.txt")], [str(path), "--lags", "1"]]
     for words in ([str(path)], *others):
-        assert main(["construct", "--states", "2", "--parents", *words, "--out", str(tmp_path / "c")]) == 2
+        assert (
+            main(["construct", "--states", "2", "--parents", *words, "--out", str(tmp_path / "c")])
+            == 2
+        )
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert words != [str(path)] or message in error
@@ -76,7 +106,10 @@ def test_a_bad_table_is_one_line(
 
 
 BAD = {
-    "option of another circuit": (["--target", "bayes", "--beta", "3"], "--beta: the circuit 'bayes' has no option"),
+    "option of another circuit": (
+        ["--target", "bayes", "--beta", "3"],
+        "--beta: the circuit 'bayes' has no option",
+    ),
     "lam": (["--lam", "5"], "--lam: lam=5 is too small"),
     "target": (["--target", "magic"], "Expected one of"),
     "length": (["--length", "3", "--lags", "1", "2"], "--length: length 3 is too short"),

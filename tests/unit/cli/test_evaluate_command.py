@@ -24,7 +24,9 @@ def test_what_can_not_be_evaluated_is_said_before_anything_is(
         assert said in err
 
 
-def test_a_file_is_written_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_written_where_it_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     make(tmp_path / "run")
     before = sorted(path.name for path in (tmp_path / "run").iterdir())
     assert main(["runs", "evaluate", str(tmp_path / "run")]) == 0
@@ -34,5 +36,7 @@ def test_a_file_is_written_where_it_is_asked_for(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == said
     found = open_run(tmp_path / "run").evaluation
     assert found is not None
-    assert said.startswith(f"run: KL/ML {found.kl_over_ml.with_error()} on {found.sequences:,} fresh sequences")
+    assert said.startswith(
+        f"run: KL/ML {found.kl_over_ml.with_error()} on {found.sequences:,} fresh sequences"
+    )
     assert f"4-8: {found.windows[0].kl_over_ml.with_error()}, 9-11: " in said

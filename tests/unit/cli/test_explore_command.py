@@ -21,7 +21,10 @@ BAD = {
     "states": (["--states", "11"], "from 2 to 10; got 11"),
     "seed": (["--seed", "-1"], "got -1"),
     "concentration": (["--concentration", "0"], "got 0"),
-    "law": (["--matrix-law", "uniform", "--concentration", "2"], "the law uniform has no concentration"),
+    "law": (
+        ["--matrix-law", "uniform", "--concentration", "2"],
+        "the law uniform has no concentration",
+    ),
     "port": (["--port", "70000"], "65535"),
     "host": (["--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
     "ending": (["--export", "page.txt"], "got page.txt"),
@@ -51,7 +54,14 @@ def test_the_page_of_a_uniform_matrix(tmp_path: Path, monkeypatch: pytest.Monkey
         return 0
 
     monkeypatch.setattr(page_export, "export_page", export)
-    words = ["--matrix-law", "uniform", "--matrix-seed", "11", "--export", str(tmp_path / "page.html")]
+    words = [
+        "--matrix-law",
+        "uniform",
+        "--matrix-seed",
+        "11",
+        "--export",
+        str(tmp_path / "page.html"),
+    ]
     assert main(["explore", *words]) == 0
     assert asked[0].matrix == Matrix("uniform", 11)
     assert fragment(asked[0]) == "matrix=%7B%22kind%22:%22uniform%22,%22seed%22:11%7D"
@@ -61,12 +71,27 @@ def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["explore", "--no-browser", "--port", str(port)]) == 2
-    assert re.fullmatch(rf"sih: cannot listen on 127\.0\.0\.1 port {port}: .*\n", capsys.readouterr().err)
+    assert re.fullmatch(
+        rf"sih: cannot listen on 127\.0\.0\.1 port {port}: .*\n", capsys.readouterr().err
+    )
 
 
 def test_it_says_where_it_is_serves_and_stops() -> None:
-    command = [sys.executable, "-m", "sih.cli", "explore", "--no-browser", "--port", "0", "--lags", "1", "3"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    command = [
+        sys.executable,
+        "-m",
+        "sih.cli",
+        "explore",
+        "--no-browser",
+        "--port",
+        "0",
+        "--lags",
+        "1",
+        "3",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout is not None
         said = server.stdout.readline()
         found = re.search(r"(http://127\.0\.0\.1:\d+/)#lags=\[1,3\]", said)

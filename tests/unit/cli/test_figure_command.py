@@ -41,7 +41,9 @@ def test_names(few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_seed_is_handed_on(few: Experiments, tmp_path: Path) -> None:
     assert main(["figure", "claim_histogram", "--seed", "5", "--out", str(tmp_path)]) == 0
-    assert json.loads((tmp_path / "data" / "claim_histogram.json").read_bytes())["config"]["seed"] == 5
+    assert (
+        json.loads((tmp_path / "data" / "claim_histogram.json").read_bytes())["config"]["seed"] == 5
+    )
 
 
 @pytest.mark.slow
@@ -56,4 +58,6 @@ def test_the_command_of_a_statement_makes_its_number(
     assert main(words[1:]) == 0
     said = capsys.readouterr().out
     kept = make(statement.experiment, Path("out"), RunStore()).kept
-    assert f"{id} ({statement.section}): {number(number_of(statement.judge(kept.data)).value)}" in said
+    assert (
+        f"{id} ({statement.section}): {number(number_of(statement.judge(kept.data)).value)}" in said
+    )

@@ -18,7 +18,10 @@ def test_it_is_printed_and_kept_where_asked_and_shown_with_the_run(
     assert main(words) == 0
     said = capsys.readouterr().out
     assert said.startswith("run: copying ")
-    assert "a selective head at step 16, the circuit at step 16 (at 3 measured steps, 8 to 24; 128 seq" in said
+    assert (
+        "a selective head at step 16, the circuit at step 16 (at 3 measured steps, 8 to 24; 128 seq"
+        in said
+    )
     assert not (run.folder / FORMATION).exists()
     assert main(["runs", "show", str(run.folder)]) == 0
     assert "formation: " not in capsys.readouterr().out
@@ -29,12 +32,17 @@ def test_it_is_printed_and_kept_where_asked_and_shown_with_the_run(
     assert f"formation: {said.removeprefix('run: ')}" in capsys.readouterr().out
 
 
-def test_what_shows_no_formation_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_shows_no_formation_is_said_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     make(tmp_path / "none")
     make_kept(tmp_path / "half", stop_after=10)
     for words, said in (
         ([], "name a run's folder"),
-        ([str(tmp_path / "none")], "kept no weights along the way; `sih train --keep-every N` keeps them"),
+        (
+            [str(tmp_path / "none")],
+            "kept no weights along the way; `sih train --keep-every N` keeps them",
+        ),
         ([str(tmp_path / "half"), "--keep"], "half is not finished"),
         (["paper-1.2.3-length32"], "kept no weights"),
     ):

@@ -79,6 +79,10 @@ def test_training_stopped_by_ctrl_c_goes_on(
 
 def test_every_figures_models_have_a_recipe() -> None:
     store = RunStore()
-    read = {name for experiment in EXPERIMENTS.values() for name in experiment.reads(experiment.config, store)}
+    read = {
+        name
+        for experiment in EXPERIMENTS.values()
+        for name in experiment.reads(experiment.config, store)
+    }
     for name in read - set(store.names()):
         assert name.startswith("paper-") or named(name).task.lags

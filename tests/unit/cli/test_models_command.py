@@ -12,7 +12,9 @@ from sih.cli import main
 from sih.cli.models_command import show_models
 
 SHIPPED = Path(sih.__file__).parent / "shipped"
-NAMES = sorted(folder.name for folder in SHIPPED.iterdir() if (folder / "weights.safetensors").is_file())
+NAMES = sorted(
+    folder.name for folder in SHIPPED.iterdir() if (folder / "weights.safetensors").is_file()
+)
 AT_80 = """\
 Shipped models: KL/ML on fresh sequences ± two standard errors
 run                                heads      length  trained      KL/ML      ±
@@ -59,7 +61,20 @@ def test_at_80_columns_no_word_is_broken_and_no_line_too_long() -> None:
 def test_a_wide_table_has_everything_that_the_files_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    header = ["run", "model", "lags", "heads", "length", "trained", "steps", "KL", "ML", "BMA", "KL/ML", "±"]
+    header = [
+        "run",
+        "model",
+        "lags",
+        "heads",
+        "length",
+        "trained",
+        "steps",
+        "KL",
+        "ML",
+        "BMA",
+        "KL/ML",
+        "±",
+    ]
     assert lines[1].split() == header
     for line, name in zip(lines[2:], NAMES, strict=False):
         found = json.loads((SHIPPED / name / "evaluation.json").read_text())

@@ -8,7 +8,9 @@ from sih.cli import printing
 from sih.cli.printing import fits, plain_console, table_of, track
 
 
-@pytest.mark.parametrize("text", ["[/red]", "[bold]x[/bold]", ":smile:", "runs/[0, 1]/a" + "b" * 300])
+@pytest.mark.parametrize(
+    "text", ["[/red]", "[bold]x[/bold]", ":smile:", "runs/[0, 1]/a" + "b" * 300]
+)
 def test_what_is_given_is_printed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     plain_console().print(f"-> {text}")
     assert capsys.readouterr().out == f"-> {text}\n"
@@ -23,7 +25,11 @@ def test_a_table_has_its_first_columns_to_the_left(capsys: pytest.CaptureFixture
 
 def test_a_table_fits_if_no_word_of_it_must_be_broken() -> None:
     rows = [["name", "a number"], ["a", "1"]]
-    assert [fits(table_of(rows), plain_console(width)) for width in (16, 17, 80)] == [False, True, True]
+    assert [fits(table_of(rows), plain_console(width)) for width in (16, 17, 80)] == [
+        False,
+        True,
+        True,
+    ]
     assert not fits(table_of([["column"] * 21]), plain_console(80))
 
 
@@ -40,7 +46,9 @@ def test_elsewhere_than_on_a_terminal_it_says_a_line_now_and_then(
     ]
 
 
-def test_on_a_terminal_it_is_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_it_is_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert list(track("ab", 2, "letters")) == ["a", "b"]
     said = capsys.readouterr()

@@ -13,7 +13,9 @@ from sih.report.statements import MORE, OURS, PAPER
 from sih.runs.run_store import RunStore
 
 
-def test_all_and_again(few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_and_again(
+    few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["reproduce", "--out", str(tmp_path / "out"), "--jobs", "1"]
     assert main(words) == 0
     first = capsys.readouterr()

@@ -15,7 +15,14 @@ ROWS = [
         "seconds": "7",
         "±": "0.01",
     },
-    {"run": "two", "lags": "1 2", "length": "32", "trained": "SOAP, roles", "seconds": "12345", "±": "0.02"},
+    {
+        "run": "two",
+        "lags": "1 2",
+        "length": "32",
+        "trained": "SOAP, roles",
+        "seconds": "12345",
+        "±": "0.02",
+    },
 ]
 
 

@@ -53,7 +53,9 @@ def test_show_writes_only_with_out(
     assert not list(tmp_path.iterdir())
     out = capsys.readouterr().out
     found = json.loads((SHIPPED / "standard-1.2.3-seed1" / "evaluation.json").read_text())
-    late = found["windows"][-1]["kl_over_ml"]  # where ML hardly errs, a ratio that is known to a half
+    late = found["windows"][-1][
+        "kl_over_ml"
+    ]  # where ML hardly errs, a ratio that is known to a half
     for said in (
         "standard-1.2.3-seed1: standard, lags [1, 2, 3], heads [1, 3, 1], length 128, seed 1",
         "trained by SOAP, harmonic start, ",
@@ -69,7 +71,9 @@ def test_show_reads_heads_as_diagnose_does(capsys: pytest.CaptureFixture[str]) -
     """The table printed is that of the Python call that is printed above it."""
     assert main(["runs", "show", "paper-1.2.3-length32"]) == 0
     title, *lines = capsys.readouterr().out.splitlines()[-7:]
-    assert title.startswith("heads on 512 sequences, queries 3 to 30, as by sih.diagnose(run.task, ")
+    assert title.startswith(
+        "heads on 512 sequences, queries 3 to 30, as by sih.diagnose(run.task, "
+    )
     call = title.split("as by ")[1].removesuffix(":")
     found = eval(call, {"sih": sih, "run": sih.open_run("paper-1.2.3-length32")})
     assert lines == repr(found).splitlines()[:6]

@@ -13,21 +13,31 @@ from sih.cli import main
 from sih.runs.run import list_runs
 
 
-def test_a_sweep_is_run_told_and_not_run_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    grid, out = write_grid(tmp_path, "seed = [0, 1]\nlearning_rate = [0.01, 0.02]"), tmp_path / "out"
+def test_a_sweep_is_run_told_and_not_run_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid, out = (
+        write_grid(tmp_path, "seed = [0, 1]\nlearning_rate = [0.01, 0.02]"),
+        tmp_path / "out",
+    )
     assert main(["sweep", str(grid), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "4 runs, 0 of them finished already" in said
     assert "4 of 4: " in said
     assert "learning_rate 0.02" in said
     first = (out / "results.csv").read_bytes()
-    times = {run.folder: (run.folder / "weights.safetensors").stat().st_mtime_ns for run in list_runs(out)}
+    times = {
+        run.folder: (run.folder / "weights.safetensors").stat().st_mtime_ns
+        for run in list_runs(out)
+    }
     assert len(times) == 4
     assert (out / "success.png").exists()
     assert main(["sweep", str(grid), "--out", str(out)]) == 0
     assert "4 runs, 4 of them finished already" in capsys.readouterr().out
     assert (out / "results.csv").read_bytes() == first
-    assert {folder: (folder / "weights.safetensors").stat().st_mtime_ns for folder in times} == times
+    assert {
+        folder: (folder / "weights.safetensors").stat().st_mtime_ns for folder in times
+    } == times
     assert main(["runs", str(out)]) == 0
     assert all(run.name in capsys.readouterr().out.replace("\n", "") for run in list_runs(out)[:1])
 
@@ -65,7 +75,9 @@ def test_a_sweep_that_keeps_weights_says_when_the_circuit_appeared(
     assert (out / "formation.csv").read_bytes() == first
 
 
-def test_a_failed_run_is_said_and_the_code_is_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_run_is_said_and_the_code_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     grid = write_grid(tmp_path, "learning_rate = [1e30, 1e-3]")
     assert main(["sweep", str(grid), "--out", str(tmp_path / "[red]"), "--jobs", "1"]) == 1
     said = capsys.readouterr()
@@ -74,8 +86,12 @@ def test_a_failed_run_is_said_and_the_code_is_1(tmp_path: Path, capsys: pytest.C
     assert "finished" in (tmp_path / "[red]" / "results.csv").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
-def test_stopped_it_keeps_what_is_done_and_goes_on_to_the_same_bytes(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
+def test_stopped_it_keeps_what_is_done_and_goes_on_to_the_same_bytes(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     grid = write_grid(tmp_path, "seed = [0, 1]", "steps = 600")
     assert main(["sweep", str(grid), "--out", str(tmp_path / "whole"), "--jobs", "2"]) == 0
     out = tmp_path / "stopped"
@@ -92,16 +108,22 @@ def test_stopped_it_keeps_what_is_done_and_goes_on_to_the_same_bytes(number: sig
         assert "the same command goes on" in complaint
         assert "Traceback" not in complaint
     until = time.monotonic() + 30  # a killed parent's worker ends by itself, and frees its folder
-    while (code := main(["sweep", str(grid), "--out", str(out), "--jobs", "2"])) and time.monotonic() < until:
+    while (
+        code := main(["sweep", str(grid), "--out", str(out), "--jobs", "2"])
+    ) and time.monotonic() < until:
         time.sleep(0.5)
     assert code == 0
     assert (out / "results.csv").read_bytes() == (tmp_path / "whole" / "results.csv").read_bytes()
     for run in list_runs(out):
         for name in ("metrics.jsonl", "weights.safetensors"):
-            assert (run.folder / name).read_bytes() == (tmp_path / "whole" / run.name / name).read_bytes()
+            assert (run.folder / name).read_bytes() == (
+                tmp_path / "whole" / run.name / name
+            ).read_bytes()
 
 
-def test_bad_flags_are_refused_before_anything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_flags_are_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     grid, out = write_grid(tmp_path), tmp_path / "out"
     for words in (["--jobs", "0"], ["--device", "nowhere"]):
         assert main(["sweep", str(grid), "--out", str(out), *words]) == 2

@@ -11,7 +11,9 @@ from sih.cli.time_left import SLOWEST, TimeLeft
 from sih.experiments.table import EXPERIMENTS, SECONDS
 
 
-def played(work: dict[str, float], processes: int, pace: float, kept: int = 0) -> list[tuple[float, float]]:
+def played(
+    work: dict[str, float], processes: int, pace: float, kept: int = 0
+) -> list[tuple[float, float]]:
     """The seconds told and the seconds really left after each task, where each process takes the next one."""
     left, names = TimeLeft(work, processes), list(work)
     for name in names[:kept]:
@@ -35,7 +37,9 @@ def test_at_the_pace_that_was_measured_it_is_exact(processes: int) -> None:
 
 @pytest.mark.parametrize("pace", [0.5, 4.0])
 def test_on_another_machine_it_comes_close_and_does_not_jump(pace: float) -> None:
-    found = played({name: SECONDS[name] for name, one in EXPERIMENTS.items() if not one.beyond}, 2, pace)
+    found = played(
+        {name: SECONDS[name] for name, one in EXPERIMENTS.items() if not one.beyond}, 2, pace
+    )
     whole = found[0][1]
     late = [(told, true) for told, true in found if true < 0.7 * whole]
     assert len(late) > len(found) / 2

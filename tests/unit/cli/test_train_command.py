@@ -33,9 +33,17 @@ def test_the_command_trains_and_knows_when_it_is_done(
     assert [run.name for run in list_runs("runs")] == ["a", run_name(SHORT)]
 
 
-def test_the_command_of_a_configuration_makes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_of_a_configuration_makes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = SHORT.replace(
-        init="harmonic", max_period=3, held=2, shorter=((2, 5), (4, 6)), betas=(0.9, 0.99), steps=5, seed=7
+        init="harmonic",
+        max_period=3,
+        held=2,
+        shorter=((2, 5), (4, 6)),
+        betas=(0.9, 0.99),
+        steps=5,
+        seed=7,
     )
     words = command_of(config).split()[1:]
     assert main([*words, "--threads", "1", "--out", str(tmp_path / "run")]) == 0
@@ -57,7 +65,11 @@ def test_the_command_that_is_shown_of_a_shipped_model_makes_its_configuration(
     assert main([*words, "--out", str(tmp_path / "run")]) == 2
     assert made == [open_run(name).config]
     config, text = open_run(name).config, " ".join(words)
-    for flag, value in (("lags", config.task.lags), ("heads", config.heads), ("seed", (config.seed,))):
+    for flag, value in (
+        ("lags", config.task.lags),
+        ("heads", config.heads),
+        ("seed", (config.seed,)),
+    ):
         assert f"--{flag} {' '.join(map(str, value))}" in text
 
 
@@ -77,7 +89,9 @@ def test_a_device_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (tmp_path / "run").exists()
 
 
-def test_a_preset_is_filled_in_from_what_the_flags_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preset_is_filled_in_from_what_the_flags_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [*WORDS[1:-1], "--dim", "30", "--lag-prior", "0.25", "0.75"]
     assert main(["train", "--preset", "harmonic", *words, "--out", str(tmp_path / "run")]) == 0
     changes = {**SHORT.unusual(), "dim": 30, "lag_prior": (0.25, 0.75)}
@@ -90,23 +104,53 @@ def test_a_preset_is_filled_in_from_what_the_flags_say(tmp_path: Path, capsys: p
 def test_a_preset_with_a_law_of_its_own_takes_another_matrix(fresh: bool, tmp_path: Path) -> None:
     (tmp_path / "P.csv").write_text("0.5,0.5\n0.25,0.75\n")
     flags = ["--fresh"] if fresh else ["--matrix", str(tmp_path / "P.csv")]
-    words = ["--preset", "paper-relative", *flags, "--lags", "1", "2", "--length", "8", "--dim", "8", "--qk-dim", "4"]
+    words = [
+        "--preset",
+        "paper-relative",
+        *flags,
+        "--lags",
+        "1",
+        "2",
+        "--length",
+        "8",
+        "--dim",
+        "8",
+        "--qk-dim",
+        "4",
+    ]
     sizes = ["--steps", "1", "--batch", "2", "--held-out", "2", "--out", str(tmp_path / "run")]
     assert main(["train", *words, *sizes]) == 0
     task = open_run(tmp_path / "run").config.task
-    given = TaskConfig(fresh=True) if fresh else TaskConfig(matrix=((0.5, 0.5), (0.25, 0.75)), states=2)
+    given = (
+        TaskConfig(fresh=True) if fresh else TaskConfig(matrix=((0.5, 0.5), (0.25, 0.75)), states=2)
+    )
     assert task == dataclasses.replace(given, lags=(1, 2), length=8)
 
 
-def test_old_names_of_flags_and_flags_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_names_of_flags_and_flags_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A disentangled model has no width: what once was ignored without a word still does no harm."""
-    words = [*WORDS[:-1], "--model", "disentangled", "--init=harmonic", "--held=2", "--shorter", "3", "5", "9", "7"]
+    words = [
+        *WORDS[:-1],
+        "--model",
+        "disentangled",
+        "--init=harmonic",
+        "--held=2",
+        "--shorter",
+        "3",
+        "5",
+        "9",
+        "7",
+    ]
     assert main([*words, "--mlp-dim=3", "--out", str(tmp_path / "run")]) == 0
     err = capsys.readouterr().err
     assert "--dim means nothing to disentangled, harmonic" in err
     assert "--mlp-dim means nothing to disentangled, harmonic" in err
     changes = {"frozen_steps": 2, "length_schedule": ((3, 5), (9, 7))}
-    assert open_run(tmp_path / "run").config == SHORT.replace(model="disentangled", init="harmonic", **changes)
+    assert open_run(tmp_path / "run").config == SHORT.replace(
+        model="disentangled", init="harmonic", **changes
+    )
 
 
 @pytest.mark.parametrize("dim", [["--dim", "8"], ["--dim=8"]])
@@ -114,7 +158,15 @@ def test_a_flag_of_another_kind_may_come_first(
     dim: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = WORDS.index("--dim")
-    words = ["train", *dim, "--model", "disentangled", *WORDS[1:at], *WORDS[at + 2 :], str(tmp_path / "run")]
+    words = [
+        "train",
+        *dim,
+        "--model",
+        "disentangled",
+        *WORDS[1:at],
+        *WORDS[at + 2 :],
+        str(tmp_path / "run"),
+    ]
     assert main(words) == 0
     assert capsys.readouterr().err == "sih: --dim means nothing to disentangled, uniform\n"
     assert open_run(tmp_path / "run").config == SHORT.replace(model="disentangled")
@@ -125,8 +177,14 @@ def test_a_flag_of_another_kind_may_come_first(
     [
         (["--steps", "0"], "steps must be a whole number, at least 1; got 0"),
         (["--steps", "x"], "x"),
-        (["--model", "mamba"], "model must be one of standard, disentangled, relative; got 'mamba'"),
-        (["--init", "magic"], "init must be one of embed, gpt2, harmonic, uniform, normal; got 'magic'"),
+        (
+            ["--model", "mamba"],
+            "model must be one of standard, disentangled, relative; got 'mamba'",
+        ),
+        (
+            ["--init", "magic"],
+            "init must be one of embed, gpt2, harmonic, uniform, normal; got 'magic'",
+        ),
         (
             ["--preset", "papr"],
             "preset must be one of paper, paper-disentangled, paper-relative, harmonic, auto; got 'papr'",
@@ -137,11 +195,17 @@ def test_a_flag_of_another_kind_may_come_first(
         (["--warmup", "99"], "warmup is a number of steps, 0 to 24; got 99"),
         (["--stored", "int8"], "stored must be one of float32, float16; got 'int8'"),
         (["--target", "soft"], "target must be one of sampled, distribution; got 'soft'"),
-        (["--init", "small"], "the recipe small is for disentangled; a standard model has embed, gpt2, harmonic"),
+        (
+            ["--init", "small"],
+            "the recipe small is for disentangled; a standard model has embed, gpt2, harmonic",
+        ),
         (["--colour", "red"], "--colour"),
         (["--matrix", "none.csv"], "none.csv"),
         (["--model"], "--model"),
-        (["--init", "harmonic", "--held", "2", "--frozen-steps", "3"], "--held is the old name of --frozen-steps"),
+        (
+            ["--init", "harmonic", "--held", "2", "--frozen-steps", "3"],
+            "--held is the old name of --frozen-steps",
+        ),
         (["--held=2", "--frozen-steps=3"], "leave one out"),
         (["--concentration", "True"], "--concentration"),
         (["--seed", "1.5"], "--seed"),
@@ -161,6 +225,11 @@ def test_help_has_an_example_and_every_fields_own_words(capsys: pytest.CaptureFi
     assert main(["train", "--model", "disentangled", "--preset", "harmonic", "--help"]) == 0
     out = capsys.readouterr().out
     assert "Example: sih train" in out
-    for words in ("tokens in a sequence", "number of heads of each layer", "the largest period", "held-out sequences"):
+    for words in (
+        "tokens in a sequence",
+        "number of heads of each layer",
+        "the largest period",
+        "held-out sequences",
+    ):
         assert words in out
     assert "--dim" not in out

@@ -22,7 +22,10 @@ def posterior_gap(task: Task, seed: int, **options: object) -> tuple[float, floa
     rng = torch.Generator().manual_seed(seed)
     model = construct(task, target="bayes", **options)  # type: ignore[call-overload]
     tokens = torch.cat(
-        [sih.sample(task, 8, rng=rng).tokens, torch.randint(task.num_states, (4, task.length), generator=rng)]
+        [
+            sih.sample(task, 8, rng=rng).tokens,
+            torch.randint(task.num_states, (4, task.length), generator=rng),
+        ]
     )
     gap = third_layer(model, tokens) - sih.lag_posterior(tokens, task)
     bound = certified_bound(model.circuit, task, model.readout.dtype)
@@ -68,7 +71,9 @@ def test_the_prior_over_lags_is_in_the_scores(rng: torch.Generator) -> None:
 
 
 @pytest.mark.parametrize("prior", [(0.02, 0.9, 0.08), (0.6, 0.1, 0.3)], ids=str)
-def test_the_closed_form_holds_the_prior_with_its_sign(prior: tuple[float, ...], rng: torch.Generator) -> None:
+def test_the_closed_form_holds_the_prior_with_its_sign(
+    prior: tuple[float, ...], rng: torch.Generator
+) -> None:
     """Weights and closed form against the posterior by Bayes' rule, in plain loops; before any evidence, the prior."""
     lags = (1, 2, 4)
     task = Task(sih.random_transition_matrix(3, rng=rng), lags, 32, prior)
@@ -114,7 +119,9 @@ def test_error_falls_with_temper_as_the_expansion_says(rng: torch.Generator) -> 
 
     def error(task: Task, temper: float, symmetric: bool) -> float:
         model = construct(task, target="bayes", temper=temper, symmetric=symmetric)
-        return float((third_layer(model, tokens) - sih.lag_posterior(tokens, task))[:, 2:].abs().max())
+        return float(
+            (third_layer(model, tokens) - sih.lag_posterior(tokens, task))[:, 2:].abs().max()
+        )
 
     assert error(task, 1e-2, False) / error(task, 1e-3, False) == pytest.approx(10, rel=0.3)
     assert error(task, 1e-2, True) / error(task, 1e-3, True) == pytest.approx(100, rel=0.3)
@@ -131,7 +138,9 @@ def test_the_chosen_exponent_is_the_best_of_its_grid(task: Task) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("prior", [(0.7, 0.2, 0.1), (0.02, 0.08, 0.9)])
-def test_a_prior_that_is_not_uniform_is_weighed_as_bayes_does(prior: tuple[float, ...], dtype: torch.dtype) -> None:
+def test_a_prior_that_is_not_uniform_is_weighed_as_bayes_does(
+    prior: tuple[float, ...], dtype: torch.dtype
+) -> None:
     """Against Bayes' rule in plain loops: at the first positions the prior decides."""
     task = Task(sih.random_transition_matrix(3, rng=5), (1, 2, 3), 16, prior)
     tokens = sih.sample(task, 3, rng=6).tokens
@@ -150,7 +159,9 @@ def test_a_prior_that_is_not_uniform_is_weighed_as_bayes_does(prior: tuple[float
 
 
 def test_heads_that_leave_offsets_out_have_no_certified_bound(task: Task) -> None:
-    circuit = construct(task, target="bayes", dtype=torch.float32).circuit  # nothing mixes in float32
+    circuit = construct(
+        task, target="bayes", dtype=torch.float32
+    ).circuit  # nothing mixes in float32
     assert circuit is not None
     assert circuit.head_of_offset == (0, 1, 2)
     assert certified_bound(circuit, task, torch.float32) is not None

@@ -42,7 +42,9 @@ Oracle = Callable[[list[int], list[list[float]], Circuit, int], list[float]]
 
 
 def _mean(tokens: list[int], P: list[list[float]], c: Circuit, i: int) -> list[float]:
-    return oracle.mean_evidence_weights(tokens, P, list(c.lags), list(c.head_of_offset), i, c.beta, c.temper)
+    return oracle.mean_evidence_weights(
+        tokens, P, list(c.lags), list(c.head_of_offset), i, c.beta, c.temper
+    )
 
 
 def _sum(tokens: list[int], P: list[list[float]], c: Circuit, i: int) -> list[float]:
@@ -50,7 +52,9 @@ def _sum(tokens: list[int], P: list[list[float]], c: Circuit, i: int) -> list[fl
 
 
 def _exact_mean(tokens: list[int], P: list[list[float]], c: Circuit, i: int) -> list[float]:
-    return oracle.sum_evidence_weights(tokens, P, list(c.lags), list(c.head_of_offset), i, c.beta, mean=True)
+    return oracle.sum_evidence_weights(
+        tokens, P, list(c.lags), list(c.head_of_offset), i, c.beta, mean=True
+    )
 
 
 def _two(tokens: list[int], P: list[list[float]], c: Circuit, i: int) -> list[float]:
@@ -85,7 +89,9 @@ def check(lags: tuple[int, ...], name: str, seed: int) -> None:
     task = Task(sih.random_transition_matrix(3, rng=rng), lags, 28)
     options, expected = WAYS[name]
     model = sih.construct(task, **options)
-    tokens = torch.cat([sih.sample(task, 2, rng=rng).tokens, torch.randint(3, (1, 28), generator=rng)])
+    tokens = torch.cat(
+        [sih.sample(task, 2, rng=rng).tokens, torch.randint(3, (1, 28), generator=rng)]
+    )
     found, law = third_layer(model, tokens), model.predict(tokens)
     closed = circuit_weights(tokens, task, model.circuit)
     P = task.P.tolist()
@@ -94,7 +100,9 @@ def check(lags: tuple[int, ...], name: str, seed: int) -> None:
             weights = expected(row, P, model.circuit, i)
             assert found[b, i].tolist() == pytest.approx(weights, abs=1e-8)
             assert closed[b, i].tolist() == pytest.approx(weights, abs=1e-10)
-            assert law[b, i].tolist() == pytest.approx(oracle.law(weights, row, P, list(lags), i), abs=1e-8)
+            assert law[b, i].tolist() == pytest.approx(
+                oracle.law(weights, row, P, list(lags), i), abs=1e-8
+            )
 
 
 @pytest.mark.parametrize("lags", SOME, ids=str)
@@ -121,10 +129,16 @@ def test_rows_before_the_first_are_not_claimed_for_nothing(name: str) -> None:
     options, _ = WAYS[name]
     model = sih.construct(task, **options)
     tokens = torch.randint(3, (20, 28), generator=rng)
-    gap = (third_layer(model, tokens) - circuit_weights(tokens, task, model.circuit)).abs().amax(dim=(0, 2))
+    gap = (
+        (third_layer(model, tokens) - circuit_weights(tokens, task, model.circuit))
+        .abs()
+        .amax(dim=(0, 2))
+    )
     assert gap[model.circuit.first_exact_position :].max() < 1e-10
     if model.circuit.sink:
-        assert model.circuit.first_exact_position == task.max_lag - 1  # the first position whose next token a lag makes
+        assert (
+            model.circuit.first_exact_position == task.max_lag - 1
+        )  # the first position whose next token a lag makes
     elif name != "one head":
         assert gap[model.circuit.first_exact_position - 1] > 1e-6
 
@@ -136,7 +150,9 @@ def test_the_sum_form_is_selective_weights(task: Task, rng: torch.Generator) -> 
         expected = sih.selective_weights(tokens, task, beta=4.0, evidence=evidence)  # type: ignore[arg-type]
         first = task.max_lag - 1
         assert (third_layer(model, tokens) - expected)[:, first:].abs().max() < 1e-12
-        assert (model.predict(tokens) - sih.mixture(expected, tokens, task))[:, first:].abs().max() < 1e-12
+        assert (model.predict(tokens) - sih.mixture(expected, tokens, task))[
+            :, first:
+        ].abs().max() < 1e-12
 
 
 def test_the_limit_is_hard_selection(task: Task, rng: torch.Generator) -> None:

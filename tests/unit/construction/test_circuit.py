@@ -20,7 +20,9 @@ def test_the_papers_form_tends_to_proposition_1(rng: torch.Generator) -> None:
     circuit = sih.construct(task.with_length(20), beta=20.0).circuit
     tokens = torch.randint(4, (8, 1200), generator=rng)  # no lag wins, so the weights stay open
     gap = (
-        (circuit_weights(tokens, task, circuit) - sih.selective_weights(tokens, task, beta=60.0)).abs().amax(dim=(0, 2))
+        (circuit_weights(tokens, task, circuit) - sih.selective_weights(tokens, task, beta=60.0))
+        .abs()
+        .amax(dim=(0, 2))
     )
     assert gap[-100:].max() < 0.01
     assert gap[20:40].max() > 10 * gap[-100:].max()
@@ -32,7 +34,13 @@ def test_densities_are_accounted_for(rng: torch.Generator) -> None:
         lags
         for size in range(1, 9)
         for lags in itertools.combinations(range(1, 9), size)
-        if len({sih.least_heads(lags).colours.count(head) for head in range(sih.least_heads(lags).heads)}) > 1
+        if len(
+            {
+                sih.least_heads(lags).colours.count(head)
+                for head in range(sih.least_heads(lags).heads)
+            }
+        )
+        > 1
     )
     task = Task(sih.random_transition_matrix(3, rng=rng), lags, 2000)
     circuit = sih.construct(task.with_length(60), beta=10.0).circuit
@@ -53,19 +61,40 @@ def test_closed_form_of_a_long_sequence_is_quick(rng: torch.Generator) -> None:
 @pytest.mark.parametrize(
     ("entry", "value"),
     [
-        *(("log_zero", [1, [2]]), ("beta", float("nan")), ("lam", "x"), ("length", 0), ("length", True)),
-        *(("sink", 1), ("lags", [2, 1]), ("lags", "12"), ("head_of_offset", []), ("head_of_offset", [0, None])),
-        ("profile", {"lags": [1, 2], "length": 9, "weights": [[1.0]], "query": [[1.0]], "key": None}),
+        *(
+            ("log_zero", [1, [2]]),
+            ("beta", float("nan")),
+            ("lam", "x"),
+            ("length", 0),
+            ("length", True),
+        ),
+        *(
+            ("sink", 1),
+            ("lags", [2, 1]),
+            ("lags", "12"),
+            ("head_of_offset", []),
+            ("head_of_offset", [0, None]),
+        ),
+        (
+            "profile",
+            {"lags": [1, 2], "length": 9, "weights": [[1.0]], "query": [[1.0]], "key": None},
+        ),
     ],
 )
 def test_a_strangers_circuit_is_refused_in_one_line(task: Task, entry: str, value: Any) -> None:
     told = sih.construct(task).notes["circuit"]
-    assert Circuit.from_dict(told).to_dict() == {**told, "lags": task.lags, "head_of_offset": (0, 1, 2)}
+    assert Circuit.from_dict(told).to_dict() == {
+        **told,
+        "lags": task.lags,
+        "head_of_offset": (0, 1, 2),
+    }
     with pytest.raises(ValueError, match=entry if entry != "profile" else "weights") as error:
         Circuit.from_dict({**told, entry: value})
     assert "\n" not in str(error.value)
 
 
-def test_all_transitions_together_bound_how_far_summed_evidence_puts_a_key_ahead(task: Task) -> None:
+def test_all_transitions_together_bound_how_far_summed_evidence_puts_a_key_ahead(
+    task: Task,
+) -> None:
     circuit = sih.construct(task, evidence="sum", beta=3.0).circuit
     assert circuit.strength() == 3.0 * (task.length - task.max_lag)

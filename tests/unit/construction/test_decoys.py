@@ -34,5 +34,7 @@ def test_a_rotation_keeps_the_law_and_hides_the_blocks(rng: torch.Generator) -> 
     standard = rotated(model, rng=1)
     tokens = sih.sample(task, 8, rng=5).tokens
     torch.testing.assert_close(standard.predict(tokens), model.predict(tokens), rtol=0, atol=1e-9)
-    torch.testing.assert_close(standard.trace(tokens).attention[2], model.trace(tokens).attention[2], rtol=0, atol=1e-9)
+    torch.testing.assert_close(
+        standard.trace(tokens).attention[2], model.trace(tokens).attention[2], rtol=0, atol=1e-9
+    )
     assert (standard.token.abs() > 1e-6).double().mean() > 0.9

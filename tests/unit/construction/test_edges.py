@@ -36,7 +36,9 @@ def matters(model: sih.DisentangledTransformer, edge: Edge, tokens: Tensor, outp
     """Whether the output changes when the reader gets random numbers for the source."""
     before = len(model.config.heads) if "stream" in edge.reader else int(edge.reader[0]) - 1
     stream = model.stream(before)
-    noise = torch.rand(*tokens.shape, stream.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    noise = torch.rand(
+        *tokens.shape, stream.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
+    )
     run = model.run(tokens, replace={edge.reader: partial(noised, stream[edge.source], noise)})
     return bool((run.output - output).abs().max() > 1e-9)
 
@@ -53,7 +55,9 @@ def test_the_edges_are_those_whose_cut_shows(name: str) -> None:
         assert matters(model, edge, tokens, output) == ((edge.source, edge.reader) in truth), edge
     trace = model.trace(tokens)
     for (source, _), role in truth.items():  # what carries data differs from sequence to sequence
-        assert (role == "mask") == bool(torch.allclose(trace[source], trace[source][:1], rtol=1e-9, atol=0)), source
+        assert (role == "mask") == bool(
+            torch.allclose(trace[source], trace[source][:1], rtol=1e-9, atol=0)
+        ), source
 
 
 def test_the_paper_s_circuit_by_name() -> None:

@@ -16,7 +16,9 @@ def test_the_form_of_parents_holds_exact_posterior_and_output() -> None:
     tokens, rows, P = sih.sample(task, 1, rng=0).tokens, table.tolist(), task.P.tolist()
     circuit = sih.construct(task, target="bayes").circuit
     form = parents_form(tokens, task, circuit)
-    assert [entry.site for entry in form.last] == [f"3.{a}/attention" for a in range(1, circuit.model_heads[2] + 1)]
+    assert [entry.site for entry in form.last] == [
+        f"3.{a}/attention" for a in range(1, circuit.model_heads[2] + 1)
+    ]
     for i in circuit.rows.nonzero().flatten().tolist():
         weights = oracles_parents.posterior(tokens[0].tolist(), P, rows, i, task.prior.tolist())
         for entry, head in zip(form.exact, circuit.copying, strict=True):
@@ -36,6 +38,10 @@ def test_the_form_of_lags_claims_rows_from_the_first_exact_one() -> None:
     assert form.exact == ()
     for i in range(circuit.first_exact_position, 10):
         given = (tokens[0].tolist(), task.P.tolist(), [1, 2])
-        weights = oracles_circuit.sum_evidence_weights(*given, list(circuit.head_of_offset), i, circuit.beta, mean=True)
+        weights = oracles_circuit.sum_evidence_weights(
+            *given, list(circuit.head_of_offset), i, circuit.beta, mean=True
+        )
         assert form.last[0].value[0, i, i].item() == pytest.approx(weights[0], abs=1e-12)
-        assert form.output.value[0, i].tolist() == pytest.approx(oracles_circuit.law(weights, *given, i), abs=1e-12)
+        assert form.output.value[0, i].tolist() == pytest.approx(
+            oracles_circuit.law(weights, *given, i), abs=1e-12
+        )

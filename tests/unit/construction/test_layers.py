@@ -29,7 +29,9 @@ def test_layer_1_stores_the_normalised_probabilities(task: Task, rng: torch.Gene
 
 @pytest.mark.parametrize("lags", [(1, 2, 3), (1, 3), (1, 3, 4), (2, 5), (1, 4, 9)], ids=str)
 @pytest.mark.parametrize("sink", [False, True])
-def test_layer_2_gathers_without_mixing(lags: tuple[int, ...], sink: bool, rng: torch.Generator) -> None:
+def test_layer_2_gathers_without_mixing(
+    lags: tuple[int, ...], sink: bool, rng: torch.Generator
+) -> None:
     task = Task(sih.random_transition_matrix(3, rng=rng), lags, 40)
     model = sih.construct(task, third="position", sink=sink)
     tokens = sih.sample(task, 2, rng=rng).tokens
@@ -52,7 +54,9 @@ def test_layer_2_gathers_without_mixing(lags: tuple[int, ...], sink: bool, rng: 
                     index = i - o - k
                     weight = attention[b, i - o].item()
                     if sink and index == 0:
-                        assert block[b, i, 0].item() == pytest.approx(weight * p + attention[b, 0].item(), abs=1e-12)
+                        assert block[b, i, 0].item() == pytest.approx(
+                            weight * p + attention[b, 0].item(), abs=1e-12
+                        )
                     else:
                         assert block[b, i, index].item() == pytest.approx(weight * p, abs=1e-12)
     assert seen_by_some_head == set(range(i - task.max_lag + 1))
@@ -72,7 +76,9 @@ def test_layer_3_copies_the_token_of_the_chosen_lag(task: Task, rng: torch.Gener
             assert copied[b, i].max() > 1 - 1e-8
 
 
-def test_logit_readout_gives_a_row_of_p_where_one_token_is_copied(task: Task, rng: torch.Generator) -> None:
+def test_logit_readout_gives_a_row_of_p_where_one_token_is_copied(
+    task: Task, rng: torch.Generator
+) -> None:
     hard = sih.construct(task, beta=math.inf, readout="logit")
     tokens = sih.sample(task, 4, rng=rng).tokens
     plain = sih.construct(task, beta=math.inf)

@@ -41,14 +41,20 @@ def by_definition(row: list[int], task: Task, c: Any, i: int) -> list[float]:
     def looks(j: int, h: int, p: dict[int, list[float]]) -> dict[int, float]:
         keys = range(first, j + 1)
         scores = {
-            m: sum(p[m][n] * corners[colours[(j - m + k) % len(colours)]][h] for n, k in enumerate(task.lags))
+            m: sum(
+                p[m][n] * corners[colours[(j - m + k) % len(colours)]][h]
+                for n, k in enumerate(task.lags)
+            )
             for m in keys
         }
         weights = {m: math.exp(c.looking * scores[m]) for m in keys}
         rest = total - len(keys)
         return {m: weights[m] / (sum(weights.values()) + rest) for m in keys}
 
-    live, even = {m: found(m) for m in range(first, i + 1)}, {m: [1 / K] * K for m in range(first, i + 1)}
+    live, even = (
+        {m: found(m) for m in range(first, i + 1)},
+        {m: [1 / K] * K for m in range(first, i + 1)},
+    )
     scores = []
     for n, k0 in enumerate(task.lags):
         score = math.log(task.lag_prior[n]) + K / c.temper * (live[i][n] - 1 / K)
@@ -59,17 +65,25 @@ def by_definition(row: list[int], task: Task, c: Any, i: int) -> list[float]:
                     read = corners[colours[(i - m + 1) % len(colours)]][h]
                     score += total * K / (c.temper * c.looking) * read * (one[m] - other[m])
         scores.append(score)
-    return [math.exp(s - max(scores)) / sum(math.exp(t - max(scores)) for t in scores) for s in scores]
+    return [
+        math.exp(s - max(scores)) / sum(math.exp(t - max(scores)) for t in scores) for s in scores
+    ]
 
 
 def make(lags: tuple[int, ...], length: int, rng: torch.Generator) -> tuple[Task, torch.Tensor]:
     prior = torch.rand(len(lags), generator=rng) + 0.2
-    task = Task(sih.random_transition_matrix(4, rng=rng), lags, length, (prior / prior.sum()).tolist())
-    return task, torch.cat([sih.sample(task, 3, rng=rng).tokens, torch.randint(4, (2, length), generator=rng)])
+    task = Task(
+        sih.random_transition_matrix(4, rng=rng), lags, length, (prior / prior.sum()).tolist()
+    )
+    return task, torch.cat(
+        [sih.sample(task, 3, rng=rng).tokens, torch.randint(4, (2, length), generator=rng)]
+    )
 
 
 @pytest.mark.parametrize("lags", LAG_SETS, ids=str)
-def test_it_is_the_posterior_of_what_it_uses_within_its_bound(lags: tuple[int, ...], rng: torch.Generator) -> None:
+def test_it_is_the_posterior_of_what_it_uses_within_its_bound(
+    lags: tuple[int, ...], rng: torch.Generator
+) -> None:
     task, tokens = make(lags, 28, rng)
     model = sih.construct(task, target="looking")
     found, weights = verify(model, size=4), third_layer(model, tokens)
@@ -86,7 +100,9 @@ def test_it_is_the_posterior_of_what_it_uses_within_its_bound(lags: tuple[int, .
 
 
 @pytest.mark.parametrize("lags", [(1, 2, 3), (1, 3, 4)], ids=str)
-def test_strong_looking_follows_the_definition_too(lags: tuple[int, ...], rng: torch.Generator) -> None:
+def test_strong_looking_follows_the_definition_too(
+    lags: tuple[int, ...], rng: torch.Generator
+) -> None:
     task, tokens = make(lags, 24, rng)
     model = sih.construct(task, target="looking", temper=0.5, looking=0.7)
     weights, closed = third_layer(model, tokens), circuit_weights(tokens, task, model.circuit)
@@ -107,7 +123,11 @@ def test_two_lags_next_to_each_other_lose_nothing(rng: torch.Generator) -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [("2.1", "position", "1.1/position"), ("3.1", "position", "2.2/position"), ("3.1", "1.1/position", "position")],
+    [
+        ("2.1", "position", "1.1/position"),
+        ("3.1", "position", "2.2/position"),
+        ("3.1", "1.1/position", "position"),
+    ],
 )
 def test_a_flipped_sign_fails(block: tuple[str, str, str], task: Task) -> None:
     model = sih.construct(task, target="looking")
@@ -130,7 +150,11 @@ def test_the_bound_is_the_one_that_is_proved(
     lags: tuple[int, ...], colours: int, temper: float, looking: float
 ) -> None:
     """The module's docstring, number by number; it takes zeta below 1/2 for granted."""
-    P, R = ([[0.8, 0.2], [0.3, 0.7]], math.log(0.8 / 0.2)) if temper > 0.01 else ([[0.5, 0.5], [1.0, 0.0]], 100.0)
+    P, R = (
+        ([[0.8, 0.2], [0.3, 0.7]], math.log(0.8 / 0.2))
+        if temper > 0.01
+        else ([[0.5, 0.5], [1.0, 0.0]], 100.0)
+    )
     task = Task(P, lags, 24)
     K, n = len(lags), 24 - lags[-1]
     spread = R * math.exp(temper * R)
@@ -138,13 +162,21 @@ def test_the_bound_is_the_one_that_is_proved(
     sigma = looking * math.sqrt((1 - K / colours) / K)
     eta, C = math.exp(sigma + tau) - 1, 24**2 / (temper * looking)
     zeta = n * eta / C
-    kappa = eta + (1 + eta) * zeta / (1 - zeta) + math.sqrt(colours - 1) * (1 + eta) ** 2 * n / (C * (1 - zeta) ** 2)
+    kappa = (
+        eta
+        + (1 + eta) * zeta / (1 - zeta)
+        + math.sqrt(colours - 1) * (1 + eta) ** 2 * n / (C * (1 - zeta) ** 2)
+    )
     tempering = 0.625 * temper * R**2 * math.exp(temper * R)
     found = looking_error(task, colours, temper, looking, torch.float64)
-    assert found.log_odds[0] == pytest.approx(n * (tempering + math.sqrt(K) * spread * kappa), rel=1e-12)
+    assert found.log_odds[0] == pytest.approx(
+        n * (tempering + math.sqrt(K) * spread * kappa), rel=1e-12
+    )
 
 
-@pytest.mark.parametrize("lags", [(1, 3, 4), (1, 3, 7), (1, 2, 3, 4, 8), (2, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 7, 8)])
+@pytest.mark.parametrize(
+    "lags", [(1, 3, 4), (1, 3, 7), (1, 2, 3, 4, 8), (2, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 7, 8)]
+)
 def test_every_constant_is_of_double_precision(lags: tuple[int, ...]) -> None:
     """Strong evidence and more colours than lags: 1/K rounded to single precision would be off by 1e5 tolerances."""
     assert sih.least_heads(lags).heads > len(lags)

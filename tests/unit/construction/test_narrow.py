@@ -18,7 +18,9 @@ def task_of(lags: tuple[int, ...], length: int, states: int = 3, seed: int = 0) 
 
 
 @pytest.mark.parametrize("shift", [0, 1])
-@pytest.mark.parametrize("lags", [(1,), (1, 2), (2, 5), (1, 2, 3), (1, 3, 4), (2, 4, 7), (1, 2, 4, 8)], ids=str)
+@pytest.mark.parametrize(
+    "lags", [(1,), (1, 2), (2, 5), (1, 2, 3), (1, 3, 4), (2, 4, 7), (1, 2, 4, 8)], ids=str
+)
 def test_a_mask_is_zero_at_the_lags_and_deep_elsewhere(lags: tuple[int, ...], shift: int) -> None:
     """Also far beyond its longest wave, which is 32 times as long as the lags reach."""
     length, depth = 700, 10.0
@@ -43,7 +45,12 @@ def test_it_is_verified_and_near_the_posterior(lags: tuple[int, ...]) -> None:
     assert found.ok
     assert found.posterior_error is not None
     assert found.posterior_error < 1e-7
-    assert {each.site for each in found.comparisons} >= {"1.1/attention", "1.2/attention", "2.1/attention", "output"}
+    assert {each.site for each in found.comparisons} >= {
+        "1.1/attention",
+        "1.2/attention",
+        "2.1/attention",
+        "output",
+    }
     tokens = sih.sample(task, 8, rng=torch.Generator().manual_seed(1)).tokens
     exact = sih.bma(tokens, task)
     for path in ("plain", "fused"):
@@ -52,14 +59,19 @@ def test_it_is_verified_and_near_the_posterior(lags: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(("lags", "heads"), [((1, 2), None), ((1, 2, 3), 2), ((1, 2, 3), 3)])
 def test_the_width_does_not_grow_with_the_length(lags: tuple[int, ...], heads: int | None) -> None:
-    models = [sih.construct(task_of(lags, n), target="bayes", kind="standard", heads=heads) for n in (16, 200)]
+    models = [
+        sih.construct(task_of(lags, n), target="bayes", kind="standard", heads=heads)
+        for n in (16, 200)
+    ]
     widths = {(model.config.dim, model.config.qk_dim) for model in models}
     assert len(widths) == 1
     assert max(widths) < (40, 24)
 
 
 def test_float32_is_near_the_posterior_too() -> None:
-    model = sih.construct(task_of((1, 2, 3), 64), target="bayes", kind="standard", dtype=torch.float32)
+    model = sih.construct(
+        task_of((1, 2, 3), 64), target="bayes", kind="standard", dtype=torch.float32
+    )
     found = sih.verify(model)
     assert found.ok
     assert found.posterior_error is not None
@@ -73,7 +85,16 @@ def test_probabilities_of_zero_are_no_obstacle() -> None:
 
 @pytest.mark.parametrize(
     "weight",
-    ["layers.0.Q", "layers.0.V", "layers.1.Q", "layers.1.V", "layers.2.Q", "layers.2.V", "position", "readout"],
+    [
+        "layers.0.Q",
+        "layers.0.V",
+        "layers.1.Q",
+        "layers.1.V",
+        "layers.2.Q",
+        "layers.2.V",
+        "position",
+        "readout",
+    ],
 )
 def test_mutations_fail(weight: str) -> None:
     task = task_of((1, 2, 3), 32)
@@ -92,7 +113,10 @@ def test_a_flipped_head_and_a_dropped_one_fail() -> None:
 
 def test_logits_of_the_copied_token_are_logarithms() -> None:
     task = task_of((1, 2), 24)
-    laws = [sih.construct(task, target="bayes", kind=kind, readout="logit") for kind in ("standard", "disentangled")]
+    laws = [
+        sih.construct(task, target="bayes", kind=kind, readout="logit")
+        for kind in ("standard", "disentangled")
+    ]
     tokens = sih.sample(task, 4, rng=torch.Generator().manual_seed(1)).tokens
     first, second = (model.predict(tokens)[:, 1:] for model in laws)
     assert (first - second).abs().max() < 1e-6
@@ -122,7 +146,9 @@ def test_kinds_are_named() -> None:
         sih.construct(task_of((1, 2), 24), kind="wide")  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize(("lags", "length"), [((1, 2), 3), ((1, 2), 4), ((1, 2), 5), ((2, 5), 6)], ids=str)
+@pytest.mark.parametrize(
+    ("lags", "length"), [((1, 2), 3), ((1, 2), 4), ((1, 2), 5), ((2, 5), 6)], ids=str
+)
 def test_the_shortest_sequences(lags: tuple[int, ...], length: int) -> None:
     """A head that sees one transition, or none at all; and evidence so small that the mask's rounding shows."""
     task = task_of(lags, length)

@@ -52,11 +52,17 @@ def test_the_closed_form_against_loops(table: list[list[int]], seed: int) -> Non
     tokens, P = sih.sample(task, 2, rng=seed).tokens, task.P.tolist()
     kinds: tuple[Evidence, ...] = ("mean", "sum")
     for evidence in kinds:
-        circuit = ParentsCircuit("paper", "parents", (), task.length, ((-1,) * task.length,), evidence, 7.0)
+        circuit = ParentsCircuit(
+            "paper", "parents", (), task.length, ((-1,) * task.length,), evidence, 7.0
+        )
         weights = parents_weights(tokens, task, circuit)
-        torch.testing.assert_close(weights, sih.selective_weights(tokens, task, beta=7.0, evidence=evidence))
+        torch.testing.assert_close(
+            weights, sih.selective_weights(tokens, task, beta=7.0, evidence=evidence)
+        )
         for b, i in itertools.product(range(2), range(task.length)):
-            expected = oracle.selective_weights(tokens[b].tolist(), P, table, i, 7.0, evidence == "mean")
+            expected = oracle.selective_weights(
+                tokens[b].tolist(), P, table, i, 7.0, evidence == "mean"
+            )
             assert weights[b, i].tolist() == pytest.approx(expected, abs=1e-12)
 
 
@@ -67,11 +73,17 @@ def test_lags_as_a_table_have_the_closed_form_of_lags() -> None:
     ways: list[dict[str, Any]] = [{"sink": True}, {"evidence": "sum", "beta": 3.0}]
     for options in ways:
         lags = sih.construct(task, **options)
-        table = sih.construct(same, **{name: value for name, value in options.items() if name != "sink"})
+        table = sih.construct(
+            same, **{name: value for name, value in options.items() if name != "sink"}
+        )
         assert table.config.heads == lags.config.heads  # found again, without knowing of lags
-        gap = sih.circuit_weights(tokens, task, lags.circuit) - parents_weights(tokens, same, table.circuit)
+        gap = sih.circuit_weights(tokens, task, lags.circuit) - parents_weights(
+            tokens, same, table.circuit
+        )
         assert gap[:, lags.circuit.first_exact_position :].abs().max() < 1e-12
-        assert (lags.predict(tokens) - table.predict(tokens))[:, task.max_lag - 1 :].abs().max() < 1e-12
+        assert (lags.predict(tokens) - table.predict(tokens))[
+            :, task.max_lag - 1 :
+        ].abs().max() < 1e-12
 
 
 @given(parent_tables(8))
@@ -81,14 +93,18 @@ def test_a_shared_parent_is_found_where_there_is_one(table: list[list[int]]) -> 
         (i, g, h)
         for (g, first), (h, second) in itertools.combinations(enumerate(table), 2)
         for i in range(length)
-        if first[i + 1] == second[i + 1] and first[: i + 1] != second[: i + 1] and len({r[i + 1] for r in table}) > 1
+        if first[i + 1] == second[i + 1]
+        and first[: i + 1] != second[: i + 1]
+        and len({r[i + 1] for r in table}) > 1
     ]
     assert (found is None) == (not bad)
     assert found is None or found in bad
 
 
 def test_tables_that_no_circuit_serves_are_refused() -> None:
-    with pytest.raises(FieldError, match="token 2 has no parent under hypothesis 1 and one under another") as caught:
+    with pytest.raises(
+        FieldError, match="token 2 has no parent under hypothesis 1 and one under another"
+    ) as caught:
         check_table(sih.ParentsTask(P2, [[-1, 0, 0, 1], [-1, 0, -1, 0]]))
     assert caught.value.field == "parents"
     with pytest.raises(FieldError, match="no token has a parent"):
@@ -116,10 +132,22 @@ def test_plain_json_gives_the_circuit_again() -> None:
 @pytest.mark.parametrize(
     ("entry", "value"),
     [
-        *(("beta", float("inf")), ("lam", "x"), ("length", 0), ("length", True), ("prior", 1), ("target", 3)),
+        *(
+            ("beta", float("inf")),
+            ("lam", "x"),
+            ("length", 0),
+            ("length", True),
+            ("prior", 1),
+            ("target", 3),
+        ),
         *(("parents", [[-1, 0, 5]]), ("parents", []), ("parents", [[-1, 0]]), ("parents", "x")),
         *(("head_of_token", [0, 1]), ("head_of_token", [[0.5] * 8]), ("head_of_token", [[-2] * 8])),
-        *(("head_of_token", [[0] * 7]), ("head_of_token", None), ("parents", [[10**30] * 9]), ("evidence", None)),
+        *(
+            ("head_of_token", [[0] * 7]),
+            ("head_of_token", None),
+            ("parents", [[10**30] * 9]),
+            ("evidence", None),
+        ),
     ],
 )
 def test_a_strangers_circuit_is_refused_in_one_line(entry: str, value: Any) -> None:

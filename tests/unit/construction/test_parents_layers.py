@@ -34,7 +34,9 @@ def _built(task: sih.ParentsTask, **options: Any) -> sih.DisentangledTransformer
 
 @settings(max_examples=30)
 @given(parent_tables(11), st.integers(0, 1000), st.sampled_from(WAYS))
-def test_the_output_is_that_of_the_definition(table: list[list[int]], seed: int, options: dict[str, Any]) -> None:
+def test_the_output_is_that_of_the_definition(
+    table: list[list[int]], seed: int, options: dict[str, Any]
+) -> None:
     task = sih.ParentsTask(sih.random_transition_matrix(3, rng=seed), table, len(table[0]) - 1)
     model = _built(task, **options)
     batch, P = sih.sample(task, 2, rng=seed), task.P.tolist()
@@ -43,22 +45,30 @@ def test_the_output_is_that_of_the_definition(table: list[list[int]], seed: int,
         tokens = batch.tokens[b].tolist()
         mean = options.get("evidence", "mean") == "mean"
         weights = oracle.selective_weights(tokens, P, table, i, circuit.beta, mean)
-        assert law[b, i].tolist() == pytest.approx(oracle.law(weights, tokens, P, table, i), abs=1e-9)
+        assert law[b, i].tolist() == pytest.approx(
+            oracle.law(weights, tokens, P, table, i), abs=1e-9
+        )
 
 
 @settings(max_examples=20)
 @given(parent_tables(11), st.integers(0, 1000), st.booleans())
-def test_the_bayes_circuit_is_bayes_rule(table: list[list[int]], seed: int, symmetric: bool) -> None:
+def test_the_bayes_circuit_is_bayes_rule(
+    table: list[list[int]], seed: int, symmetric: bool
+) -> None:
     rng = torch.Generator().manual_seed(seed)
     prior = torch.softmax(torch.randn(len(table), generator=rng).double(), dim=0)
-    task = sih.ParentsTask(sih.random_transition_matrix(3, rng=rng), table, len(table[0]) - 1, prior)
+    task = sih.ParentsTask(
+        sih.random_transition_matrix(3, rng=rng), table, len(table[0]) - 1, prior
+    )
     model = _built(task, target="bayes", symmetric=symmetric)
     batch, P = sih.sample(task, 2, rng=rng), task.P.tolist()
     law = model.predict(batch.tokens)
     for b, i in itertools.product(range(2), model.circuit.rows.nonzero().flatten().tolist()):
         tokens = batch.tokens[b].tolist()
         weights = oracle.posterior(tokens, P, table, i, task.prior.tolist())
-        assert law[b, i].tolist() == pytest.approx(oracle.law(weights, tokens, P, table, i), abs=1e-5)
+        assert law[b, i].tolist() == pytest.approx(
+            oracle.law(weights, tokens, P, table, i), abs=1e-5
+        )
 
 
 def test_what_each_layer_holds() -> None:
@@ -82,16 +92,25 @@ def test_what_each_layer_holds() -> None:
     for head, i in itertools.product(range(circuit.heads), range(14)):
         taken = [n for n in range(i + 1) if heads[n] == head]
         most = heads.count(head)
-        expected = [sum(kept[n][m] for n in taken) / most + (m == 0) * (1 - len(taken) / most) for m in range(14)]
-        assert trace[f"2.{head + 1}/1.1/position"][0, i].tolist() == pytest.approx(expected, abs=1e-12)
-    slots = next(a for a, head in enumerate(circuit.copying, 1) if (head.keys == torch.arange(3)).all())
+        expected = [
+            sum(kept[n][m] for n in taken) / most + (m == 0) * (1 - len(taken) / most)
+            for m in range(14)
+        ]
+        assert trace[f"2.{head + 1}/1.1/position"][0, i].tolist() == pytest.approx(
+            expected, abs=1e-12
+        )
+    slots = next(
+        a for a, head in enumerate(circuit.copying, 1) if (head.keys == torch.arange(3)).all()
+    )
     for i in range(5, 14):
         weights = oracle.selective_weights(tokens, P, rows, i, 2.0, mean=False)
         assert trace[f"3.{slots}/attention"][0, i, :3].tolist() == pytest.approx(weights, abs=1e-12)
 
 
 def test_a_logit_readout_is_the_mean_logarithm() -> None:
-    task = sih.ParentsTask(sih.random_transition_matrix(3, rng=0), sih.random_parents(2, 10, rng=0), 10)
+    task = sih.ParentsTask(
+        sih.random_transition_matrix(3, rng=0), sih.random_parents(2, 10, rng=0), 10
+    )
     tokens, P = sih.sample(task, 1, rng=0).tokens, task.P.log().tolist()
     model = sih.construct(task, readout="logit", third="slots")
     rows = task.parents(11).tolist()
@@ -106,7 +125,9 @@ def test_one_tree_copies_the_parent() -> None:
     (tree,) = sih.random_parents(1, 24, rng=1, distinct=False).tolist()
     task = sih.ParentsTask(sih.random_transition_matrix(4, rng=0), [tree], 24)
     tokens, P = sih.sample(task, 3, rng=0).tokens, task.P.tolist()
-    expected = torch.tensor([[P[row[tree[i + 1]]] for i in range(24)] for row in tokens.tolist()], dtype=torch.float64)
+    expected = torch.tensor(
+        [[P[row[tree[i + 1]]] for i in range(24)] for row in tokens.tolist()], dtype=torch.float64
+    )
     assert (sih.bma(tokens, task) - expected).abs().max() == 0
     for target in ("paper", "bayes"):
         model = sih.construct(task, target=target)

@@ -38,7 +38,10 @@ def scores_by_loops(profile: Profile, q: list[list[float]], i: int) -> list[floa
 
     def stored(h: int, at: int, index: int) -> float:
         terms = [
-            u[h][at - n] * q[n][b] for n in range(lags[-1], at + 1) for b, lag in enumerate(lags) if n - lag == index
+            u[h][at - n] * q[n][b]
+            for n in range(lags[-1], at + 1)
+            for b, lag in enumerate(lags)
+            if n - lag == index
         ]
         return float(sum(terms))
 
@@ -61,7 +64,9 @@ def scores_by_loops(profile: Profile, q: list[list[float]], i: int) -> list[floa
 def test_the_matrices_say_what_a_lag_scores(lags: tuple[int, ...], both: bool) -> None:
     length = 16
     profile = random_profile(lags, length, heads=2, both=both)
-    q = torch.randn((length, len(lags)), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q = torch.randn(
+        (length, len(lags)), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     for i in range(lags[-1], length):
         looped = scores_by_loops(profile, q.tolist(), i)
         formula = sum(profile.matrices[o] @ q[i - o] for o in range(i - lags[-1] + 1))
@@ -71,7 +76,9 @@ def test_the_matrices_say_what_a_lag_scores(lags: tuple[int, ...], both: bool) -
 def test_the_criterion_decides_whether_scores_are_the_evidence() -> None:
     lags, length = (1, 2, 3, 4), 20
     exact = mixing_profile(lags, length)
-    wrong = Profile(lags, length, exact.weights, exact.query.clone().index_fill_(1, torch.tensor([9]), 0.0))
+    wrong = Profile(
+        lags, length, exact.weights, exact.query.clone().index_fill_(1, torch.tensor([9]), 0.0)
+    )
     q = torch.randn((length, 4), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     q = q - q.mean(dim=-1, keepdim=True)
 
@@ -93,7 +100,9 @@ def test_the_residual_bounds_what_any_evidence_can_lose(both: bool) -> None:
     profile = random_profile((1, 3, 4), 12, heads=2, both=both)
     bound = profile.log_odds_error(spread=1.0)
     rng = torch.Generator().manual_seed(1)
-    q = torch.rand((2000, 8, 3), generator=rng, dtype=torch.float64).round()  # corners are the worst
+    q = torch.rand(
+        (2000, 8, 3), generator=rng, dtype=torch.float64
+    ).round()  # corners are the worst
     off = torch.einsum("okl,nol->nk", profile.deviations, q)
     found = (off.amax(dim=-1) - off.amin(dim=-1)).max().item()
     assert bound / 3 < found <= bound + 1e-12
@@ -105,12 +114,17 @@ def test_blocks_differ_from_the_read_by_what_a_row_or_a_column_shares() -> None:
     n = j - m - 1
     wanted = (n >= -2) & (n + 2 < profile.query.shape[1])
     for head in range(2):
-        moved = profile.query_blocks[head] - profile.query[head][(n + 2).clamp(0, profile.query.shape[1] - 1)]
+        moved = (
+            profile.query_blocks[head]
+            - profile.query[head][(n + 2).clamp(0, profile.query.shape[1] - 1)]
+        )
         # a(j) + b(m): every second difference whose four corners are read is 0
         corners = wanted[1:, 1:] & wanted[:-1, :-1] & wanted[1:, :-1] & wanted[:-1, 1:]
         second = moved[1:, 1:] + moved[:-1, :-1] - moved[1:, :-1] - moved[:-1, 1:]
         assert second[corners].abs().max() < 1e-10
-    assert profile.query_blocks.abs().max() < profile.query.abs().max() / 7  # a parabola becomes eight times smaller
+    assert (
+        profile.query_blocks.abs().max() < profile.query.abs().max() / 7
+    )  # a parabola becomes eight times smaller
 
 
 @pytest.mark.parametrize("both", [False, True])
@@ -123,7 +137,11 @@ def test_a_profile_survives_json(both: bool) -> None:
 
 
 def test_a_profile_is_drawn() -> None:
-    assert [ax.get_xlabel()[:6] for ax in mixing_profile((1, 2, 3), 40).plot().axes] == ["offset", "$n$", "$x$, a"]
+    assert [ax.get_xlabel()[:6] for ax in mixing_profile((1, 2, 3), 40).plot().axes] == [
+        "offset",
+        "$n$",
+        "$x$, a",
+    ]
 
 
 def test_what_the_key_reads_adds_to_the_size() -> None:
@@ -142,15 +160,20 @@ def test_what_both_reads_find_at_rest_is_taken_off() -> None:
     profile = random_profile(lags, length, heads=1, both=True)
     bayes = sih.construct(task, target="bayes", symmetric=False).circuit
     circuit = replace(bayes, profile=profile, head_of_offset=(), temper=temper, beta=2 / temper)
-    model = DisentangledTransformer(2, length, circuit.model_heads, temperature=1.0, dtype=torch.float64, init="zeros")
+    model = DisentangledTransformer(
+        2, length, circuit.model_heads, temperature=1.0, dtype=torch.float64, init="zeros"
+    )
     model.circuit = circuit
-    attention = third_layer(write(model.requires_grad_(False), task, circuit), torch.tensor([TOKENS]))[0].tolist()
+    attention = third_layer(
+        write(model.requires_grad_(False), task, circuit), torch.tensor([TOKENS])
+    )[0].tolist()
     shares = [[0.0, 0.0] for _ in TOKENS]
     for n in range(lags[-1], length):
         powers = [task.P[TOKENS[n - lag], TOKENS[n]].item() ** temper for lag in lags]
         shares[n] = [power / sum(powers) - 0.5 for power in powers]
     for i in range(lags[-1], length):
         odds = [
-            p * math.exp(2 / temper * s) for p, s in zip((0.25, 0.75), scores_by_loops(profile, shares, i), strict=True)
+            p * math.exp(2 / temper * s)
+            for p, s in zip((0.25, 0.75), scores_by_loops(profile, shares, i), strict=True)
         ]
         assert attention[i] == pytest.approx([odd / sum(odds) for odd in odds], abs=1e-9)

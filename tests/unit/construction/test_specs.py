@@ -29,20 +29,40 @@ def test_fewer_heads_say_what_they_leave_out() -> None:
     ("lags", "length", "options", "message"),
     [
         ((1, 2, 3), 40, {"target": "two-lags"}, r"for two lags, e.g. \(1, 3\); got \(1, 2, 3\)"),
-        ((1, 3), 40, {"target": "two-lags", "heads": 2}, "no option 'heads' .*its options are lam, beta, temper"),
+        (
+            (1, 3),
+            40,
+            {"target": "two-lags", "heads": 2},
+            "no option 'heads' .*its options are lam, beta, temper",
+        ),
         ((1, 3), 40, {"third": "mask"}, "one residue each and no sink, not for the pattern"),
         ((1, 2), 40, {"third": "mask", "sink": True}, "not with a sink"),
         ((1, 2), 40, {"evidence": "sum", "sink": False}, "needs the sink"),
         ((1, 2), 40, {"heads": 0}, "at least 1; got 0"),
         ((1, 2), 40, {"beta": -1.0}, "beta is a positive"),
-        ((1, 2), 40, {"beta": 1e300}, r"beta is a positive inverse temperature, at most 1e\+15 .*; got 1e\+300"),
+        (
+            (1, 2),
+            40,
+            {"beta": 1e300},
+            r"beta is a positive inverse temperature, at most 1e\+15 .*; got 1e\+300",
+        ),
         ((1, 2), 40, {"lam": math.inf}, r"lam is a positive mask strength, at most 1e\+15"),
         ((1, 2), 40, {"temper": 2e15}, r"temper is a positive exponent, at most 1e\+15"),
-        ((1, 2), 40, {"target": "looking", "looking": True}, "looking is a positive strength, at most 10"),
+        (
+            (1, 2),
+            40,
+            {"target": "looking", "looking": True},
+            "looking is a positive strength, at most 10",
+        ),
         ((1, 2), 40, {"temper": 0.0}, "temper is a positive"),
         ((1, 2), 40, {"lam": -3.0}, "lam is a positive"),
         ((1, 2), 40, {"lam": 10.0}, r"lam=10 is too small.*use lam >= 1\d\d"),
-        ((1, 2), 40, {"symmetric": True}, r"no option 'symmetric' \(it is one of 'bayes'\); its options are third"),
+        (
+            (1, 2),
+            40,
+            {"symmetric": True},
+            r"no option 'symmetric' \(it is one of 'bayes'\); its options are third",
+        ),
         (
             (1, 2),
             40,
@@ -67,7 +87,9 @@ def test_unknown_words_get_one_clear_line(option: str) -> None:
     """In a process without the tests' type checker, as a user would meet it."""
     code = f"import sih; sih.construct(sih.Task([[0.9, 0.1], [0.4, 0.6]], (1, 2), 30), {option})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert re.search(r"FieldError: (target|evidence|third) is '.*; got '", done.stderr.splitlines()[-1])
+    assert re.search(
+        r"FieldError: (target|evidence|third) is '.*; got '", done.stderr.splitlines()[-1]
+    )
 
 
 def test_a_tiny_entry_asks_for_stronger_masks() -> None:
@@ -92,7 +114,9 @@ FIELDS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("target", "options", "field"), FIELDS, ids=str)
-def test_a_spec_checks_itself_and_names_the_field(target: str, options: dict[str, Any], field: str) -> None:
+def test_a_spec_checks_itself_and_names_the_field(
+    target: str, options: dict[str, Any], field: str
+) -> None:
     with pytest.raises(FieldError) as caught:
         circuit_spec(target, **options)
     assert caught.value.field == field
@@ -120,7 +144,9 @@ def test_what_a_task_does_not_allow_names_the_field(
 @pytest.mark.parametrize("target", CIRCUITS)
 def test_an_option_left_out_and_none_are_the_same(target: str, rng: torch.Generator) -> None:
     task = Task(sih.random_transition_matrix(3, rng=rng), (1, 3), 30)
-    none: dict[str, Any] = {option.name: None for kind in CIRCUITS.values() for option in dataclasses.fields(kind)}
+    none: dict[str, Any] = {
+        option.name: None for kind in CIRCUITS.values() for option in dataclasses.fields(kind)
+    }
     plain = sih.construct(task, target=target).circuit
     assert plain.target == target
     assert sih.construct(task, target=target, **none).circuit == plain
@@ -142,4 +168,6 @@ def test_bayes_takes_the_fewest_heads_that_its_bound_allows(rng: torch.Generator
     assert heads(64, heads=3) == heads(64, heads=9) == 3
     assert heads(64, heads=1) == 1
     sparse = Task(sih.random_sparse(4, rng=rng, nonzero=2), (1, 2, 3), 64)
-    assert circuit_spec("bayes").resolve(sparse, torch.float64).heads == 3  # e^-100 takes the digits
+    assert (
+        circuit_spec("bayes").resolve(sparse, torch.float64).heads == 3
+    )  # e^-100 takes the digits

@@ -51,9 +51,13 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS, ids="-".join)
 @pytest.mark.parametrize(
-    "options", [{"third": "position"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes", "heads": 3}], ids=str
+    "options",
+    [{"third": "position"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes", "heads": 3}],
+    ids=str,
 )
-def test_a_block_with_its_sign_flipped_fails(block: tuple[str, str, str], options: dict[str, Any], task: Task) -> None:
+def test_a_block_with_its_sign_flipped_fails(
+    block: tuple[str, str, str], options: dict[str, Any], task: Task
+) -> None:
     model = construct(task, **options)
     model.block(*block).neg_()
     assert not verify(model, task).ok
@@ -65,7 +69,12 @@ def test_a_circuit_that_mixes_fails_with_a_sign_a_frequency_or_a_head_changed(ta
     profile = built.circuit.profile
     assert profile is not None
     assert verify(built, task).ok
-    for layer, head in [("1.1", "token"), ("1.2", "token"), ("2.1", "position"), ("2.2", "position")]:
+    for layer, head in [
+        ("1.1", "token"),
+        ("1.2", "token"),
+        ("2.1", "position"),
+        ("2.2", "position"),
+    ]:
         model = construct(task, **options)
         model.block(layer, head, head).neg_()
         assert not verify(model, task).ok
@@ -75,7 +84,9 @@ def test_a_circuit_that_mixes_fails_with_a_sign_a_frequency_or_a_head_changed(ta
         assert not verify(model, task).ok
         model.block("3.1", f"{held}/position", "position").zero_()
         assert not verify(model, task).ok
-    model = construct(task, **options)  # the frequency pi by a hundredth more, in weights and read, of the second head
+    model = construct(
+        task, **options
+    )  # the frequency pi by a hundredth more, in weights and read, of the second head
     o = torch.arange(profile.weights.shape[1], dtype=torch.float64)
     n = torch.arange(profile.query.shape[1], dtype=torch.float64) - profile.span
     weights, query = profile.weights.clone(), profile.query.clone()
@@ -84,7 +95,9 @@ def test_a_circuit_that_mixes_fails_with_a_sign_a_frequency_or_a_head_changed(ta
     wrong = Profile(profile.lags, profile.length, weights, query)
     write(model, task, replace(built.circuit, profile=wrong))
     assert not verify(model, task).ok
-    model.circuit = replace(built.circuit, profile=wrong)  # weights and closed form agree, and are no posterior
+    model.circuit = replace(
+        built.circuit, profile=wrong
+    )  # weights and closed form agree, and are no posterior
     found = verify(model, task)
     assert found.max_error <= found.tolerance
     assert found.bound is None or found.bound > 1e-3
@@ -123,7 +136,9 @@ LEAST: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", LEAST, ids=str)
 @pytest.mark.parametrize("lags", [(1, 2, 3), (2, 5)])
-def test_the_weakest_masks_that_are_taken_are_verified(options: dict[str, Any], lags: tuple[int, ...]) -> None:
+def test_the_weakest_masks_that_are_taken_are_verified(
+    options: dict[str, Any], lags: tuple[int, ...]
+) -> None:
     """What they let through is in the tolerance, and a mask taken away is not."""
     task = Task(sih.random_transition_matrix(3, rng=4), lags, 24)
     with pytest.raises(ValueError, match=r"lam=0.001 is too small") as refusal:
@@ -136,10 +151,14 @@ def test_the_weakest_masks_that_are_taken_are_verified(options: dict[str, Any], 
     assert not verify(model).ok
 
 
-@pytest.mark.parametrize("strengths", [{"temper": 1e3}, {"temper": 40.0, "looking": 10.0}, {"temper": 1e15}])
+@pytest.mark.parametrize(
+    "strengths", [{"temper": 1e3}, {"temper": 40.0, "looking": 10.0}, {"temper": 1e15}]
+)
 def test_looking_without_weight_for_the_sink_is_refused(strengths: dict[str, Any]) -> None:
     task = Task(sih.random_transition_matrix(3, rng=4), (2, 5), 24)
-    with pytest.raises(ValueError, match=r"^temper times looking is at most the length, 24, .*; got temper"):
+    with pytest.raises(
+        ValueError, match=r"^temper times looking is at most the length, 24, .*; got temper"
+    ):
         construct(task, target="looking", **({"looking": 1.0} | strengths))
     assert verify(construct(task, target="looking", temper=24.0, looking=1.0)).ok
 
@@ -186,7 +205,11 @@ def test_not_a_number_fails(task: Task) -> None:
 
 def test_zeros_in_the_matrix(rng: torch.Generator) -> None:
     task = Task(sih.random_sparse(4, rng=rng, nonzero=2), (1, 2, 3), 40)
-    ways: list[dict[str, Any]] = [{"third": "mask"}, {"evidence": "sum", "beta": 3.0}, {"target": "bayes", "heads": 3}]
+    ways: list[dict[str, Any]] = [
+        {"third": "mask"},
+        {"evidence": "sum", "beta": 3.0},
+        {"target": "bayes", "heads": 3},
+    ]
     ways.append({"target": "bayes", "heads": 2})  # lags mix
     for options in ways:
         found = verify(construct(task, **options), task)
@@ -211,7 +234,9 @@ def test_a_loaded_model_is_verified_by_its_notes_alone(task: Task, tmp_path: Pat
     assert found == verify(built, task)
     assert found.ok
     model.notes, model.circuit = {}, None
-    with pytest.raises(ValueError, match=r"carries no circuit; of a trained model, sih\.diagnose says"):
+    with pytest.raises(
+        ValueError, match=r"carries no circuit; of a trained model, sih\.diagnose says"
+    ):
         verify(model, task)
     model.notes = {"circuit": {"lags": [1, 2], "head_of_offset": [0]}, "task": {}}
     with pytest.raises(ValueError, match="notes hold no circuit") as caught:
@@ -231,7 +256,14 @@ def test_what_does_not_fit_is_refused(task: Task) -> None:
 @pytest.mark.parametrize("target", ["paper", "bayes"])
 @pytest.mark.parametrize(
     "claims",
-    [{}, {"lam": 1e30}, {"lam": math.inf}, {"beta": math.inf}, {"beta": 1e300, "lam": 1e15}, {"temper": 1e300}],
+    [
+        {},
+        {"lam": 1e30},
+        {"lam": math.inf},
+        {"beta": math.inf},
+        {"beta": 1e300, "lam": 1e15},
+        {"temper": 1e300},
+    ],
 )
 def test_nothing_that_a_file_says_makes_empty_weights_a_circuit(
     target: str, claims: dict[str, float], task: Task, tmp_path: Path
@@ -261,7 +293,9 @@ PARENTS: list[dict[str, Any]] = [{"third": "parents"}, {"third": "slots"}, {"tar
 
 @pytest.fixture(scope="module")
 def table_task() -> sih.ParentsTask:
-    return sih.ParentsTask(sih.random_transition_matrix(3, rng=0), sih.random_parents(3, 14, rng=2), 14)
+    return sih.ParentsTask(
+        sih.random_transition_matrix(3, rng=0), sih.random_parents(3, 14, rng=2), 14
+    )
 
 
 @pytest.mark.parametrize("options", PARENTS, ids=str)
@@ -271,8 +305,15 @@ def test_a_circuit_for_parents_fails_with_anything_changed(
     built = construct(table_task, **options)
     assert verify(built, table_task).ok
     last, second = built.config.heads[2], built.config.heads[1]
-    blocks = [("1.1", "token", "token"), ("1.1", "position", "position"), (f"2.{second}", "position", "position")]
-    blocks += [(f"3.{last}", "position", "position"), (f"3.{last}", f"2.{second}/1.1/position", "position")]
+    blocks = [
+        ("1.1", "token", "token"),
+        ("1.1", "position", "position"),
+        (f"2.{second}", "position", "position"),
+    ]
+    blocks += [
+        (f"3.{last}", "position", "position"),
+        (f"3.{last}", f"2.{second}/1.1/position", "position"),
+    ]
     weights = built.state_dict()
     saved = {name: weight.clone() for name, weight in weights.items()}
 
@@ -290,20 +331,28 @@ def test_a_circuit_for_parents_fails_with_anything_changed(
     columns = torch.arange(14)
     columns[[parents[0], other]] = columns[[other, parents[0]]]
     assert failed(lambda: mask[13].copy_(mask[13, columns].clone()))  # another parent
-    assert failed(lambda: built.block(f"3.{last}", f"2.{second}/1.1/position", "position").zero_())  # a head dropped
+    assert failed(
+        lambda: built.block(f"3.{last}", f"2.{second}/1.1/position", "position").zero_()
+    )  # a head dropped
     assert failed(lambda: built.readout_block(f"3.{last}/token").neg_(), "output")
-    assert failed(lambda: built.readout_block("3.1/token").copy_(table_task.P), "output")  # transposed
+    assert failed(
+        lambda: built.readout_block("3.1/token").copy_(table_task.P), "output"
+    )  # transposed
     assert verify(built, table_task).ok
 
 
-def test_a_circuit_for_parents_is_saved_and_verified_by_its_notes(table_task: sih.ParentsTask, tmp_path: Path) -> None:
+def test_a_circuit_for_parents_is_saved_and_verified_by_its_notes(
+    table_task: sih.ParentsTask, tmp_path: Path
+) -> None:
     built = construct(table_task, third="slots")
     sih.save(built, tmp_path / "m")
     model = sih.load(tmp_path / "m")
     assert model.circuit == built.circuit
     assert verify(model) == verify(built, table_task)
     other = sih.ParentsTask(table_task.P, sih.random_parents(3, 14, rng=3), 14)
-    with pytest.raises(ValueError, match="the circuit was written for other parents than the task's"):
+    with pytest.raises(
+        ValueError, match="the circuit was written for other parents than the task's"
+    ):
         verify(model, other)
     with pytest.raises(ValueError, match="the circuit was written for other parents"):
         verify(construct(Task(table_task.P, (1, 2), 14)), table_task)
@@ -332,7 +381,9 @@ def test_parents_where_p_has_zeros_and_roots_come_late() -> None:
 @pytest.mark.parametrize("distinct", [True, False])
 def test_parents_at_length_128(distinct: bool) -> None:
     task = sih.ParentsTask(
-        sih.random_transition_matrix(5, rng=0), sih.random_parents(3, 128, rng=0, distinct=distinct), 128
+        sih.random_transition_matrix(5, rng=0),
+        sih.random_parents(3, 128, rng=0, distinct=distinct),
+        128,
     )
     model = construct(task, target="bayes", symmetric=False)
     found = verify(model, task, size=4)

@@ -17,14 +17,19 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     data = agreement.compute(config, RunStore())
     assert tuple(data.models) == names
     assert data.missing == ["nothing"]
-    assert (data.facts["disentangled-1.2"].kind, data.facts["two-layers"].heads) == ("disentangled", (1, 1))
+    assert (data.facts["disentangled-1.2"].kind, data.facts["two-layers"].heads) == (
+        "disentangled",
+        (1, 1),
+    )
     first, second = (data.models[name] for name in names[:2])
     assert first != second
     seeds = data.seeds["standard-1.2"]
     assert list(data.seeds) == ["standard-1.2"]
     for key in ("selected", "candidates"):
         values = [entry.shares[key][0] for entry in (first, second)]
-        assert seeds[key] == pytest.approx((sum(values) / 2, abs(values[0] - values[1]) / 2), abs=1e-6)
+        assert seeds[key] == pytest.approx(
+            (sum(values) / 2, abs(values[0] - values[1]) / 2), abs=1e-6
+        )
     sizes = [abs(entry.correlation["tokens"][0]) for entry in (first, second)]
     assert seeds["correlation, tokens"][0] == pytest.approx(sum(sizes) / 2)
     check_drawn_from_file(draw_agreement, data)
@@ -45,7 +50,9 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
         facts={new: replace(data.facts[old], name=new) for new, old in twice.items()},
     )
     labels = [line.get_label() for line in draw_agreement(both).axes[0].lines]
-    assert [labels.count(f"standard, our recipe: {which}") for which in ("true lag", "all lags")] == [2, 2]
+    assert [
+        labels.count(f"standard, our recipe: {which}") for which in ("true lag", "all lags")
+    ] == [2, 2]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
         agreement.compute(agreement.AgreementConfig(("nothing",)), RunStore())
 
@@ -79,7 +86,9 @@ def test_a_plainly_trained_model_is_judged_on_more_sequences() -> None:
 
 
 def test_means_over_seeds_have_all_their_digits(runs: dict[str, str]) -> None:
-    config = agreement.AgreementConfig((runs["standard-1.2"], runs["standard-1.2-seed1"]), sequences=4)
+    config = agreement.AgreementConfig(
+        (runs["standard-1.2"], runs["standard-1.2-seed1"]), sequences=4
+    )
     data = agreement.compute(config, RunStore())
     each = [entry.parents[0] for entry in data.models.values()]
     assert data.seeds["standard-1.2"]["parents"][0] == pytest.approx(sum(each) / 2, rel=1e-14)

@@ -32,11 +32,15 @@ def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
         for head, number in enumerate(row.numbers[layer]):
             assert number is not None
             own, built = found[layer][0, number - 1].double(), wanted[layer][0, head]
-            torch.testing.assert_close(torch.tensor(row.maps[layer][head]).double(), own[:8, :8], rtol=0, atol=1e-5)
+            torch.testing.assert_close(
+                torch.tensor(row.maps[layer][head]).double(), own[:8, :8], rtol=0, atol=1e-5
+            )
             far = [(own[i] - built[i]).abs().sum().item() / 2 for i in range(data.first, 15)]
             assert row.variation[layer][head] == pytest.approx(sum(far) / len(far))
     third = found[2][0, 0]
-    assert row.selected == pytest.approx(sum(third[i, i - 1].item() for i in range(data.first, 15)) / (15 - data.first))
+    assert row.selected == pytest.approx(
+        sum(third[i, i - 1].item() for i in range(data.first, 15)) / (15 - data.first)
+    )
     assert data.rows[-1].variation == [[0.0], [0.0, 0.0], [0.0]]
     check_drawn_from_file(draw_attention_maps, data)
     assert [len(line) for line in attention_maps.table(data)] == [6] * 4
@@ -45,23 +49,35 @@ def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:
 def test_models_that_cannot_be_compared_are_named_with_the_reason(runs: dict[str, str]) -> None:
     names = ("standard-1.2", "another-matrix", "two-layers", "one-head")
     data = attention_maps.compute(
-        attention_maps.MapsConfig(tuple(runs[name] for name in names), true_lag=1, shown=12), RunStore()
+        attention_maps.MapsConfig(tuple(runs[name] for name in names), true_lag=1, shown=12),
+        RunStore(),
     )
     assert [row.name for row in data.rows] == ["standard-1.2", "one-head", "constructed"]
-    assert data.missing == ["another-matrix: trained on another task", "two-layers: has 2 layers, the construction 3"]
+    assert data.missing == [
+        "another-matrix: trained on another task",
+        "two-layers: has 2 layers, the construction 3",
+    ]
     assert data.rows[1].numbers[1].count(None) == 1
     figure = draw_attention_maps(data)
     assert sum(not ax.get_visible() for ax in figure.axes) == 1
     with pytest.raises(ValueError, match="none of the models of this figure is there: nothing"):
         attention_maps.compute(attention_maps.MapsConfig(("nothing",)), RunStore())
     with pytest.raises(ValueError, match=r"the true lag is one of the task's, \(1, 2\); got 3"):
-        attention_maps.compute(attention_maps.MapsConfig((runs["standard-1.2"],), true_lag=3), RunStore())
+        attention_maps.compute(
+            attention_maps.MapsConfig((runs["standard-1.2"],), true_lag=3), RunStore()
+        )
 
 
 def test_one_head_for_two_lags_is_compared_with_the_circuit_for_it(runs: dict[str, str]) -> None:
-    data = attention_maps.compute(attention_maps.MapsConfig((runs["one-head"],), true_lag=2, shown=20), RunStore())
+    data = attention_maps.compute(
+        attention_maps.MapsConfig((runs["one-head"],), true_lag=2, shown=20), RunStore()
+    )
     second = torch.tensor(data.rows[-1].maps[1][0])
-    assert [(row > 1e-6).nonzero().flatten().tolist() for row in second[6:9]] == [[2, 4, 6], [3, 5, 7], [2, 4, 6, 8]]
+    assert [(row > 1e-6).nonzero().flatten().tolist() for row in second[6:9]] == [
+        [2, 4, 6],
+        [3, 5, 7],
+        [2, 4, 6, 8],
+    ]
 
 
 def test_the_papers_figures_by_name() -> None:
@@ -73,7 +89,9 @@ def test_the_papers_figures_by_name() -> None:
         assert f"lag{found[f'attention_maps_{figure}'].config.true_lag}" == figure.partition("_")[2]
     expected = ("paper-1.3.4-length32", "standard-1.3.4", "disentangled-1.3.4")
     assert found["attention_maps_1.3.4_lag4"].config.models == expected
-    assert found["attention_maps_1.2.3_lag1"].config.models[1] == "paper-disentangled-1.2.3-length32"
+    assert (
+        found["attention_maps_1.2.3_lag1"].config.models[1] == "paper-disentangled-1.2.3-length32"
+    )
     config = found["attention_maps_3.5.7_lag3"].config
     assert config == attention_maps.MapsConfig()
     assert attention_maps.EXPERIMENTS[0].reads(config, RunStore()) == config.models

@@ -8,7 +8,9 @@ from sih.runs.run_store import RunStore
 
 
 def test_beta() -> None:
-    settings = beta.BetaConfig(num_states=3, lags=(1, 2), lengths=(8, 16), betas=(0.001, 1e6), matrices=2, sequences=40)
+    settings = beta.BetaConfig(
+        num_states=3, lags=(1, 2), lengths=(8, 16), betas=(0.001, 1e6), matrices=2, sequences=40
+    )
     data = beta.compute(settings, RunStore())
     for j in range(2):
         for kind in beta.EVIDENCES:

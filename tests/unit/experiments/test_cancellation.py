@@ -21,7 +21,9 @@ def test_reads_of_what_is_stored_are_what_is_added() -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 8])
 def test_parabola_and_waves_are_a_spike_within_the_lags_and_not_beyond(count: int) -> None:
     data = cancellation.compute(cancellation.CancellationConfig(count=count), RunStore())
-    total = dict(zip(data.differences, map(sum, zip(data.parabola, data.waves, strict=True)), strict=True))
+    total = dict(
+        zip(data.differences, map(sum, zip(data.parabola, data.waves, strict=True)), strict=True)
+    )
     assert [total[x] - total[1] for x in range(1 - count, count)] == pytest.approx(
         [float(x == 0) for x in range(1 - count, count)]
     )

@@ -12,11 +12,15 @@ from sih.training.config import TrainConfig
 
 def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> None:
     names = ("standard-1.2", "disentangled-1.2", "one-head")
-    config = account.AccountConfig((*(runs[name] for name in names), "nothing"), sequences=10, reference=12)
+    config = account.AccountConfig(
+        (*(runs[name] for name in names), "nothing"), sequences=10, reference=12
+    )
     data = account.compute(config, RunStore())
     assert sorted(data.models) == sorted(names)
     assert data.missing == ["nothing"]
-    assert {one.model.training for one in data.models.values()} == {"other"}  # batches of another size than the paper's
+    assert {one.model.training for one in data.models.values()} == {
+        "other"
+    }  # batches of another size than the paper's
     one = data.models["standard-1.2"]
     assert sum(share for share, _ in one.channels.shares.values()) == pytest.approx(1)
     assert one.phases is not None
@@ -33,9 +37,13 @@ def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> N
 
 def test_a_model_whose_phases_cannot_be_read_is_measured_all_the_same(tmp_path: Path) -> None:
     sparse = [[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.2, 0.4, 0.4]]
-    config = TrainConfig(lags=(1, 2), length=12, heads=(1, 2, 1), steps=1, batch=2, held_out=2, states=3, mlp_dim=4)
+    config = TrainConfig(
+        lags=(1, 2), length=12, heads=(1, 2, 1), steps=1, batch=2, held_out=2, states=3, mlp_dim=4
+    )
     make_all(tmp_path, {"mlp": config, "zeros": config.replace(matrix=sparse, mlp_dim=None)})
-    data = account.compute(account.AccountConfig(("mlp", "zeros"), sequences=8, reference=8), RunStore(tmp_path))
+    data = account.compute(
+        account.AccountConfig(("mlp", "zeros"), sequences=8, reference=8), RunStore(tmp_path)
+    )
     assert [one.phases for one in data.models.values()] == [None] * 2
     assert (bool(data.models["mlp"].layer_1), data.models["zeros"].layer_1) == (True, {})
     assert len(account.table(data)[1]) == len(account.table(data)[0])

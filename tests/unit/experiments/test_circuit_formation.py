@@ -96,7 +96,9 @@ def test_a_finished_runs_end_is_measured_too(tmp_path: Path) -> None:
     assert [each.step for each in formation(half).checkpoints] == [10, 20]
 
 
-def test_it_is_computed_once_where_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_computed_once_where_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_kept(tmp_path / "run")
     before = formation(run)
     assert not (run.folder / FORMATION).exists()
@@ -114,9 +116,12 @@ def test_it_is_computed_once_where_it_is_kept(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("name", "steps"), [("paper-1.2.3-length32", (2500, 12500, 12500)), ("paper-1.2.3", (2500, 7500, 10000))]
+    ("name", "steps"),
+    [("paper-1.2.3-length32", (2500, 12500, 12500)), ("paper-1.2.3", (2500, 7500, 10000))],
 )
-def test_what_docs_training_says_of_plain_runs(name: str, steps: tuple[int, int, int], tmp_path: Path) -> None:
+def test_what_docs_training_says_of_plain_runs(
+    name: str, steps: tuple[int, int, int], tmp_path: Path
+) -> None:
     kept = tmp_path / "run" / "kept"
     shutil.copytree(SHIPPED / name, tmp_path / "run")
     kept.mkdir()
@@ -130,7 +135,9 @@ def test_what_docs_training_says_of_plain_runs(name: str, steps: tuple[int, int,
 def test_runs_that_show_no_formation_are_refused_in_a_line(tmp_path: Path) -> None:
     make(tmp_path / "none")
     make_kept(tmp_path / "short", SHORT.replace(length=17))
-    assert list(follow(make_kept(tmp_path / "long", SHORT.replace(length=18))).checkpoints[0].ways) == ["17-17"]
+    assert list(
+        follow(make_kept(tmp_path / "long", SHORT.replace(length=18))).checkpoints[0].ways
+    ) == ["17-17"]
     make_kept(tmp_path / "fresh", LONG.replace(fresh=True))
     make_kept(tmp_path / "one", LONG.replace(lags=(1,)))
     for name, message in {

@@ -36,7 +36,9 @@ def test_expectations() -> None:
         values = [matrix[a][b] for matrix in each]
         assert data.mean[a][b] == pytest.approx(statistics.fmean(values))
         assert data.spread[a][b] == pytest.approx(statistics.stdev(values))
-    gaps = [[row[a] - max(row[:a] + row[a + 1 :]) for a, row in enumerate(matrix)] for matrix in each]
+    gaps = [
+        [row[a] - max(row[:a] + row[a + 1 :]) for a, row in enumerate(matrix)] for matrix in each
+    ]
     assert data.margins == [pytest.approx(row) for row in gaps]
     assert (data.matrices, data.num_states) == (4, 3)
     figure = draw_claim_expectations(data)
@@ -46,7 +48,9 @@ def test_expectations() -> None:
 
 
 def test_expectations_of_one_matrix_have_no_spread(rng: torch.Generator) -> None:
-    data = claim_expectations.bars_of(claim_table(sih.random_transition_matrix(3, rng=rng)[None], LAGS), 3)
+    data = claim_expectations.bars_of(
+        claim_table(sih.random_transition_matrix(3, rng=rng)[None], LAGS), 3
+    )
     assert data.spread == [[0.0] * 3] * 3
 
 
@@ -54,18 +58,26 @@ def test_histogram() -> None:
     data = claim_expectations.compute_gaps(
         claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore()
     )
-    gaps = [[row[a] - max(row[:a] + row[a + 1 :]) for a, row in enumerate(matrix)] for matrix in by_loops(4)]
+    gaps = [
+        [row[a] - max(row[:a] + row[a + 1 :]) for a, row in enumerate(matrix)]
+        for matrix in by_loops(4)
+    ]
     assert data.margins == [pytest.approx(row) for row in gaps]
     ax = draw_claim_histogram(data).axes[0]
     assert sum(patch.get_height() for patch in ax.patches) == 12  # type: ignore[attr-defined]
     assert claim_expectations.HISTOGRAM.config.lags == (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
-    assert (claim_expectations.HISTOGRAM.config.matrices, claim_expectations.HISTOGRAM.config.num_states) == (1000, 10)
+    assert (
+        claim_expectations.HISTOGRAM.config.matrices,
+        claim_expectations.HISTOGRAM.config.num_states,
+    ) == (1000, 10)
 
 
 def test_figures_are_the_same_bytes_every_time(tmp_path: Path) -> None:
     data = claim_expectations.compute_gaps(
         claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=LAGS), RunStore()
     )
-    first, second = (style.save(draw_claim_histogram(data), tmp_path / name / "figure") for name in "ab")
+    first, second = (
+        style.save(draw_claim_histogram(data), tmp_path / name / "figure") for name in "ab"
+    )
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()

@@ -17,6 +17,11 @@ def test_the_papers_lags() -> None:
 
 def test_classes() -> None:
     data = classes_of((1, 2, 3, 5))
-    assert data.classes == [[[1, 2, 3, 5]], [[2], [1, 3, 5]], [[3], [1], [2, 5]], [[5], [1], [2], [3]]]
+    assert data.classes == [
+        [[1, 2, 3, 5]],
+        [[2], [1, 3, 5]],
+        [[3], [1], [2, 5]],
+        [[5], [1], [2], [3]],
+    ]
     assert data.members(2, 5) == [2, 5]
     assert [row[j] for j, row in enumerate(data.status)] == [""] * 4

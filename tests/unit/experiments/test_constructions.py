@@ -31,8 +31,14 @@ def test_the_bayes_circuit_lies_on_bma(curves: constructions.ConstructionCurves)
 
 def test_one_head_is_worse_than_enough(curves: constructions.ConstructionCurves) -> None:
     for panel in curves.panels:
-        assert panel.kl["BMA"].mean < panel.kl["construction"].mean < panel.kl["construction, 1 head"].mean
-    assert [panel.compared["construction"].heads for panel in curves.panels] == [(1, n, 1) for n in (2, 4, 2, 2)]
+        assert (
+            panel.kl["BMA"].mean
+            < panel.kl["construction"].mean
+            < panel.kl["construction, 1 head"].mean
+        )
+    assert [panel.compared["construction"].heads for panel in curves.panels] == [
+        (1, n, 1) for n in (2, 4, 2, 2)
+    ]
 
 
 def test_with_a_sink_it_is_better(curves: constructions.ConstructionCurves) -> None:

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pictures import through_file
 
-from sih.experiments.curves import FLOOR, Compared, Panel, curve, floored_ratio, mean_kl_table, panel, times, windows
+from sih.experiments.curves import (
+    FLOOR,
+    Compared,
+    Panel,
+    curve,
+    floored_ratio,
+    mean_kl_table,
+    panel,
+    times,
+    windows,
+)
 
 
 def loops(values: list[float]) -> tuple[float, float]:
@@ -24,19 +34,25 @@ def test_a_curve_against_loops(rng: torch.Generator) -> None:
     assert len(found.by_position) == len(found.by_position_error) == 19
     for i in range(19):
         mean, error = loops([row[i] for row in table])
-        assert (found.by_position[i], found.by_position_error[i]) == pytest.approx((mean, error), rel=1e-12)
+        assert (found.by_position[i], found.by_position_error[i]) == pytest.approx(
+            (mean, error), rel=1e-12
+        )
     assert list(found.windows) == ["4-8", "9-16", "17-19"]
     for name, (first, last) in {"4-8": (3, 8), "9-16": (8, 16), "17-19": (16, 19)}.items():
         expected = loops([sum(row[first:last]) / (last - first) for row in table])
         assert found.windows[name] == pytest.approx(expected, rel=1e-5)
-    assert (found.mean, found.mean_error) == pytest.approx(loops([sum(row[3:19]) / 16 for row in table]), rel=1e-12)
+    assert (found.mean, found.mean_error) == pytest.approx(
+        loops([sum(row[3:19]) / 16 for row in table]), rel=1e-12
+    )
     assert found.count == 7
 
 
 @given(st.integers(1, 40), st.integers(1, 100))
 def test_windows_part_the_positions_past_max_lag(max_lag: int, more: int) -> None:
     parts = windows(max_lag, max_lag + more)
-    assert [i for first, last in parts for i in range(first, last + 1)] == list(range(max_lag + 1, max_lag + more + 1))
+    assert [i for first, last in parts for i in range(first, last + 1)] == list(
+        range(max_lag + 1, max_lag + more + 1)
+    )
 
 
 def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> None:
@@ -52,8 +68,12 @@ def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> Non
     assert few.mean_error < 1e-12
     assert found.minus["BMA"]["ML"].windows["9-11"] == pytest.approx((0.5, 0), abs=1e-12)
     assert found.minus["midway"]["few"].mean == pytest.approx(-0.15)
-    assert [found.minus["midway"][name].mean for name in ("BMA", "ML")] == pytest.approx([-0.25, 0.25])
-    assert found.kl["ML"].mean_error == pytest.approx(loops([sum(row[2:11]) / 9 for row in hard.tolist()])[1])
+    assert [found.minus["midway"][name].mean for name in ("BMA", "ML")] == pytest.approx(
+        [-0.25, 0.25]
+    )
+    assert found.kl["ML"].mean_error == pytest.approx(
+        loops([sum(row[2:11]) / 9 for row in hard.tolist()])[1]
+    )
 
 
 def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
@@ -66,7 +86,8 @@ def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
 @pytest.mark.parametrize("shape", [(1, 20), (5, 4)])
 def test_what_has_no_error_is_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(
-        ValueError, match=f"two sequences or more, longer than max_lag \\+ 1 = 4; got {shape[0]}, of {shape[1]}"
+        ValueError,
+        match=f"two sequences or more, longer than max_lag \\+ 1 = 4; got {shape[0]}, of {shape[1]}",
     ):
         curve(torch.zeros(shape), max_lag=3)
 
@@ -85,15 +106,22 @@ def test_a_window_ends_at_a_power_of_two_beyond_max_lag() -> None:
 
 def test_times_against_loops(rng: torch.Generator) -> None:
     """The ratio of two means and its error, window by window, without the last position."""
-    model, reference = (torch.rand(60, 20, generator=rng, dtype=torch.float64) + 0.2 for _ in range(2))
+    model, reference = (
+        torch.rand(60, 20, generator=rng, dtype=torch.float64) + 0.2 for _ in range(2)
+    )
     found = times(model, reference, 3, "circuit")
-    assert (found.reference, list(found.windows), found.left_out) == ("circuit", ["4-8", "9-16", "17-19"], ())
+    assert (found.reference, list(found.windows), found.left_out) == (
+        "circuit",
+        ["4-8", "9-16", "17-19"],
+        (),
+    )
     places = {"4-8": (3, 8), "9-16": (8, 16), "17-19": (16, 19)}
-    for (ratio, error), (first, last) in [(found.windows[name], places[name]) for name in places] + [
-        (found.mean, (3, 19))
-    ]:
+    for (ratio, error), (first, last) in [
+        (found.windows[name], places[name]) for name in places
+    ] + [(found.mean, (3, 19))]:
         x, y = (
-            [sum(row[first:last]) / (last - first) for row in table] for table in (model.tolist(), reference.tolist())
+            [sum(row[first:last]) / (last - first) for row in table]
+            for table in (model.tolist(), reference.tolist())
         )
         expected = sum(x) / sum(y)
         residuals = [(a - expected * b) / (sum(y) / len(y)) for a, b in zip(x, y, strict=True)]
@@ -114,7 +142,9 @@ def test_the_references_error_is_in_the_interval(rng: torch.Generator) -> None:
     ("model", "reference", "expected"),
     [(1e-7, 1e-9, 1.0), (1e-2, 1e-7, 100.0), (1e-7, 1e-2, 0.01), (3e-4, 2e-4, 1.5)],
 )
-def test_a_kl_below_the_floor_counts_as_the_floor(model: float, reference: float, expected: float) -> None:
+def test_a_kl_below_the_floor_counts_as_the_floor(
+    model: float, reference: float, expected: float
+) -> None:
     rows = (torch.full((20,), value, dtype=torch.float64) for value in (model, reference))
     (ratio, error), known = floored_ratio(*rows)
     assert ratio == pytest.approx(expected)
@@ -135,7 +165,13 @@ def test_a_window_whose_reference_is_not_known_is_left_out(rng: torch.Generator)
 
 def test_headings_of_a_table_are_distinct(rng: torch.Generator) -> None:
     def of(lags: tuple[int, ...], length: int) -> Panel:
-        return panel(lags, {"ML": Compared("predictor")}, {"ML": torch.rand(3, length, generator=rng)})
+        return panel(
+            lags, {"ML": Compared("predictor")}, {"ML": torch.rand(3, length, generator=rng)}
+        )
 
     assert mean_kl_table([of((1, 2), 20), of((1, 3), 20)])[0] == ["", "{1,2}", "{1,3}"]
-    assert mean_kl_table([of((1, 2), 20), of((1, 2), 9)])[0] == ["", "{1,2}, length 20", "{1,2}, length 9"]
+    assert mean_kl_table([of((1, 2), 20), of((1, 2), 9)])[0] == [
+        "",
+        "{1,2}, length 20",
+        "{1,2}, length 9",
+    ]

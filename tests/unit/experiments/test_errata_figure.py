@@ -30,13 +30,22 @@ def test_matrices_by_hand(data: errata.Errata) -> None:
     by_number = {erratum.number: erratum for erratum in data.errata}
     ninth = torch.tensor(by_number[9].printed) != torch.tensor(by_number[9].corrected)
     assert ninth.nonzero().tolist() == [[11, 4]]  # (12, 5), as the erratum says
-    assert by_number[9].printed_error[:-1] == pytest.approx([0.0] * (len(by_number[9].printed_error) - 1), abs=1e-10)
+    assert by_number[9].printed_error[:-1] == pytest.approx(
+        [0.0] * (len(by_number[9].printed_error) - 1), abs=1e-10
+    )
     fourth = by_number[4].corrected
     assert [row[:4] for row in fourth[:4]] == [
-        pytest.approx(row) for row in ([1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [0, 0, 0, 1])
+        pytest.approx(row)
+        for row in ([1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [0, 0, 0, 1])
     ]
     assert by_number[1].corrected[0][:4] == [0, 1, 2, 3]  # j - i = h: head h, h = 1, 2, 3
-    assert [row[0] for row in by_number[8].corrected[:5]] == [-1, 1, -1, 1, -1]  # lags 1 and 3 from token 1
+    assert [row[0] for row in by_number[8].corrected[:5]] == [
+        -1,
+        1,
+        -1,
+        1,
+        -1,
+    ]  # lags 1 and 3 from token 1
 
 
 def test_the_second_erratum_as_printed_and_as_corrected(data: errata.Errata) -> None:
@@ -44,7 +53,9 @@ def test_the_second_erratum_as_printed_and_as_corrected(data: errata.Errata) -> 
     (second,) = (erratum for erratum in data.errata if erratum.number == 2)
     for shown, shift in ((second.printed, -1), (second.corrected, 1 - 4)):
         for i, row in enumerate(shown, 1):
-            assert row == [0 if j >= i else 1 if (i - j + shift) % 6 < 3 else -1 for j in range(1, 21)]
+            assert row == [
+                0 if j >= i else 1 if (i - j + shift) % 6 < 3 else -1 for j in range(1, 21)
+            ]
 
 
 def test_the_failure_is_the_largest_total_variation_from_the_closed_form() -> None:
@@ -61,7 +72,10 @@ def test_the_failure_is_the_largest_total_variation_from_the_closed_form() -> No
     for i in range(model.circuit.first_exact_position, 9):
         far = []
         for row, mine, law in zip(tokens.tolist(), weights, laws.tolist(), strict=True):
-            wanted = [sum(w * P[row[i - k + 1]][s] for w, k in zip(mine[i], (1, 2), strict=True)) for s in range(4)]
+            wanted = [
+                sum(w * P[row[i - k + 1]][s] for w, k in zip(mine[i], (1, 2), strict=True))
+                for s in range(4)
+            ]
             far.append(sum(abs(a - b) for a, b in zip(law[i], wanted, strict=True)) / 2)
         expected.append(max(far))
     assert max(expected) > 0.01

@@ -10,7 +10,12 @@ from sih.runs.run_store import RunStore
 
 def test_fewer_heads_lose_more_in_the_paper_s_form_and_nothing_once_lags_mix() -> None:
     config = few_heads.FewHeadsConfig(
-        lag_sets=((1, 2), (1, 2, 3)), num_states=3, length=32, matrices=2, sequences=40, models=("standard-1.2.3",)
+        lag_sets=((1, 2), (1, 2, 3)),
+        num_states=3,
+        length=32,
+        matrices=2,
+        sequences=40,
+        models=("standard-1.2.3",),
     )
     data = few_heads.compute(config, RunStore())
     of = {(point.lags, point.series, point.heads): point.mean for point in data.points}

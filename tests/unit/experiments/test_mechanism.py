@@ -14,7 +14,9 @@ from sih.runs.run_store import RunStore
 
 @pytest.mark.parametrize(("lags", "length"), [((1, 2, 3), 10), ((1, 3, 4), 14)])
 def test_the_mechanism_against_the_definition(lags: tuple[int, ...], length: int) -> None:
-    data = mechanism.compute(mechanism.MechanismConfig(lags=lags, length=length, true_lag=3), RunStore())
+    data = mechanism.compute(
+        mechanism.MechanismConfig(lags=lags, length=length, true_lag=3), RunStore()
+    )
     rng = torch.Generator().manual_seed(0)
     P = sih.random_transition_matrix(5, rng=rng)
     tokens = sequence_of_lag(sih.Task(P, lags, length), 3, rng=rng)[0].tolist()
@@ -31,7 +33,9 @@ def test_the_mechanism_against_the_definition(lags: tuple[int, ...], length: int
         wanted = [0.0] * length
         source = [-1] * length
         for token in own:
-            for k, value in zip(lags, normalised(tokens, P.tolist(), list(lags), token), strict=True):
+            for k, value in zip(
+                lags, normalised(tokens, P.tolist(), list(lags), token), strict=True
+            ):
                 wanted[token - k] += value / len(own)
                 source[token - k] = token
         assert data.gathered[head] == pytest.approx(wanted, abs=1e-9)

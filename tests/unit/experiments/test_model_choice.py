@@ -12,7 +12,15 @@ from support.small_runs import make_all
 
 from sih.artifacts.keep import data_key, models_read
 from sih.experiments import agreement, scaling, trained
-from sih.experiments.model_choice import Models, TrainedModel, described, heads_of, model_of, shipped_models, unsettled
+from sih.experiments.model_choice import (
+    Models,
+    TrainedModel,
+    described,
+    heads_of,
+    model_of,
+    shipped_models,
+    unsettled,
+)
 from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
 
@@ -20,7 +28,9 @@ MODEL = TrainedModel("a", "standard", (1, 2, 3), 32, (1, 3, 1), "paper", 0, None
 
 
 def test_models_fit_by_what_they_are() -> None:
-    one_head, deep = (dataclasses.replace(MODEL, heads=heads) for heads in ((1, 1, 1), (1, 3, 1, 1)))
+    one_head, deep = (
+        dataclasses.replace(MODEL, heads=heads) for heads in ((1, 1, 1), (1, 3, 1, 1))
+    )
     assert MODEL in Models("standard", "paper", "needed")
     assert MODEL not in Models("disentangled")
     assert MODEL not in Models(training="SOAP")
@@ -42,7 +52,10 @@ def test_a_choice_says_itself() -> None:
     assert str(Models("standard", "paper", "needed")) == (
         "standard, 3 layers, as many heads as the circuit needs, trained as in the paper"
     )
-    assert str(Models(layers=(4, 5), longer_than=64)) == "any kind, 4 or 5 layers, more than 64 positions"
+    assert (
+        str(Models(layers=(4, 5), longer_than=64))
+        == "any kind, 4 or 5 layers, more than 64 positions"
+    )
 
 
 def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
@@ -67,7 +80,9 @@ def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
     ],
 )
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
-def test_a_kl_that_still_falls_is_that_of_the_last_two_tenths(kl: list[float], falls: bool, schedule: str) -> None:
+def test_a_kl_that_still_falls_is_that_of_the_last_two_tenths(
+    kl: list[float], falls: bool, schedule: str
+) -> None:
     evaluations = [{"step": 1_000 * n, "kl": value} for n, value in enumerate(kl, 1)]
     run: Any = SimpleNamespace(config=TrainConfig(schedule=schedule), evaluations=evaluations)
     said = f"at {len(kl)},000 steps, where its KL still falls"
@@ -75,8 +90,14 @@ def test_a_kl_that_still_falls_is_that_of_the_last_two_tenths(kl: list[float], f
 
 
 def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: Path) -> None:
-    short = TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2)
-    configs = {"short": short, "long": short.replace(steps=3, length=10), "other": short.replace(lags=(1, 3))}
+    short = TrainConfig(
+        lags=(1, 2), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2
+    )
+    configs = {
+        "short": short,
+        "long": short.replace(steps=3, length=10),
+        "other": short.replace(lags=(1, 3)),
+    }
     make_all(tmp_path, configs)
     runs = [RunStore(tmp_path).run(tmp_path / name) for name in configs]
     found = described(runs)
@@ -91,7 +112,10 @@ def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: P
 
 def test_a_users_own_runs_are_not_counted_in_verdicts(tmp_path: Path) -> None:
     name = "paper-1.2.3"
-    make_all(tmp_path, {name: TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=1, held_out=2, batch=2)})
+    make_all(
+        tmp_path,
+        {name: TrainConfig(lags=(1, 2), heads=(1, 1, 1), length=8, steps=1, held_out=2, batch=2)},
+    )
     store = RunStore(tmp_path)
     assert store.find(name) == tmp_path / name
     for experiment in (trained.EXPERIMENT, agreement.EXPERIMENT, scaling.EXPERIMENT):

@@ -14,7 +14,12 @@ from sih.runs.run_store import RunStore
 
 # T = 128, S = 5, Dirichlet(1) rows, positions past the first max_lag; from an independent computation of similar size.
 KNOWN = {
-    (1, 2, 3): {"BMA": 0.0077, "ML": 0.0131, "selective, mean (β=100)": 0.0112, "selective, sum (β=3)": 0.0084},
+    (1, 2, 3): {
+        "BMA": 0.0077,
+        "ML": 0.0131,
+        "selective, mean (β=100)": 0.0112,
+        "selective, sum (β=3)": 0.0084,
+    },
     (1, 3): {"BMA": 0.0048, "ML": 0.0074, "selective, mean (β=100)": 0.0065},
     (1, 2, 3, 4, 5): {"BMA": 0.0115, "ML": 0.0207, "selective, mean (β=100)": 0.0168},
 }
@@ -45,4 +50,6 @@ def test_the_figure_and_table_need_only_the_data(curves: predictors.PredictorCur
     figure = draw_predictors(through_file(curves))
     assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1,2,3}", "lags {1,3}"]
     assert [ax.get_visible() for ax in figure.axes] == [True, True, True, False]
-    assert [row[0] for row in predictors.table(curves)[1:]] == [one.label for one in PREDICTORS.values()]
+    assert [row[0] for row in predictors.table(curves)[1:]] == [
+        one.label for one in PREDICTORS.values()
+    ]

@@ -16,7 +16,15 @@ from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
 
 BASE = TrainConfig(
-    lags=(1, 2, 3), states=3, length=18, heads=(1, 2), qk_dim=4, steps=1, batch=2, held_out=3, evaluate_every=1
+    lags=(1, 2, 3),
+    states=3,
+    length=18,
+    heads=(1, 2),
+    qk_dim=4,
+    steps=1,
+    batch=2,
+    held_out=3,
+    evaluate_every=1,
 )
 RUNS = {
     "two": BASE,
@@ -40,7 +48,9 @@ def data(folder: Path) -> scaling.ScalingCurves:
     heads = tuple(str(folder / name) for name in ("heads", "three"))
     lags = (1, 2, 3)
     return scaling.compute(
-        scaling.ScalingConfig((*layers, "none such"), heads, heads[:1], lags, lags, (1, 2, 3, 7), sequences=30),
+        scaling.ScalingConfig(
+            (*layers, "none such"), heads, heads[:1], lags, lags, (1, 2, 3, 7), sequences=30
+        ),
         RunStore(),
     )
 
@@ -55,7 +65,9 @@ def test_curves_and_their_models(data: scaling.ScalingCurves) -> None:
     assert data.layers.compared["[1,3,1], d=128"].dim == 128
     assert data.heads.compared["[1,2,1]"].models == ("heads",)
     assert data.heads.compared["construction, 2"].heads == (1, 2, 1)
-    assert {name: sorted(others) for name, others in data.heads.over.items()} == {  # every two models, and ML
+    assert {
+        name: sorted(others) for name, others in data.heads.over.items()
+    } == {  # every two models, and ML
         "heads": ["ML", "three"],
         "three": ["ML", "heads"],
     }
@@ -80,17 +92,26 @@ def test_numbers(data: scaling.ScalingCurves, folder: Path) -> None:
 
 def test_models_of_a_row_share_a_task(folder: Path) -> None:
     names = (str(folder / "two"), str(folder / "elsewhere"))
-    with pytest.raises(ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"):
-        scaling.compute(scaling.ScalingConfig(layers=names, heads=(), plain_heads=(), sequences=4), RunStore())
+    with pytest.raises(
+        ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"
+    ):
+        scaling.compute(
+            scaling.ScalingConfig(layers=names, heads=(), plain_heads=(), sequences=4), RunStore()
+        )
 
 
 def test_the_figure_needs_only_the_file(data: scaling.ScalingCurves) -> None:
     again = through_file(data)
     assert again == data
     figure = draw_scaling(again)
-    assert [label.get_text() for label in figure.axes[1].get_yticklabels()] == list(data.layers.kl)[2:]
+    assert [label.get_text() for label in figure.axes[1].get_yticklabels()] == list(data.layers.kl)[
+        2:
+    ]
     assert len(figure.axes[0].lines) == 6
-    assert [len(figure.axes[row].lines) for row in (2, 4)] == [3, 4]  # constructions are shown on the right only
+    assert [len(figure.axes[row].lines) for row in (2, 4)] == [
+        3,
+        4,
+    ]  # constructions are shown on the right only
     assert [figure.axes[row].get_title() for row in (2, 4)] == [
         "lags {1,2,3}, as the paper trains",
         "lags {1,2,3}, our recipe",
@@ -102,7 +123,8 @@ def test_the_figure_needs_only_the_file(data: scaling.ScalingCurves) -> None:
 
 def test_without_any_model_the_references_are_left() -> None:
     data = scaling.compute(
-        scaling.ScalingConfig(("none",), ("no",), ("nor this",), constructed_heads=(), sequences=3), RunStore()
+        scaling.ScalingConfig(("none",), ("no",), ("nor this",), constructed_heads=(), sequences=3),
+        RunStore(),
     )
     assert list(data.layers.kl) == list(data.heads.kl) == list(data.plain_heads.kl) == ["BMA", "ML"]
     assert data.missing == ["none", "no", "nor this"]
@@ -110,7 +132,9 @@ def test_without_any_model_the_references_are_left() -> None:
 
 
 def test_kl_over_ml_of_a_shipped_model_is_its_evaluation() -> None:
-    config = scaling.ScalingConfig(("standard-1.2.3-1.1",), ("none",), ("none",), constructed_heads=(), sequences=3)
+    config = scaling.ScalingConfig(
+        ("standard-1.2.3-1.1",), ("none",), ("none",), constructed_heads=(), sequences=3
+    )
     data = scaling.compute(config, RunStore())
     kept = sih.evaluate("standard-1.2.3-1.1")
     assert data.layers.over["standard-1.2.3-1.1"]["ML"] == kept.kl_over_ml.pair()

@@ -17,10 +17,17 @@ ENDED = [
 
 def test_repetitions_are_counted_together_and_a_failed_run_counts_as_no_success() -> None:
     first, second = success_rates(ENDED).settings
-    assert (first.label, first.runs, first.succeeded, first.core_seconds) == ("lags {1,2}", 2, 1, 20.0)
+    assert (first.label, first.runs, first.succeeded, first.core_seconds) == (
+        "lags {1,2}",
+        2,
+        1,
+        20.0,
+    )
     assert first.ratios == (0.12 / 0.1, 0.121 / 0.1)
     assert (second.label, second.runs, second.succeeded) == ("lags {1,3}", 2, 0)
-    assert second.interval == pytest.approx((0, 1.96**2 / (2 + 1.96**2)))  # p^2 = 1.96^2 p (1 - p) / 2
+    assert second.interval == pytest.approx(
+        (0, 1.96**2 / (2 + 1.96**2))
+    )  # p^2 = 1.96^2 p (1 - p) / 2
     assert len(draw_success(success_rates(ENDED)).axes) == 2
 
 

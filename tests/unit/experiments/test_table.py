@@ -20,11 +20,18 @@ def test_every_experiment_can_go_to_another_process() -> None:
 
 def test_the_papers_come_before_ours() -> None:
     names = list(EXPERIMENTS)
-    assert names.index("teaser") < names.index("trained") < names.index("claim_cumulative_25") < names.index("recipes")
+    assert (
+        names.index("teaser")
+        < names.index("trained")
+        < names.index("claim_cumulative_25")
+        < names.index("recipes")
+    )
 
 
 def test_what_is_not_measured_counts_as_the_mean() -> None:
-    assert SECONDS.keys() == EXPERIMENTS.keys(), "python -m benchmarks.experiment_seconds measures them"
+    assert SECONDS.keys() == EXPERIMENTS.keys(), (
+        "python -m benchmarks.experiment_seconds measures them"
+    )
     assert seconds_of("teaser") == SECONDS["teaser"]
     assert min(SECONDS.values()) < seconds_of("a new one") < max(SECONDS.values())
 
@@ -32,5 +39,8 @@ def test_what_is_not_measured_counts_as_the_mean() -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_set_of_lags_of_a_figure_is_one(name: str) -> None:
     config = EXPERIMENTS[name].config
-    for lags in (*getattr(config, "lag_sets", ()), *([config.lags] if hasattr(config, "lags") else [])):
+    for lags in (
+        *getattr(config, "lag_sets", ()),
+        *([config.lags] if hasattr(config, "lags") else []),
+    ):
         assert list(lags) == sorted(set(lags) - {0}), lags

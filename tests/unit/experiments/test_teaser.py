@@ -24,5 +24,7 @@ def test_the_teaser_shows_what_it_says() -> None:
     more = teaser.compute(teaser.TeaserConfig(lags=(1, 3, 4), true_lag=4, shown=12), RunStore())
     assert more.heads == [1, 4, 1]
     check_drawn_from_file(draw_teaser, more)
-    with pytest.raises(ValueError, match="shown is between the largest lag and the length of 32; got 40"):
+    with pytest.raises(
+        ValueError, match="shown is between the largest lag and the length of 32; got 40"
+    ):
         teaser.compute(teaser.TeaserConfig(shown=40), RunStore())

@@ -53,36 +53,55 @@ def data(folder: Path) -> trained.TrainedCurves:
     names = [str(folder / name) for name in ("a", "b", "lone", "two", "apart", "pair")]
     sets = ((1, 2, 3), (1, 3), (2, 3))
     return trained.compute(
-        trained.TrainedConfig(sets, (*names, "none such"), sequences=40, disentangled_sequences=9), RunStore()
+        trained.TrainedConfig(sets, (*names, "none such"), sequences=40, disentangled_sequences=9),
+        RunStore(),
     )
 
 
 def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     assert [panel.lags for panel in data.panels] == [(1, 2, 3), (1, 3), (2, 3)]
-    ours = [{label: of.models for label, of in panel.compared.items() if of.trained} for panel in data.panels]
+    ours = [
+        {label: of.models for label, of in panel.compared.items() if of.trained}
+        for panel in data.panels
+    ]
     several = {
         "trained standard, our recipe": ("a", "b"),
         "trained standard, 1 head, our recipe": ("lone",),
         "trained standard, [1,2,1], our recipe": ("two",),
         "trained disentangled, our recipe": ("apart",),
     }
-    assert ours == [several, {"trained standard, our recipe": ("pair",)}, {}]  # for two lags one head is enough
+    assert ours == [
+        several,
+        {"trained standard, our recipe": ("pair",)},
+        {},
+    ]  # for two lags one head is enough
     assert data.missing == ["none such"]
     compared = data.panels[0].compared
-    assert compared["trained standard, our recipe"].heads == compared["construction"].heads == (1, 3, 1)
-    assert (compared["trained standard, our recipe"].kind, compared["trained standard, our recipe"].seeds) == (
+    assert (
+        compared["trained standard, our recipe"].heads
+        == compared["construction"].heads
+        == (1, 3, 1)
+    )
+    assert (
+        compared["trained standard, our recipe"].kind,
+        compared["trained standard, our recipe"].seeds,
+    ) == (
         "standard",
         (0, 1),
     )
     assert data.panels[1].compared["two lags, 1 head"].heads == (1, 1, 1)
     assert "two lags, 1 head" not in data.panels[0].kl
-    assert data.panels[0].kl["trained disentangled, our recipe"].count == 18  # twice as many below length 128
+    assert (
+        data.panels[0].kl["trained disentangled, our recipe"].count == 18
+    )  # twice as many below length 128
 
 
 def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> None:
     """Fresh sequences of the runs' own task; the KL averaged over the lag; the last position left out."""
     task = open_run(folder / "a").task
-    tokens = sih.sample(task, 80, rng=torch.Generator().manual_seed(FRESH_SEED)).tokens  # twice as many below 128
+    tokens = sih.sample(
+        task, 80, rng=torch.Generator().manual_seed(FRESH_SEED)
+    ).tokens  # twice as many below 128
     posterior = sih.lag_posterior(tokens, task).tolist()
     P, s = task.P.tolist(), tokens.tolist()
 
@@ -92,12 +111,16 @@ def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> Non
             q = law[n, i].tolist()
             for weight, lag in zip(posterior[n][i], task.lags, strict=True):
                 p = P[s[n][i - lag + 1]]
-                total += weight * sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)) / 80 / 16
+                total += (
+                    weight * sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)) / 80 / 16
+                )
         return total
 
     panel = data.panels[0]
     with torch.no_grad():
-        each = [mean_kl(open_run(folder / name).model.predict(tokens).double()) for name in ("a", "b")]
+        each = [
+            mean_kl(open_run(folder / name).model.predict(tokens).double()) for name in ("a", "b")
+        ]
     circuit = mean_kl(sih.construct(task, beta=100.0, lam=500.0).predict(tokens))
     assert len(panel.kl["ML"].by_position) == 19
     assert panel.kl["trained standard, our recipe"].mean == pytest.approx(sum(each) / 2, rel=1e-6)
@@ -123,7 +146,9 @@ def test_each_model_is_beside_the_circuit_with_its_own_heads(data: trained.Train
 
 def test_our_circuit_is_bma(data: trained.TrainedCurves) -> None:
     for panel in data.panels:
-        assert panel.kl["Bayes-optimal construction"].mean == pytest.approx(panel.kl["BMA"].mean, abs=1e-5)
+        assert panel.kl["Bayes-optimal construction"].mean == pytest.approx(
+            panel.kl["BMA"].mean, abs=1e-5
+        )
         assert panel.kl["BMA"].mean < panel.kl["ML"].mean
 
 
@@ -134,14 +159,19 @@ def test_a_place_between_bma_and_ml() -> None:
     for weight in (0.0, 0.3, 1.0, 2.0):
         found = trained.place_between((1 - weight) * base + weight * ml, base, ml, 2)
         assert list(found) == ["3-8", "9-11"]
-        assert all(place == pytest.approx(weight) and error < 1e-9 for place, error in found.values())
+        assert all(
+            place == pytest.approx(weight) and error < 1e-9 for place, error in found.values()
+        )
     assert trained.place_between(base, base, base, 2) == {}
 
 
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=8), RunStore())
-    assert [panel.compared["trained standard, our recipe"].models for panel in data.panels] == [("a",), ("elsewhere",)]
+    assert [panel.compared["trained standard, our recipe"].models for panel in data.panels] == [
+        ("a",),
+        ("elsewhere",),
+    ]
     assert data.panels[0].kl["ML"] != data.panels[1].kl["ML"]
 
 
@@ -155,7 +185,9 @@ def test_other_heads_and_widths_have_curves_of_their_own(folder: Path) -> None:
         "trained standard, our recipe, d=16",
         "trained standard, [1,2,1], our recipe",
     ]
-    colours = {str(curve.get_label()): curve.get_color() for curve in draw_trained(data).axes[0].lines}
+    colours = {
+        str(curve.get_label()): curve.get_color() for curve in draw_trained(data).axes[0].lines
+    }
     assert len({colours[label] for label in labels}) == 1
 
 
@@ -166,7 +198,11 @@ def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
     titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
     assert titles == [
         f"lags {lags}; length {t}"
-        for lags, t in (("{1,2,3}, least heads: 3", 20), ("{1,3}, least heads: 2", 20), ("{2,3}, least heads: 2", 128))
+        for lags, t in (
+            ("{1,2,3}, least heads: 3", 20),
+            ("{1,3}, least heads: 2", 20),
+            ("{2,3}, least heads: 2", 128),
+        )
     ]
     (legend,) = figure.legends
     assert "trained disentangled, our recipe" in [text.get_text() for text in legend.get_texts()]
@@ -194,15 +230,26 @@ def test_no_position_is_cut_by_the_panel_drawn_last(data: trained.TrainedCurves)
     """Panels share an axis: it ends where the longest curve does."""
     figure = draw_trained(data)
     assert [panel.length for panel in data.panels] == [20, 20, 128]
-    for axes in (draw_trained(dataclasses.replace(data, panels=data.panels[:n])).axes for n in (1, 2, 3)):
-        ends = [max(float(np.max(np.asarray(line.get_xdata()))) for line in ax.lines) for ax in axes if ax.lines]
+    for axes in (
+        draw_trained(dataclasses.replace(data, panels=data.panels[:n])).axes for n in (1, 2, 3)
+    ):
+        ends = [
+            max(float(np.max(np.asarray(line.get_xdata()))) for line in ax.lines)
+            for ax in axes
+            if ax.lines
+        ]
         assert min(ax.get_xlim()[1] for ax in axes) >= max(ends)
     assert figure.axes[0].get_xlim() == figure.axes[2].get_xlim()
 
 
 def test_the_default_asks_for_every_shipped_model_that_is_chosen() -> None:
     names = trained.reads(trained.EXPERIMENT.config, RunStore())
-    assert {"standard-1.2.3", "standard-1.2.3-seed1", "disentangled-1.3", "paper-1.2.3-length64"} <= set(names)
+    assert {
+        "standard-1.2.3",
+        "standard-1.2.3-seed1",
+        "disentangled-1.3",
+        "paper-1.2.3-length64",
+    } <= set(names)
     lags = {RunStore().run(name).task.lags for name in names}
     assert lags == set(trained.EXPERIMENT.config.lag_sets)
     assert trained.EXPERIMENT.config.lag_sets[:4] == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))

@@ -28,7 +28,9 @@ def test_all_that_is_shipped_is_shown() -> None:
         assert course.fresh == tuple(kept["kl_over_ml"])
     figure = draw_courses(through_file(data))
     legends = [ax.get_legend() for ax in figure.axes if ax.get_visible()]
-    said = [text.get_text() for legend in legends if legend is not None for text in legend.get_texts()]
+    said = [
+        text.get_text() for legend in legends if legend is not None for text in legend.get_texts()
+    ]
     assert sorted(float(words.rpartition(": ")[2]) for words in said) == sorted(
         float(f"{course.fresh[0]:.2f}") for course in data.courses if course.fresh
     )
@@ -39,10 +41,21 @@ def test_all_that_is_shipped_is_shown() -> None:
 
 def test_a_run_of_ones_own(tmp_path: Path) -> None:
     config = TrainConfig(
-        lags=(1, 2), states=3, length=12, heads=(1, 2), dim=8, qk_dim=4, steps=4, batch=2, evaluate_every=2, held_out=5
+        lags=(1, 2),
+        states=3,
+        length=12,
+        heads=(1, 2),
+        dim=8,
+        qk_dim=4,
+        steps=4,
+        batch=2,
+        evaluate_every=2,
+        held_out=5,
     )
     make(tmp_path / "run", config)
-    data = training_courses.compute(training_courses.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore())
+    data = training_courses.compute(
+        training_courses.CoursesConfig((str(tmp_path / "run"), "none such")), RunStore()
+    )
     (course,) = data.courses
     assert course.steps == [0, 2, 4]
     assert course.fresh is None

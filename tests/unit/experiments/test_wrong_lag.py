@@ -17,7 +17,9 @@ def test_wrong_picks_by_hand() -> None:
     P = torch.tensor([[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]], dtype=torch.float64)
     task = sih.Task(P, lags=(1, 2), length=6)
     tokens = torch.tensor([[0, 2, 0, 1, 2, 0]])  # after (0, 2): 2->0 fits lag 1, then all fit lag 1
-    right, wrong = (wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([lag])), task) for lag in (1, 2))
+    right, wrong = (
+        wrong_lag.wrong_picks(sih.Batch(tokens, torch.tensor([lag])), task) for lag in (1, 2)
+    )
     assert set(right) == set(SCORES)
     assert not any(picks.any() for picks in right.values())
     assert all(picks.all() for picks in wrong.values())
@@ -41,16 +43,24 @@ def test_an_exponent_is_fitted_to_rates_over_the_root_of_n() -> None:
     same, error = wrong_lag._fit(n, exact.expand(4, -1).double(), 10**6)
     assert same == pytest.approx(0.02)
     assert error == pytest.approx(0, abs=1e-9)
-    blocks = torch.stack([0.3 * torch.exp(-slope * n) / n.sqrt() for slope in (0.01, 0.03)]).double()
+    blocks = torch.stack(
+        [0.3 * torch.exp(-slope * n) / n.sqrt() for slope in (0.01, 0.03)]
+    ).double()
     _, error = wrong_lag._fit(n, blocks, 10**6)
     assert error == pytest.approx(0.01)  # slopes .01 and .03: their spread over the root of two
 
 
 def test_wrong_lag_rates_are_as_predicted() -> None:
-    settings = wrong_lag.WrongLagConfig(num_states=3, lags=(1, 2), length=42, blocks=4, sequences=2000)
+    settings = wrong_lag.WrongLagConfig(
+        num_states=3, lags=(1, 2), length=42, blocks=4, sequences=2000
+    )
     data = wrong_lag.compute(settings, RunStore())
     for score in SCORES:
-        measured, error, predicted = data.measured[score][-1], data.measured_error[score][-1], data.predicted[score][-1]
+        measured, error, predicted = (
+            data.measured[score][-1],
+            data.measured_error[score][-1],
+            data.predicted[score][-1],
+        )
         assert measured == pytest.approx(predicted, abs=5 * error + 0.15 * predicted)
         assert math.isfinite(data.fitted[score])
     assert data.exponent["ML"] >= data.exponent["estimator"] > data.exponent["single head"]

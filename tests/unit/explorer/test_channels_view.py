@@ -38,22 +38,35 @@ def named(name: str, length: int = 40) -> dict[str, Any]:
 def test_bars_add_up_to_the_scores_of_the_model(value: dict[str, Any]) -> None:
     found, state = channels_of(value), read_state(value)
     task, choice = state.task(), state.models[0]
-    model = RUNS[str(choice.name)].model if choice.trained else sih.construct(task, **choice.options())
+    model = (
+        RUNS[str(choice.name)].model if choice.trained else sih.construct(task, **choice.options())
+    )
     tokens = sih.sample(task, 1, rng=torch.Generator().manual_seed(state.seed)).tokens
     with torch.no_grad():
         scores = model.trace(tokens).scores[-1][0].mean(dim=0).double() / model.config.temperature
-    total = found.arrays["common"] + sum(found.arrays[f"part/{name}"] for name in found.header["parts"])
+    total = found.arrays["common"] + sum(
+        found.arrays[f"part/{name}"] for name in found.header["parts"]
+    )
     for i in range(task.max_lag - 1, task.length):
         wanted = torch.stack([scores[i, i - k + 1] for k in task.lags]).numpy()
         wanted = wanted - wanted.mean()
         assert np.abs(total[i] - wanted).max() < 2e-4
         assert np.abs(found.arrays["score"][i] - wanted).max() < 2e-4
-    middle = [f"{layer}.{h + 1}" for layer, count in enumerate(model.config.heads, 1) for h in range(count)]
-    assert found.header["heads"] == [head for head in middle if head[0] not in ("1", str(len(model.config.heads)))]
+    middle = [
+        f"{layer}.{h + 1}"
+        for layer, count in enumerate(model.config.heads, 1)
+        for h in range(count)
+    ]
+    assert found.header["heads"] == [
+        head for head in middle if head[0] not in ("1", str(len(model.config.heads)))
+    ]
 
 
 def test_a_circuit_carries_and_the_looking_one_looks() -> None:
-    carries, looks = channels_of({"length": 40}), channels_of({"length": 40, "models": [{"kind": "looking"}]})
+    carries, looks = (
+        channels_of({"length": 40}),
+        channels_of({"length": 40, "models": [{"kind": "looking"}]}),
+    )
     for found, way, other in ((carries, "values", "attention"), (looks, "attention", "values")):
         assert np.array_equal(found.arrays["lag/votes"], found.arrays[f"lag/{way}"])
         assert not found.arrays[f"lag/{other}"].any()

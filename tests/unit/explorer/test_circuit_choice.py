@@ -10,7 +10,13 @@ from support.views import RUNS
 import sih
 from sih.checks import FieldError
 from sih.construction import two_sided
-from sih.explorer.circuit_choice import UnfittedError, fit_of, resolve, too_large_to_fit, written_blocks
+from sih.explorer.circuit_choice import (
+    UnfittedError,
+    fit_of,
+    resolve,
+    too_large_to_fit,
+    written_blocks,
+)
 from sih.explorer.parse_state import read_state
 from sih.explorer.view import make_view
 from sih.models.disentangled import written
@@ -48,7 +54,10 @@ def test_a_view_does_not_fit_but_says_that_it_has_to_be(empty_cache: Path) -> No
     assert fit_of("models.1", state.models[1], state.task()) is None
     view = make_view(state, RUNS)
     profile = two_sided(*needed)
-    assert torch.from_numpy(view.arrays["mixed/1/residual"]).double().sub(profile.residual).abs().max() < 1e-6
+    assert (
+        torch.from_numpy(view.arrays["mixed/1/residual"]).double().sub(profile.residual).abs().max()
+        < 1e-6
+    )
 
 
 def test_what_needs_no_fit_is_there_at_once(empty_cache: Path) -> None:
@@ -59,9 +68,13 @@ def test_what_needs_no_fit_is_there_at_once(empty_cache: Path) -> None:
 
 
 @pytest.mark.parametrize(("lags", "length", "most"), [(7, 128, 6), (5, 256, 4), (16, 256, 4)])
-def test_what_is_too_large_to_fit_is_one_clear_line(empty_cache: Path, lags: int, length: int, most: int) -> None:
+def test_what_is_too_large_to_fit_is_one_clear_line(
+    empty_cache: Path, lags: int, length: int, most: int
+) -> None:
     value = {"lags": list(range(1, lags + 1)), "length": length, "models": [{"kind": "both"}]}
-    with pytest.raises(FieldError, match=f"{most} lags are the most that the page fits at length {length}") as found:
+    with pytest.raises(
+        FieldError, match=f"{most} lags are the most that the page fits at length {length}"
+    ) as found:
         resolve("models.0", *chosen(value))
     assert not isinstance(found.value, UnfittedError)
     assert found.value.field == "models.0.heads"
@@ -87,7 +100,10 @@ def test_the_page_runs_the_weights_of_construct(model: dict[str, Any]) -> None:
     tokens = sih.sample(task, 3, rng=5).tokens
     trace = written.run(written_blocks("models.0", choice, task), tokens)
     assert resolve("models.0", choice, task) == built.circuit
-    for other in (built.trace(tokens, path="written"), built.run(tokens)):  # blocks are added in another order
+    for other in (
+        built.trace(tokens, path="written"),
+        built.run(tokens),
+    ):  # blocks are added in another order
         for mine, theirs in zip(trace.attention, other.attention, strict=True):
             assert (mine - theirs).abs().max() < 1e-6
         assert (trace.output - other.output).abs().max() < 1e-6

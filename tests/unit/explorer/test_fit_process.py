@@ -58,11 +58,17 @@ def test_told_to_stop_it_ends_what_runs_and_refuses_what_waits(empty_cache: Path
         return time.monotonic() - began
 
     assert anyio.run(story) < 5
-    assert sorted(said) == ["the explorer is ending", "the explorer is ending", "the fit was stopped"]
+    assert sorted(said) == [
+        "the explorer is ending",
+        "the explorer is ending",
+        "the fit was stopped",
+    ]
     assert not list(empty_cache.rglob("two-sided-*"))
 
 
-def test_a_fit_that_cannot_be_kept_is_said(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_cannot_be_kept_is_said(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (empty_cache / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(empty_cache / "file"))
     answer = Client(create_app()).post(

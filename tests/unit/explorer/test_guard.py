@@ -54,21 +54,39 @@ def test_other_sites_may_not_ask() -> None:
     ask = {**JSON, "origin": "https://evil.example"}
     assert CLIENT.post("/api/view", content="{}", headers=ask).status_code == 403
     assert (
-        CLIENT.ask("OPTIONS", "/api/view", headers={**ask, "access-control-request-method": "POST"}).status_code == 403
+        CLIENT.ask(
+            "OPTIONS", "/api/view", headers={**ask, "access-control-request-method": "POST"}
+        ).status_code
+        == 403
     )
     own = {**JSON, "origin": "http://127.0.0.1:8377"}
     assert CLIENT.post("/api/view", content='{"length": 20}', headers=own).status_code == 200
-    assert CLIENT.post("/api/view", content="{}", headers={"content-type": "text/plain"}).status_code == 415
+    assert (
+        CLIENT.post("/api/view", content="{}", headers={"content-type": "text/plain"}).status_code
+        == 415
+    )
 
 
 @pytest.mark.parametrize("path", QUESTIONS)
 def test_large_bodies_are_refused_whether_or_not_they_say_so(path: str) -> None:
     large = b"[" + b"0," * BODY + b"0]"
     assert CLIENT.post(path, content=large, headers=JSON).status_code == 413
-    assert CLIENT.post(path, content=chunks(large), headers=JSON).status_code == 413  # in chunks, of no stated length
+    assert (
+        CLIENT.post(path, content=chunks(large), headers=JSON).status_code == 413
+    )  # in chunks, of no stated length
 
 
-NO_JSON = [b"", b"{", b"nonsense", b"\xff\xfe", b"NaN", b'{"seed": Infinity}', b"[" * 20_000, b"1" * 5000, b'"\\ud800"']
+NO_JSON = [
+    b"",
+    b"{",
+    b"nonsense",
+    b"\xff\xfe",
+    b"NaN",
+    b'{"seed": Infinity}',
+    b"[" * 20_000,
+    b"1" * 5000,
+    b'"\\ud800"',
+]
 
 
 @pytest.mark.parametrize("path", QUESTIONS)
@@ -79,9 +97,14 @@ def test_what_is_no_json_or_no_state_is_a_clear_refusal(path: str, body: bytes) 
     assert answer.json()["error"]
 
 
-@pytest.mark.parametrize("origin", ["evil://127.0.0.1:8377", "127.0.0.1:8377", "null", "http://127.0.0.1:8377/"])
+@pytest.mark.parametrize(
+    "origin", ["evil://127.0.0.1:8377", "127.0.0.1:8377", "null", "http://127.0.0.1:8377/"]
+)
 def test_an_origin_is_a_scheme_and_the_host_asked(origin: str) -> None:
     asked = {**JSON, "host": "127.0.0.1:8377"}
-    assert CLIENT.post("/api/view", content="{}", headers={**asked, "origin": origin}).status_code == 403
+    assert (
+        CLIENT.post("/api/view", content="{}", headers={**asked, "origin": origin}).status_code
+        == 403
+    )
     ours = {**asked, "origin": "http://127.0.0.1:8377"}
     assert CLIENT.post("/api/view", content="[]", headers=ours).status_code == 422

@@ -51,17 +51,24 @@ def test_what_goes_unused_and_what_is_approximate_is_said() -> None:
     assert both[0]["words"] == f"read from both sides, approximate: residual up to {worst:.2g}"
 
 
-def test_what_is_not_fitted_yet_or_never_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_fitted_yet_or_never_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert (
-        "to be fitted" in steps({"length": 21, "lags": [1, 2, 4], "models": [{"kind": "both", "heads": 4}]})[0]["words"]
+        "to be fitted"
+        in steps({"length": 21, "lags": [1, 2, 4], "models": [{"kind": "both", "heads": 4}]})[0][
+            "words"
+        ]
     )
     large = {"lags": [1, 2, 3, 4, 5, 6, 7], "models": [{"kind": "both", "heads": 7}]}
     assert "too many lags to fit" in steps(large)[0]["words"]
 
 
 def test_circuits_without_a_slider_are_told_too() -> None:
-    assert "read at the key" in steps({"lags": [1, 3], "models": [{"kind": "two-lags"}]})[0]["words"]
+    assert (
+        "read at the key" in steps({"lags": [1, 3], "models": [{"kind": "two-lags"}]})[0]["words"]
+    )
     (looking,) = steps({"length": 30, "models": [{"kind": "looking"}]})
     assert looking["heads"] == 2
     assert "one head fewer" in looking["words"]

@@ -32,16 +32,22 @@ def saved() -> dict[str, Any]:
 def test_a_saved_page_holds_the_views_that_a_server_would_send(saved: dict[str, Any]) -> None:
     assert saved["seeds"] == [SMALL.seed, SMALL.seed + 1]
     for number, entry in enumerate(saved["models"]):
-        state = read_state({"length": 24, "lags": [1, 3], "states": 3, "seed": 20, "models": [entry["choice"]]})
+        state = read_state(
+            {"length": 24, "lags": [1, 3], "states": 3, "seed": 20, "models": [entry["choice"]]}
+        )
         found = unpack(gzip.decompress(base64.b64decode(saved["views"][f"1.{number}"])))
         wanted = make_view(state, RUNS)
         assert found.header["lag"] == wanted.header["lag"]
-        assert all(np.array_equal(found.arrays[name], array) for name, array in wanted.arrays.items())
+        assert all(
+            np.array_equal(found.arrays[name], array) for name, array in wanted.arrays.items()
+        )
         assert entry["certificate"]["ok"]
         channels = unpack(gzip.decompress(base64.b64decode(saved["channels"][f"1.{number}"])))
         computed = make_channels(state, 0, RUNS)
         assert channels.header == computed.header
-        assert all(np.array_equal(channels.arrays[name], array) for name, array in computed.arrays.items())
+        assert all(
+            np.array_equal(channels.arrays[name], array) for name, array in computed.arrays.items()
+        )
         assert saved["python"][f"1.{number}"] == snippet(state)
 
 
@@ -52,9 +58,21 @@ def test_every_pair_of_models_has_its_python(saved: dict[str, Any]) -> None:
 
 def test_models_that_fit_are_listed_once() -> None:
     small = [(choice.kind, choice.heads) for choice in fitting(SMALL, RUNS)]
-    assert small[:5] == [("paper", None), ("fewer", None), ("two-lags", None), ("bayes", None), ("looking", None)]
-    assert small[5:] == [("bayes", 2)], "one head mixes both lags; with two nothing does; both sides add nothing"
-    three = [(choice.kind, choice.heads) for choice in fitting(read_state({"length": 20}), RUNS) if not choice.trained]
+    assert small[:5] == [
+        ("paper", None),
+        ("fewer", None),
+        ("two-lags", None),
+        ("bayes", None),
+        ("looking", None),
+    ]
+    assert small[5:] == [("bayes", 2)], (
+        "one head mixes both lags; with two nothing does; both sides add nothing"
+    )
+    three = [
+        (choice.kind, choice.heads)
+        for choice in fitting(read_state({"length": 20}), RUNS)
+        if not choice.trained
+    ]
     assert three[-3:] == [("both", None), ("bayes", 1), ("bayes", 3)]
     first = [choice.name or choice.kind for choice in fitting(read_state({}), RUNS)]
     assert first[:4] == [

@@ -16,7 +16,9 @@ from sih.explorer.state import Matrix, ModelChoice, State, to_json
 CHOICES = st.one_of(
     st.builds(
         ModelChoice,
-        kind=st.sampled_from(["paper", "mask", "position", "fewer", "two-lags", "bayes", "both", "looking"]),
+        kind=st.sampled_from(
+            ["paper", "mask", "position", "fewer", "two-lags", "bayes", "both", "looking"]
+        ),
         heads=st.none() | st.integers(1, 16),
         lam=st.none() | st.floats(1, 1e5),
         beta=st.none() | st.floats(0.1, 1e5),
@@ -79,7 +81,11 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "lags falling": ({"lags": [3, 1]}, "lags", "increasing"),
     "lag too large": ({"lags": [17]}, "lags", "from 1 to 16; got 17"),
     "lag true": ({"lags": [True]}, "lags", "got True"),
-    "lag beyond the length": ({"lags": [9], "length": 9}, "length", "longer than the largest lag, 9; got length 9"),
+    "lag beyond the length": (
+        {"lags": [9], "length": 9},
+        "length",
+        "longer than the largest lag, 9; got length 9",
+    ),
     "length": ({"length": 257}, "length", "from 2 to 256; got 257"),
     "states": ({"states": 5.0}, "states", "got 5.0"),
     "seed": ({"seed": 2**53}, "seed", "whole number"),
@@ -87,7 +93,11 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "kind": ({"matrix": {"kind": "round"}}, "matrix", "got 'round'"),
     "kind of no type": ({"matrix": {"kind": {}}}, "matrix", "got {}"),
     "concentration": ({"matrix": {"concentration": 0}}, "matrix.concentration", "got 0"),
-    "rows without kind": ({"matrix": {"kind": "sparse", "rows": [[1.0]]}}, "matrix", "only with it"),
+    "rows without kind": (
+        {"matrix": {"kind": "sparse", "rows": [[1.0]]}},
+        "matrix",
+        "only with it",
+    ),
     "ragged": ({"matrix": {"rows": [[0.5, 0.5], [1.0]]}}, "matrix", "2 probabilities each"),
     "negative": ({"matrix": {"rows": [[1.5, -0.5], [0.5, 0.5]]}}, "matrix", "from 0 to 1; got 1.5"),
     "edit outside": ({"edits": [[128, 0]]}, "edits", "from 0 to 127; got 128"),
@@ -102,11 +112,23 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "beta a word": ({"models": [{"beta": "inf"}]}, "models.0.beta", "got 'inf'"),
     "lam": ({"models": [{"lam": 1e7}]}, "models.0.lam", "got 10000000"),
     "temper": ({"models": [{"temper": None, "evidence": "max"}]}, "models.0.evidence", "got 'max'"),
-    "looking": ({"models": [{"kind": "looking", "looking": 11}]}, "models.0.looking", "from 1e-06 to 10; got 11"),
+    "looking": (
+        {"models": [{"kind": "looking", "looking": 11}]},
+        "models.0.looking",
+        "from 1e-06 to 10; got 11",
+    ),
     "looking a list": ({"models": [{"looking": [1]}]}, "models.0.looking", "got [1]"),
-    "heads": ({"models": [{"kind": "both", "heads": 17}]}, "models.0.heads", "from 1 to 16; got 17"),
+    "heads": (
+        {"models": [{"kind": "both", "heads": 17}]},
+        "models.0.heads",
+        "from 1 to 16; got 17",
+    ),
     "heads half": ({"models": [{"kind": "both", "heads": 1.5}]}, "models.0.heads", "got 1.5"),
-    "reading": ({"models": [{"kind": "bayes", "reading": "both"}]}, "models.0", "no entry 'reading'"),
+    "reading": (
+        {"models": [{"kind": "bayes", "reading": "both"}]},
+        "models.0",
+        "no entry 'reading'",
+    ),
     "offset": ({"offset": 256}, "offset", "from 0 to 255; got 256"),
     "offset true": ({"offset": True}, "offset", "got True"),
     "query": ({"query": 128}, "query", "from 0 to 127"),

@@ -38,7 +38,8 @@ def test_the_page_and_all_it_loads_come_from_here() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/static/app.js", "/app.js/", "/app.js%00"]
+    "path",
+    ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/static/app.js", "/app.js/", "/app.js%00"],
 )
 def test_paths_open_no_files(path: str) -> None:
     assert CLIENT.get(path).status_code == 404
@@ -61,12 +62,19 @@ def test_questions_are_answered() -> None:
     view = unpack(CLIENT.post("/api/view", json={"length": 20}).content)
     assert view.arrays["tokens"].shape == (20,)
     assert view.arrays["attention/0"].shape == (5, 20, 20)
-    assert CLIENT.post("/api/certificate", json={"state": {"length": 20}, "model": 0}).json()["ok"] is True
+    assert (
+        CLIENT.post("/api/certificate", json={"state": {"length": 20}, "model": 0}).json()["ok"]
+        is True
+    )
     assert "sih.construct(task)" in CLIENT.post("/api/python", json={}).text
-    assert "standard-1.2.3" in [model["name"] for model in CLIENT.get("/api/models").json()["trained"]]
+    assert "standard-1.2.3" in [
+        model["name"] for model in CLIENT.get("/api/models").json()["trained"]
+    ]
 
 
-def test_a_fit_is_asked_for_made_elsewhere_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_is_asked_for_made_elsewhere_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     state = {"length": 22, "models": [{"kind": "both"}]}
     asked = {"state": state, "model": 0}
@@ -74,7 +82,10 @@ def test_a_fit_is_asked_for_made_elsewhere_and_kept(tmp_path: Path, monkeypatch:
         answer = CLIENT.post(path, json=body)
         assert answer.status_code == 409
         assert answer.json()["field"] == "models.0.heads"
-    assert "sih.construct(task, target='bayes', heads=1, reading='both')" in CLIENT.post("/api/python", json=state).text
+    assert (
+        "sih.construct(task, target='bayes', heads=1, reading='both')"
+        in CLIENT.post("/api/python", json=state).text
+    )
     assert CLIENT.post("/api/fit", json=asked).json() == {"fitted": True}
     assert len(list(tmp_path.rglob("two-sided-*.json"))) == 1
     assert CLIENT.post("/api/fit", json=asked).json() == {"fitted": False}
@@ -89,7 +100,10 @@ def test_questions_about_a_model_name_the_entry_at_fault(path: str) -> None:
         ({"state": {}, "model": "0"}, "model"),
         ({"state": {}, "model": 3}, "models"),
         ({"state": {"models": [{"kind": "both", "heads": 0}]}, "model": 0}, "models.0.heads"),
-        ({"state": {"lags": [1, 2, 3, 4, 5, 6, 7], "models": [{"kind": "both"}]}, "model": 0}, "models.0.heads"),
+        (
+            {"state": {"lags": [1, 2, 3, 4, 5, 6, 7], "models": [{"kind": "both"}]}, "model": 0},
+            "models.0.heads",
+        ),
         ({"state": {"models": [{"kind": "trained", "name": "../x"}]}, "model": 0}, "models.0"),
     ):
         answer = CLIENT.post(path, json=body)
@@ -97,10 +111,15 @@ def test_questions_about_a_model_name_the_entry_at_fault(path: str) -> None:
         assert answer.json()["field"] == field
 
 
-def test_a_matrix_that_is_slow_to_balance_keeps_no_view_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matrix_that_is_slow_to_balance_keeps_no_view_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two that are not done before six views are: they take turns of their own, one after the other."""
     client = Client(create_app())
-    slow = [{"length": 20, "matrix": {"kind": "doubly-stochastic", "concentration": 0.4, "seed": n}} for n in (8, 9)]
+    slow = [
+        {"length": 20, "matrix": {"kind": "doubly-stochastic", "concentration": 0.4, "seed": n}}
+        for n in (8, 9)
+    ]
     views_done, at_once = threading.Event(), threading.Semaphore(1)
     done: list[str] = []
 
@@ -139,13 +158,27 @@ def test_a_matrix_that_is_slow_to_balance_keeps_no_view_waiting(monkeypatch: pyt
 NUMBERS = st.integers(-3, 20) | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 MODELS = st.lists(
     st.dictionaries(
         st.sampled_from(["kind", "name", "heads", "lam", "beta", "temper", "looking", "evidence"]),
-        st.sampled_from(["paper", "mask", "bayes", "two-lags", "fewer", "looking", "trained", "standard-1.2.3", "sum"])
+        st.sampled_from(
+            [
+                "paper",
+                "mask",
+                "bayes",
+                "two-lags",
+                "fewer",
+                "looking",
+                "trained",
+                "standard-1.2.3",
+                "sum",
+            ]
+        )
         | NUMBERS
         | ANYTHING,
     ),
@@ -155,19 +188,30 @@ MATRICES = st.fixed_dictionaries(
     {},
     optional={
         "kind": st.sampled_from(
-            ["dirichlet", "uniform", "doubly-stochastic", "sparse", "near-periodic", "sticky", "rows"]
+            [
+                "dirichlet",
+                "uniform",
+                "doubly-stochastic",
+                "sparse",
+                "near-periodic",
+                "sticky",
+                "rows",
+            ]
         )
         | ANYTHING,
         "seed": NUMBERS,
         "concentration": st.floats(0.005, 2000) | ANYTHING,
-        "rows": st.lists(st.lists(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), min_size=2, max_size=2), max_size=3)
+        "rows": st.lists(
+            st.lists(st.sampled_from([0, 0.25, 0.5, 0.75, 1]), min_size=2, max_size=2), max_size=3
+        )
         | ANYTHING,
     },
 )
 NEARLY_STATES = st.fixed_dictionaries(
     {"length": st.integers(2, 30) | ANYTHING},
     optional={
-        "lags": st.lists(st.integers(1, 9), max_size=4).map(lambda lags: sorted(set(lags))) | ANYTHING,
+        "lags": st.lists(st.integers(1, 9), max_size=4).map(lambda lags: sorted(set(lags)))
+        | ANYTHING,
         "states": st.integers(1, 11) | ANYTHING,
         "matrix": MATRICES | ANYTHING,
         "seed": NUMBERS,
@@ -198,13 +242,18 @@ def test_no_question_breaks_the_server(path: str, value: Any) -> None:
 
 @given(st.binary(max_size=300), st.sampled_from(QUESTIONS))
 def test_no_bytes_break_the_server(body: bytes, path: str) -> None:
-    assert 400 <= CLIENT.post(path, content=body, headers=JSON).status_code < 500 or body.strip() == b"{}"
+    assert (
+        400 <= CLIENT.post(path, content=body, headers=JSON).status_code < 500
+        or body.strip() == b"{}"
+    )
 
 
 def test_clients_that_vanish_leave_no_trace() -> None:
     """Half a body, none of the answer read, the connection reset: nothing is printed, and the next is answered."""
     command = [sys.executable, "-m", "sih.cli", "explore", "--no-browser", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout is not None
         found = re.search(r":(\d+)/", server.stdout.readline())
         assert found
@@ -220,9 +269,14 @@ def test_clients_that_vanish_leave_no_trace() -> None:
                 with socket.create_connection(place) as client:
                     client.sendall(sent)
                     if reset:
-                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        client.setsockopt(
+                            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                        )
         assert httpx.get(f"http://127.0.0.1:{place[1]}/api/models", timeout=60).status_code == 200
-        assert httpx.post(f"http://127.0.0.1:{place[1]}/api/view", json={}, timeout=60).status_code == 200
+        assert (
+            httpx.post(f"http://127.0.0.1:{place[1]}/api/view", json={}, timeout=60).status_code
+            == 200
+        )
         server.terminate()
         said = server.communicate(timeout=60)
     assert said == ("", "")

@@ -24,7 +24,9 @@ STATIC = Path(sih.__file__).parent / "explorer" / "static"
         ({"rows": [[0.5, 0.5, 0.0]] * 3}, "never"),
     ],
 )
-def test_rows_that_are_no_chain_are_explained_at_the_matrix(matrix: dict[str, Any], words: str) -> None:
+def test_rows_that_are_no_chain_are_explained_at_the_matrix(
+    matrix: dict[str, Any], words: str
+) -> None:
     state = read_state({"matrix": matrix, "states": len(matrix["rows"])})
     with pytest.raises(FieldError, match=words) as found:
         state.task()
@@ -55,7 +57,9 @@ def test_a_uniform_matrix_has_no_concentration() -> None:
 
 
 def test_the_page_offers_every_kind_of_matrix() -> None:
-    options = re.search(r'<select id="matrix-kind">(.*?)</select>', (STATIC / "index.html").read_text(), re.DOTALL)
+    options = re.search(
+        r'<select id="matrix-kind">(.*?)</select>', (STATIC / "index.html").read_text(), re.DOTALL
+    )
     assert options is not None
     assert re.findall(r'value="([^"]+)"', options[1]) == [*RANDOM, *PRESETS, "rows"]
 
@@ -67,5 +71,17 @@ def test_the_page_knows_which_laws_have_a_concentration() -> None:
 
 
 def test_sticky_stays_and_cycle_goes_on() -> None:
-    assert read_state({"matrix": {"kind": "sticky"}}).task().P.argmax(dim=1).tolist() == [0, 1, 2, 3, 4]
-    assert read_state({"matrix": {"kind": "cycle"}}).task().P.argmax(dim=1).tolist() == [1, 2, 3, 4, 0]
+    assert read_state({"matrix": {"kind": "sticky"}}).task().P.argmax(dim=1).tolist() == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert read_state({"matrix": {"kind": "cycle"}}).task().P.argmax(dim=1).tolist() == [
+        1,
+        2,
+        3,
+        4,
+        0,
+    ]

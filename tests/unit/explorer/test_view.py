@@ -16,7 +16,11 @@ from sih.explorer.view import make_view
 
 
 def test_the_references_are_the_librarys() -> None:
-    value = {"length": 40, "lags": [1, 3], "models": [{"beta": 7.0, "temper": 0.5, "evidence": "sum"}]}
+    value = {
+        "length": 40,
+        "lags": [1, 3],
+        "models": [{"beta": 7.0, "temper": 0.5, "evidence": "sum"}],
+    }
     view, task = view_of(value), read_state(value).task()
     tokens = torch.from_numpy(view.arrays["tokens"].astype(np.int64))[None]
     batch = sih.Batch(tokens, torch.tensor([view.header["lag"]]))
@@ -25,7 +29,12 @@ def test_the_references_are_the_librarys() -> None:
     for name, law in laws.items():
         assert np.abs(view.arrays[f"law/{name}"] - law[0].numpy()).max() < 1e-6
     for name in ("bma", "ml"):
-        assert np.abs(view.arrays[f"kl/{name}"] - sih.kl_to_truth(laws[name], batch, task)[0].numpy()).max() < 1e-5
+        assert (
+            np.abs(
+                view.arrays[f"kl/{name}"] - sih.kl_to_truth(laws[name], batch, task)[0].numpy()
+            ).max()
+            < 1e-5
+        )
     estimator = sih.selective_weights(tokens, task, beta=7.0, temper=0.5, evidence="sum")
     assert np.abs(np.exp(view.arrays["log_weights/selective"]) - estimator[0].numpy()).max() < 1e-6
 
@@ -39,7 +48,10 @@ def test_a_circuit_without_a_sink_has_beta_once_for_each_head(kind: str) -> None
     copied = torch.from_numpy(np.array(view.arrays["log_weights/0"])).softmax(dim=-1)[200:]
     tokens = torch.from_numpy(view.arrays["tokens"].astype(np.int64))[None]
     as_printed, times_heads = (
-        (sih.selective_weights(tokens, read_state(value).task(), beta=beta)[0, 200:] - copied).abs().max().item()
+        (sih.selective_weights(tokens, read_state(value).task(), beta=beta)[0, 200:] - copied)
+        .abs()
+        .max()
+        .item()
         for beta in (2.0, 6.0)
     )
     assert times_heads < 0.002
@@ -64,20 +76,32 @@ def test_mixed_heads_show_weights_reads_and_a_residual() -> None:
     assert u[0].tolist() == [1.0] * 27
     n = np.arange(-2, 29)
     assert view.header["models"][0]["parabola"] == 0.25
-    assert np.abs(np.diff(np.diff(g[0] + g[1])) + 2 * 0.25)[4:].max() < 1e-5, "less the ripple it is a parabola"
+    assert np.abs(np.diff(np.diff(g[0] + g[1])) + 2 * 0.25)[4:].max() < 1e-5, (
+        "less the ripple it is a parabola"
+    )
     assert len(g[0]) == len(n)
     counted = view.arrays["mixed/0/counted"]
     assert np.abs(counted - (np.eye(3) - 1 / 3)).max() < 1e-6
     assert view.arrays["mixed/0/residual"].max() < 1e-10
     assert "mixed/0/key" not in view.arrays
     assert not [name for name in view.arrays if name.startswith("mixed/1/")]
-    one = view_of({"length": 20, "models": [{"kind": "both"}]}) if sih.two_sided((1, 2, 3), 20, 1) else view
+    one = (
+        view_of({"length": 20, "models": [{"kind": "both"}]})
+        if sih.two_sided((1, 2, 3), 20, 1)
+        else view
+    )
     counted = one.arrays["mixed/0/counted"][7].astype(np.float64)
     for k in range(3):  # F by its definition, a loop over heads and both sides
         for other in range(3):
             lag, found, o = k + 1, other + 1, 7
-            total = one.arrays["mixed/0/weights"][0, o] * one.arrays["mixed/0/query"][0, o + found - lag + 2]
-            total += one.arrays["mixed/0/weights"][0, o - lag + 1] * one.arrays["mixed/0/key"][0, o + found]
+            total = (
+                one.arrays["mixed/0/weights"][0, o]
+                * one.arrays["mixed/0/query"][0, o + found - lag + 2]
+            )
+            total += (
+                one.arrays["mixed/0/weights"][0, o - lag + 1]
+                * one.arrays["mixed/0/key"][0, o + found]
+            )
             counted[k, other] -= total
     left = counted - counted.mean(axis=0) - counted.mean(axis=1, keepdims=True) + counted.mean()
     assert np.abs(left).max() < 1e-3
@@ -89,7 +113,12 @@ def test_what_is_paid_beside_a_sink_is_sent_however_small(model: dict[str, Any])
     state = {"length": 30, "models": [model]}
     view, choice = view_of(state), read_state(state).models[0]
     tokens = torch.from_numpy(view.arrays["tokens"].astype(np.int64))[None]
-    attention = sih.construct(read_state(state).task(), **choice.options()).trace(tokens).attention[1][0].numpy()
+    attention = (
+        sih.construct(read_state(state).task(), **choice.options())
+        .trace(tokens)
+        .attention[1][0]
+        .numpy()
+    )
     assert view.arrays["beside/0"].shape == attention.shape
     for head, others in zip(attention[..., 1:], view.arrays["beside/0"][..., 1:], strict=True):
         assert np.abs(others / 65535 - head / head.max()).max() < 1e-4
@@ -111,26 +140,52 @@ def test_parts_of_a_trained_model_add_up_to_its_output() -> None:
         ({"models": [{}, {"kind": "two-lags"}]}, "models.1", "two lags"),
         ({"models": [{"lam": 1.0}]}, "models.0.lam", "too small"),
         ({"length": 5}, "models.0", "too short"),
-        ({"models": [{"kind": "trained", "name": "../../etc/passwd"}]}, "models.0", "no trained model"),
-        ({"models": [{"kind": "trained", "name": "standard-1.3"}]}, "models.0", "trained for the lags 1 3"),
-        ({"models": [{"kind": "trained", "name": "standard-1.2.3"}], "length": 129}, "models.0", "up to 128 tokens"),
-        ({"matrix": {"seed": 1}, "models": [{"kind": "trained", "name": "standard-1.2.3"}]}, "models.0", "its own"),
+        (
+            {"models": [{"kind": "trained", "name": "../../etc/passwd"}]},
+            "models.0",
+            "no trained model",
+        ),
+        (
+            {"models": [{"kind": "trained", "name": "standard-1.3"}]},
+            "models.0",
+            "trained for the lags 1 3",
+        ),
+        (
+            {"models": [{"kind": "trained", "name": "standard-1.2.3"}], "length": 129},
+            "models.0",
+            "up to 128 tokens",
+        ),
+        (
+            {"matrix": {"seed": 1}, "models": [{"kind": "trained", "name": "standard-1.2.3"}]},
+            "models.0",
+            "its own",
+        ),
     ],
 )
-def test_what_does_not_fit_is_explained_at_its_control(value: dict[str, Any], field: str, words: str) -> None:
+def test_what_does_not_fit_is_explained_at_its_control(
+    value: dict[str, Any], field: str, words: str
+) -> None:
     with pytest.raises(FieldError, match=words) as found:
         make_view(read_state(value), RUNS)
     assert found.value.field == field
 
 
 def test_an_edit_that_no_lag_allows_is_explained() -> None:
-    value = {"length": 20, "matrix": {"kind": "rows", "rows": [[0.0, 1.0], [0.5, 0.5]]}, "states": 2, "lags": [1]}
+    value = {
+        "length": 20,
+        "matrix": {"kind": "rows", "rows": [[0.0, 1.0], [0.5, 0.5]]},
+        "states": 2,
+        "lags": [1],
+    }
     with pytest.raises(FieldError, match="impossible under every lag") as found:
         make_view(read_state({**value, "edits": [[10, 0], [11, 0]]}), RUNS)
     assert found.value.field == "edits"
 
 
-@given(st.integers(0, 2**32), st.sampled_from([{}, {"kind": "bayes"}, {"kind": "position", "evidence": "sum"}]))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([{}, {"kind": "bayes"}, {"kind": "position", "evidence": "sum"}]),
+)
 def test_views_hold_laws_and_attention(seed: int, model: dict[str, Any]) -> None:
     view = view_of({"length": 24, "seed": seed, "models": [model]})
     assert np.abs(view.arrays["law/0"].sum(axis=-1) - 1).max() < 1e-5

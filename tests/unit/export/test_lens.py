@@ -19,15 +19,21 @@ def test_a_folder_comes_back(tmp_path: Path, rng: torch.Generator) -> None:
     again = from_transformer_lens(tmp_path / "lens")
     assert again.config == model.config
     assert from_transformer_lens(tmp_path / "lens", readout="probability").config == model.config
-    with pytest.raises(ValueError, match=r"the readout of the model in .*lens is 'probability'; got 'logit'"):
+    with pytest.raises(
+        ValueError, match=r"the readout of the model in .*lens is 'probability'; got 'logit'"
+    ):
         from_transformer_lens(tmp_path / "lens", readout="logit")
-    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True)
+    )
     first = (tmp_path / "lens" / "weights.safetensors").read_bytes()
     export_transformer_lens(again, str(tmp_path / "lens"))
     assert (tmp_path / "lens" / "weights.safetensors").read_bytes() == first
 
 
-def test_wrong_folders_and_objects_are_refused_in_one_line(tmp_path: Path, rng: torch.Generator) -> None:
+def test_wrong_folders_and_objects_are_refused_in_one_line(
+    tmp_path: Path, rng: torch.Generator
+) -> None:
     model = sih.Transformer(3, 6, 4, 3, (2, 1), rng=rng)
     with pytest.raises(ValueError, match="there is no file"):
         from_transformer_lens(tmp_path)
@@ -46,7 +52,9 @@ def test_wrong_folders_and_objects_are_refused_in_one_line(tmp_path: Path, rng: 
         assert "\n" not in str(error.value)
 
 
-def test_without_transformer_lens_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, rng: torch.Generator) -> None:
+def test_without_transformer_lens_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, rng: torch.Generator
+) -> None:
     monkeypatch.setitem(sys.modules, "transformer_lens", None)
     with pytest.raises(ValueError, match=r"in a clone: pip install '\.\[lens\]'"):
         sih.to_transformer_lens(sih.Transformer(3, 6, 4, 3, (2, 1), rng=rng))

@@ -12,14 +12,18 @@ from sih.figures.batch_panels import mutual_information
 
 def test_information_is_the_definition() -> None:
     tokens = torch.randint(3, (5, 40), generator=torch.Generator().manual_seed(0))
-    pairs = Counter((int(a), int(b)) for row in tokens for a, b in zip(row[:-2], row[2:], strict=True))
+    pairs = Counter(
+        (int(a), int(b)) for row in tokens for a, b in zip(row[:-2], row[2:], strict=True)
+    )
     total = sum(pairs.values())
     wanted = 0.0
     for (a, b), count in pairs.items():
         left = sum(n for (x, _), n in pairs.items() if x == a) / total
         right = sum(n for (_, y), n in pairs.items() if y == b) / total
         wanted += count / total * math.log(count / total / (left * right))
-    assert mutual_information(tokens[:, :-2].flatten(), tokens[:, 2:].flatten()) == pytest.approx(wanted)
+    assert mutual_information(tokens[:, :-2].flatten(), tokens[:, 2:].flatten()) == pytest.approx(
+        wanted
+    )
 
 
 def test_information_peaks_at_each_lag() -> None:
@@ -35,7 +39,9 @@ def test_a_single_sequence_of_many_states() -> None:
 
 
 def test_lags_that_switch() -> None:
-    tokens = sih.sample(sih.Task(sih.random_transition_matrix(5, rng=0), lags=(2,), length=64), size=40, rng=0).tokens
+    tokens = sih.sample(
+        sih.Task(sih.random_transition_matrix(5, rng=0), lags=(2,), length=64), size=40, rng=0
+    ).tokens
     lags = torch.full_like(tokens, 2)
     lags[:, :2], lags[:, 40:] = 0, 3  # as if they had switched, which these tokens do not know
     cells, curves, _ = sih.Batch(tokens, lags).plot().axes

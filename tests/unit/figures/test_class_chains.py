@@ -35,7 +35,8 @@ def test_every_pair_has_its_colour() -> None:
 def test_every_rival_has_its_letter() -> None:
     axes = draw_theorem(DATA).axes[:-1]
     letters = [
-        [text.get_text() for text in ax.texts if text.get_text() in ("X", "D", "E", "T", "M", "?")] for ax in axes
+        [text.get_text() for text in ax.texts if text.get_text() in ("X", "D", "E", "T", "M", "?")]
+        for ax in axes
     ]
     assert letters == [["?", "T"], ["D", "D"], ["X", "X"], ["?", "?"], ["D", "D"], ["X", "X"]]
 

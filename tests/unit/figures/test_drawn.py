@@ -22,7 +22,9 @@ STORE = RunStore()
 def test_nothing_is_drawn_twice(tmp_path: Path) -> None:
     first = make(HISTOGRAM, tmp_path, STORE)
     assert (first.kept.computed, first.new) == (True, True)
-    assert [path.name for path in first.figures] == [f"claim_histogram.{end}" for end in ("pdf", "svg", "png")]
+    assert [path.name for path in first.figures] == [
+        f"claim_histogram.{end}" for end in ("pdf", "svg", "png")
+    ]
     assert is_made(HISTOGRAM, tmp_path, STORE)
     second = make(HISTOGRAM, tmp_path, STORE)
     assert (second.kept.computed, second.new) == (False, False)
@@ -45,32 +47,53 @@ def test_a_touched_figure_is_drawn_again_from_the_data(tmp_path: Path) -> None:
 def test_a_folder_may_move_and_a_damaged_record_says_nothing(tmp_path: Path) -> None:
     make(HISTOGRAM, tmp_path / "out", STORE)
     record = json.loads((tmp_path / "out" / "data" / "claim_histogram.drawn.json").read_text())
-    assert list(record["files"]) == [f"figures/claim_histogram.{end}" for end in ("pdf", "svg", "png")]
+    assert list(record["files"]) == [
+        f"figures/claim_histogram.{end}" for end in ("pdf", "svg", "png")
+    ]
     moved = (tmp_path / "out").rename(tmp_path / "elsewhere")
     assert is_made(HISTOGRAM, moved, STORE)
-    for content in ("", "[]", '{"key": "key"}', json.dumps({**record, "files": 3}), json.dumps({**record, "key": "k"})):
+    for content in (
+        "",
+        "[]",
+        '{"key": "key"}',
+        json.dumps({**record, "files": 3}),
+        json.dumps({**record, "key": "k"}),
+    ):
         (moved / "data" / "claim_histogram.drawn.json").write_text(content)
         assert not is_made(HISTOGRAM, moved, STORE)
 
 
-def test_a_moved_legend_draws_again_and_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moved_legend_draws_again_and_computes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever changes in figures/, no source of data does; a change of what computes changes the key of the data."""
     make(HISTOGRAM, tmp_path, STORE)
     modules = {experiment.compute.__module__ for experiment in EXPERIMENTS.values()}
-    sources, key = {module: source_digest.digest(module) for module in modules}, data_key(HISTOGRAM, STORE)
+    sources, key = (
+        {module: source_digest.digest(module) for module in modules},
+        data_key(HISTOGRAM, STORE),
+    )
     read, room = Path.read_bytes, Path(drawn.__file__).parent
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1\n" * (path.parent == room))
+        patch.setattr(
+            Path, "read_bytes", lambda path: read(path) + b"\nx = 1\n" * (path.parent == room)
+        )
         assert {module: source_digest.digest(module) for module in modules} == sources
         second = make(HISTOGRAM, tmp_path, STORE)
         assert (second.kept.computed, second.new) == (False, True)
     module = "sih.experiments.trained"
     for source in ("experiments/trained.py", "models/kernels/attention.c", "task/lags.py"):
-        (path,) = (file for file in source_digest.source_files(module) if file.as_posix().endswith(source))
+        (path,) = (
+            file for file in source_digest.source_files(module) if file.as_posix().endswith(source)
+        )
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", lambda file, at=path: read(file) + b"\nx = 1\n" * (file == at))
+            patch.setattr(
+                Path, "read_bytes", lambda file, at=path: read(file) + b"\nx = 1\n" * (file == at)
+            )
             assert source_digest.digest(module) != sources[module]
-            assert (data_key(HISTOGRAM, STORE) != key) == (source != "experiments/trained.py")  # not what it rests on
+            assert (data_key(HISTOGRAM, STORE) != key) == (
+                source != "experiments/trained.py"
+            )  # not what it rests on
 
 
 def test_every_experiment_has_its_figure_and_caption() -> None:

@@ -8,13 +8,19 @@ from sih.figures.inference_panels import draw_inference
 
 
 def test_intervals_and_curves_are_the_records() -> None:
-    series = sih.sample(sih.Task(sih.random_transition_matrix(3, rng=0), (1, 2), 120), 1, rng=0, lag=2).tokens[0]
+    series = sih.sample(
+        sih.Task(sih.random_transition_matrix(3, rng=0), (1, 2), 120), 1, rng=0, lag=2
+    ).tokens[0]
     found = sih.infer(series, (1, 2), num_states=3)
     left, right = draw_inference(found).axes
     assert len(left.lines) == 2
-    assert list(np.asarray(left.lines[1].get_ydata()))[-1] == pytest.approx(found.posterior[1].item())
+    assert list(np.asarray(left.lines[1].get_ydata()))[-1] == pytest.approx(
+        found.posterior[1].item()
+    )
     for after, container in enumerate(right.containers):
-        assert np.asarray(container[0].get_ydata()).tolist() == pytest.approx(found.P[:, after].tolist())
+        assert np.asarray(container[0].get_ydata()).tolist() == pytest.approx(
+            found.P[:, after].tolist()
+        )
 
 
 def test_many_states_and_lags_are_cut() -> None:

@@ -10,7 +10,9 @@ def test_a_pair_of_maps_for_each_head() -> None:
     task = sih.Task([[0.9, 0.1], [0.4, 0.6]], lags=(1, 2, 3), length=12)
     model = sih.construct(task)
     axes = [ax for ax in model.plot().axes if ax.get_title().startswith("head")]
-    assert [ax.get_title() for ax in axes] == [f"head {name}" for name in ("1.1", "2.1", "2.2", "2.3", "3.1")]
+    assert [ax.get_title() for ax in axes] == [
+        f"head {name}" for name in ("1.1", "2.1", "2.2", "2.3", "3.1")
+    ]
     shown = torch.from_numpy(axes[0].images[0].get_array().data)  # row s: P[., s], over its sum
     assert torch.allclose(shown, (task.P / task.P.sum(dim=0)).T)
 

@@ -13,7 +13,9 @@ from sih.showing import PALETTE
 STATIC = Path(sih.__file__).parent / "explorer" / "static"
 
 
-def test_a_figure_is_saved_in_all_formats_under_its_whole_name_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_figure_is_saved_in_all_formats_under_its_whole_name_with_the_same_bytes(
+    tmp_path: Path,
+) -> None:
     def saved(name: str) -> list[Path]:
         with style.paper_style():
             figure = Figure(figsize=(2, 1))
@@ -21,7 +23,11 @@ def test_a_figure_is_saved_in_all_formats_under_its_whole_name_with_the_same_byt
         return style.save(figure, tmp_path / name)
 
     first, second = saved("standard-1.2.3"), saved("again-1.2.3")
-    assert [path.name for path in first] == ["standard-1.2.3.pdf", "standard-1.2.3.svg", "standard-1.2.3.png"]
+    assert [path.name for path in first] == [
+        "standard-1.2.3.pdf",
+        "standard-1.2.3.svg",
+        "standard-1.2.3.png",
+    ]
     assert all(a.read_bytes() == b.read_bytes() for a, b in zip(first, second, strict=True))
 
 
@@ -36,7 +42,10 @@ def explorer_colours() -> list[str]:
 
 def test_a_lag_has_one_colour_in_figures_notebooks_and_the_explorer() -> None:
     assert explorer_colours() == list(style.LAG_COLOURS)
-    assert [style.lag_colour(lag) for lag in range(1, 10)] == [*style.LAG_COLOURS, style.LAG_COLOURS[0]]
+    assert [style.lag_colour(lag) for lag in range(1, 10)] == [
+        *style.LAG_COLOURS,
+        style.LAG_COLOURS[0],
+    ]
     assert PALETTE[:7] == style.LAG_COLOURS[:7]  # the eighth is for light and for dark paper
     assert len(set(style.LAG_COLOURS)) == 8
 

@@ -10,7 +10,10 @@ def test_a_lag_task_shows_its_matrix_its_law_and_a_row_of_arcs_for_each_lag() ->
     matrix, law, *rows = task.plot().axes
     assert [text.get_text() for text in matrix.texts] == [".90", ".10", ".40", ".60"]
     assert [text.get_text() for text in law.texts] == [".80", ".20"]
-    assert [ax.get_title(loc="left") for ax in rows] == ["lag 1, probability .25", "lag 3, probability .75"]
+    assert [ax.get_title(loc="left") for ax in rows] == [
+        "lag 1, probability .25",
+        "lag 3, probability .75",
+    ]
     for lag, ax in zip(task.lags, rows, strict=True):
         arcs = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) > 1]
         assert len(arcs) == 9
@@ -19,7 +22,9 @@ def test_a_lag_task_shows_its_matrix_its_law_and_a_row_of_arcs_for_each_lag() ->
 
 @pytest.mark.parametrize(("hypotheses", "rows"), [(2, 2), (9, 6)])
 def test_any_parents(hypotheses: int, rows: int) -> None:
-    task = sih.ParentsTask([[0.9, 0.1], [0.4, 0.6]], sih.random_parents(hypotheses, 20, rng=0, distinct=False))
+    task = sih.ParentsTask(
+        [[0.9, 0.1], [0.4, 0.6]], sih.random_parents(hypotheses, 20, rng=0, distinct=False)
+    )
     figure = task.plot()
     assert len(figure.axes) == 2 + rows
     assert ("hypotheses more" in figure.subfigs[-1]._supxlabel.get_text()) == (hypotheses > rows)

@@ -15,7 +15,9 @@ def trace() -> Trace:
 
 def test_a_map_for_each_head(trace: Trace) -> None:
     axes = trace.plot(sequence=1, length=16).axes
-    assert [ax.get_title() for ax in axes[:-1]] == [f"head {name}" for name in ("1.1", "2.1", "2.2", "2.3", "3.1")]
+    assert [ax.get_title() for ax in axes[:-1]] == [
+        f"head {name}" for name in ("1.1", "2.1", "2.2", "2.3", "3.1")
+    ]
     attention = trace["1.1/attention"][1, :16, :16]
     shown = torch.from_numpy(axes[0].images[0].get_array().data)
     assert torch.allclose(shown.double(), attention / attention.amax(dim=-1, keepdim=True))

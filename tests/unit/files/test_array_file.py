@@ -45,6 +45,9 @@ def test_what_cannot_be_read_is_named_in_one_line(tmp_path: Path) -> None:
 
 def test_a_table_without_rows_is_refused_without_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("# nothing\n")
-    with pytest.raises(ValueError, match="holds no table of numbers"), warnings.catch_warnings(record=True) as said:
+    with (
+        pytest.raises(ValueError, match="holds no table of numbers"),
+        warnings.catch_warnings(record=True) as said,
+    ):
         read_table(tmp_path / "a.csv")
     assert not said

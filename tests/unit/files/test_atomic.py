@@ -32,19 +32,26 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_places_that_cannot_be_written_are_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"cannot write to .*file/a.txt"), atomic_write(tmp_path / "file" / "a.txt"):
+    with (
+        pytest.raises(ValueError, match=r"cannot write to .*file/a.txt"),
+        atomic_write(tmp_path / "file" / "a.txt"),
+    ):
         pass
     with pytest.raises(ValueError, match="it is a folder"), atomic_write(tmp_path) as file:
         file.write(b"x")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_and_what_is_being_written_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed_by_the_next_and_what_is_being_written_is_not(
+    tmp_path: Path,
+) -> None:
     killed = (
         "import os, sys; from sih.files.atomic import atomic_write, atomic_folder\n"
         "with atomic_write(sys.argv[1] + '/a.txt') as f, atomic_folder(sys.argv[1] + '/m', ()) as n: os._exit(9)"
     )
-    subprocess.run([sys.executable, "-c", killed, str(tmp_path)], env=dict(os.environ), timeout=60, check=False)
+    subprocess.run(
+        [sys.executable, "-c", killed, str(tmp_path)], env=dict(os.environ), timeout=60, check=False
+    )
     assert len([path for path in tmp_path.iterdir() if path.suffix == ".part"]) == 2
     mine = tmp_path / ".thesis.part"
     mine.write_text("not ours")
@@ -76,8 +83,13 @@ def test_a_folder_is_replaced_whole_and_keeps_what_is_not_ours(
     (target / "mine").mkdir()
     (target / "mine" / "thesis.txt").write_text("years")
     if within:
-        monkeypatch.chdir(target / "mine")  # a folder that somebody stands in does not change places
-    with pytest.raises(ValueError, match=r"cannot write to \S*/m/a\.txt$"), atomic_folder(target, FILES) as new:  # noqa: PT012
+        monkeypatch.chdir(
+            target / "mine"
+        )  # a folder that somebody stands in does not change places
+    with (  # noqa: PT012
+        pytest.raises(ValueError, match=r"cannot write to \S*/m/a\.txt$"),
+        atomic_folder(target, FILES) as new,
+    ):
         (new / "a.txt").write_text("half")
         raise ValueError(f"cannot write to {new / 'a.txt'}")
     assert (target / "a.txt").read_text() == "old"

@@ -28,5 +28,7 @@ def test_a_damaged_file_is_named_in_one_line(content: bytes, tmp_path: Path) -> 
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is not a JSON file: Is a directory|is not a JSON file: .*Errno"):
+    with pytest.raises(
+        ValueError, match=r"is not a JSON file: Is a directory|is not a JSON file: .*Errno"
+    ):
         read_json(tmp_path)

@@ -25,7 +25,10 @@ def test_csv_by_column(tmp_path: Path) -> None:
         found = read_series(path, column=column)
         assert (found.symbols, found.parts) == (("rain", "sun"), [[0, 1, -1, 1, -1]])
     assert read_series(write(tmp_path, "b.csv", "x\nu\n\nv\n")).parts == [[0, -1, 1]]
-    assert read_series(write(tmp_path, "c.tsv", "x\ty\nu\tp\nv\tq\n"), column="y").symbols == ("p", "q")
+    assert read_series(write(tmp_path, "c.tsv", "x\ty\nu\tp\nv\tq\n"), column="y").symbols == (
+        "p",
+        "q",
+    )
 
 
 def test_fasta_with_gaps_and_records(tmp_path: Path) -> None:
@@ -52,7 +55,12 @@ def test_given_symbols_keep_their_order_and_others_are_missing(tmp_path: Path) -
         ("a.csv", b"u,v\n1,2\n", {"column": "w"}, "got 'w'"),
         ("a.csv", b"", {}, "has the columns"),
         ("a.fa", b"ACGT\n", {}, "is not FASTA"),
-        ("a.csv", b"x\n" + b"\n".join(str(n).encode() for n in range(300)), {}, "300 different symbols"),
+        (
+            "a.csv",
+            b"x\n" + b"\n".join(str(n).encode() for n in range(300)),
+            {},
+            "300 different symbols",
+        ),
     ],
 )
 def test_what_is_no_series_is_one_line(

@@ -10,7 +10,11 @@ from sih.files.tensor_file import digest_of_tensors, write_summed
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    tensors = {"a": torch.arange(6.0).view(2, 3).T, "b": torch.tensor([1, 2]), "c": torch.ones(1, requires_grad=True)}
+    tensors = {
+        "a": torch.arange(6.0).view(2, 3).T,
+        "b": torch.tensor([1, 2]),
+        "c": torch.ones(1, requires_grad=True),
+    }
     content = tensor_bytes(tensors, {"note": "β = 1"})
     assert content == tensor_bytes(tensors, {"note": "β = 1"})
     (tmp_path / "a.safetensors").write_bytes(content)
@@ -33,12 +37,16 @@ def test_what_cannot_be_read_is_named_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"there is no file .*a\.safetensors"):
             read(path)
         path.write_bytes(tensor_bytes({"a": torch.ones(2)}, {})[:-1])
-        with pytest.raises(ValueError, match=r"a\.safetensors is damaged or no safetensors file: ") as caught:
+        with pytest.raises(
+            ValueError, match=r"a\.safetensors is damaged or no safetensors file: "
+        ) as caught:
             read(path)
         assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_the_one_whose_checksum_stands_beside_it_is_damaged(tmp_path: Path) -> None:
+def test_a_file_that_is_not_the_one_whose_checksum_stands_beside_it_is_damaged(
+    tmp_path: Path,
+) -> None:
     path, content = tmp_path / "weights.safetensors", tensor_bytes({"a": torch.ones(4)}, {})
     write_summed(path, content)
     assert (tmp_path / "weights.sha256").read_text().split()[1] == "weights.safetensors"

@@ -17,7 +17,10 @@ def model(request: pytest.FixtureRequest, rng: torch.Generator) -> Model:
 
 def test_a_shape_builds_its_kind(model: Model) -> None:
     assert KINDS[model.Shape.kind] is type(model)
-    assert (model.config.num_states, model.config.length) == (3, None if model.Shape.kind == "relative" else 4)
+    assert (model.config.num_states, model.config.length) == (
+        3,
+        None if model.Shape.kind == "relative" else 4,
+    )
     empty = model.Shape().build(3, 4)
     assert empty.config == model.config
     assert all(weight.abs().max() == 0 for weight in empty.parameters())
@@ -40,10 +43,14 @@ def test_all_paths_agree_and_the_usual_one_is_taken(model: Model) -> None:
         for path in model.paths:
             if path == "compiled" and compiled.library() is None:
                 continue  # no C compiler on this machine
-            torch.testing.assert_close(model(tokens, path=path), model(tokens, path=model.paths[-1]))
+            torch.testing.assert_close(
+                model(tokens, path=path), model(tokens, path=model.paths[-1])
+            )
             torch.testing.assert_close(model.trace(tokens, path=path).output, model(tokens))
     for call in (model, model.trace):
-        with pytest.raises(ValueError, match=f"path must be one of {', '.join(model.paths)}; got 'fast'"):
+        with pytest.raises(
+            ValueError, match=f"path must be one of {', '.join(model.paths)}; got 'fast'"
+        ):
             call(tokens, path="fast")
 
 
@@ -51,7 +58,9 @@ def test_predict_is_a_law_whatever_the_readout() -> None:
     tokens = torch.tensor([[0, 1, 2, 1]])
     logit = sih.DisentangledTransformer(3, 4, heads=(1, 1), dtype=torch.float64)
     torch.testing.assert_close(logit.predict(tokens), torch.softmax(logit(tokens), dim=-1))
-    law = sih.DisentangledTransformer(3, 4, heads=(1,), readout="probability", init="zeros", dtype=torch.float64)
+    law = sih.DisentangledTransformer(
+        3, 4, heads=(1,), readout="probability", init="zeros", dtype=torch.float64
+    )
     law.readout_block("1.1/token").copy_(torch.full((3, 3), 1 / 3))
     assert torch.equal(law.predict(tokens), law(tokens))
     torch.testing.assert_close(law.predict(tokens).sum(-1), torch.ones(1, 4).double())
@@ -80,7 +89,9 @@ def test_contributions_of_a_sum_add_up_to_the_output(model: Model) -> None:
 
 @pytest.mark.parametrize("kind", ["standard", "disentangled"])
 @pytest.mark.parametrize(("kept", "other"), [("token", "position"), ("position", "token")])
-def test_direct_scores_are_those_of_a_pass_that_has_nothing_else(kind: str, kept: str, other: str) -> None:
+def test_direct_scores_are_those_of_a_pass_that_has_nothing_else(
+    kind: str, kept: str, other: str
+) -> None:
     model = KINDS[kind].Shape().build(3, 8, init="uniform", rng=torch.Generator().manual_seed(0))
     tokens = torch.randint(3, (2, 8), generator=torch.Generator().manual_seed(1))
     scores = model.run(tokens, replace={other: 0.0})["1.1/scores"]

@@ -39,16 +39,25 @@ PATHS = [("standard", "fused"), ("with MLPs", "fused"), ("disentangled", "struct
 
 
 def output_loss(model: Model, path: str | None) -> Tensor:
-    return nn.functional.cross_entropy(model(TOKENS, path=path)[:, :-1].flatten(0, 1), TOKENS[:, 1:].flatten())
+    return nn.functional.cross_entropy(
+        model(TOKENS, path=path)[:, :-1].flatten(0, 1), TOKENS[:, 1:].flatten()
+    )
 
 
-def hessian_vector(loss: Callable[[], Tensor], weights: Sequence[Tensor], along: Sequence[Tensor]) -> list[Tensor]:
+def hessian_vector(
+    loss: Callable[[], Tensor], weights: Sequence[Tensor], along: Sequence[Tensor]
+) -> list[Tensor]:
     first = torch.autograd.grad(loss(), weights, create_graph=True)
-    slope = sum(((g * v).sum() for g, v in zip(first, along, strict=True)), torch.zeros((), dtype=along[0].dtype))
+    slope = sum(
+        ((g * v).sum() for g, v in zip(first, along, strict=True)),
+        torch.zeros((), dtype=along[0].dtype),
+    )
     return list(torch.autograd.grad(slope, weights))
 
 
-def by_differences(loss: Callable[[], Tensor], weights: Sequence[Tensor], along: Sequence[Tensor]) -> list[Tensor]:
+def by_differences(
+    loss: Callable[[], Tensor], weights: Sequence[Tensor], along: Sequence[Tensor]
+) -> list[Tensor]:
     """(gradient at w + e v - gradient at w - e v) / 2e."""
     step, found = 1e-5, []
     for sign in (1, -1):
@@ -64,7 +73,10 @@ def by_differences(loss: Callable[[], Tensor], weights: Sequence[Tensor], along:
 
 def directions(model: Model) -> list[Tensor]:
     rng = torch.Generator().manual_seed(1)
-    return [torch.randn(weight.shape, generator=rng, dtype=weight.dtype) for weight in model.parameters()]
+    return [
+        torch.randn(weight.shape, generator=rng, dtype=weight.dtype)
+        for weight in model.parameters()
+    ]
 
 
 def close(found: Sequence[Tensor], expected: Sequence[Tensor], tolerance: float) -> None:
@@ -102,14 +114,18 @@ def test_second_derivatives_of_the_loss_with_distributions(name: str) -> None:
     model = MODELS[name]
     weights, along = list(model.parameters()), directions(model)
     rng = torch.Generator().manual_seed(3)
-    laws = torch.rand(*TOKENS.shape, model.config.num_states, generator=rng, dtype=torch.float64).softmax(dim=-1)
+    laws = torch.rand(
+        *TOKENS.shape, model.config.num_states, generator=rng, dtype=torch.float64
+    ).softmax(dim=-1)
 
     def by_definition() -> Tensor:
         predicted = model(TOKENS, path=model.paths[-1])[:, :-1].log_softmax(dim=-1)
         loss: Tensor = -(laws[:, :-1] * predicted).sum(dim=-1).mean()
         return loss
 
-    found = hessian_vector(lambda: sih.next_token_loss(model, TOKENS, rows=3, laws=laws), weights, along)
+    found = hessian_vector(
+        lambda: sih.next_token_loss(model, TOKENS, rows=3, laws=laws), weights, along
+    )
     close(found, by_differences(by_definition, weights, along), 1e-6)
 
 
@@ -119,7 +135,9 @@ def test_second_derivatives_of_the_compiled_kernel() -> None:
     if library.library() is None:
         pytest.skip("no C compiler on this machine")
     along = directions(exact)
-    found = hessian_vector(lambda: output_loss(model, "compiled"), list(model.parameters()), [v.float() for v in along])
+    found = hessian_vector(
+        lambda: output_loss(model, "compiled"), list(model.parameters()), [v.float() for v in along]
+    )
     expected = hessian_vector(lambda: output_loss(exact, "plain"), list(exact.parameters()), along)
     close([x.double() for x in found], expected, 1e-4)
 
@@ -145,7 +163,9 @@ def test_hessian_of_the_readout(name: str, path: str) -> None:
 
 def test_transforms_and_compilation() -> None:
     """In a process of its own: what checks shapes in the tests is itself no code that torch can trace."""
-    subprocess.run([sys.executable, "-m", "support.transforms"], check=True, cwd=TESTS, env=ENVIRONMENT)
+    subprocess.run(
+        [sys.executable, "-m", "support.transforms"], check=True, cwd=TESTS, env=ENVIRONMENT
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)

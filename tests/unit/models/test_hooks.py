@@ -20,7 +20,9 @@ TOKENS = torch.tensor([[0, 1, 2, 2, 1, 0], [2, 0, 0, 1, 2, 1]])
 @pytest.fixture(params=["disentangled", "standard", "standard with MLPs"])
 def model(request: pytest.FixtureRequest, rng: torch.Generator) -> Model:
     if request.param == "disentangled":
-        return sih.DisentangledTransformer(3, 6, heads=(1, 2, 1), temperature=1.0, dtype=torch.float64, rng=rng)
+        return sih.DisentangledTransformer(
+            3, 6, heads=(1, 2, 1), temperature=1.0, dtype=torch.float64, rng=rng
+        )
     mlp_dim = 5 if "MLP" in request.param else None
     return sih.Transformer(3, 6, 4, 3, (1, 2, 1), mlp_dim, dtype=torch.float64, rng=rng)
 
@@ -45,8 +47,20 @@ def in_place(value: Tensor) -> None:
 
 def test_every_named_value_is_a_submodule(model: Model) -> None:
     points = model.hook_points()
-    assert list(points) == list(model.run(TOKENS).names) == list(model.trace(TOKENS, path=model.paths[-1]).names)
-    assert {"1.1/attention", "2.2/query", "2.2/key", "2.2/value", "3.1/output", "2/stream", "token"} <= set(points)
+    assert (
+        list(points)
+        == list(model.run(TOKENS).names)
+        == list(model.trace(TOKENS, path=model.paths[-1]).names)
+    )
+    assert {
+        "1.1/attention",
+        "2.2/query",
+        "2.2/key",
+        "2.2/value",
+        "3.1/output",
+        "2/stream",
+        "token",
+    } <= set(points)
     inside = dict(model.named_modules())
     for name, module in points.items():
         assert model.get_submodule(name) is module
@@ -113,7 +127,9 @@ def test_the_loss_calls_a_hook_for_each_part(model: Model) -> None:
     torch.testing.assert_close(loss, wanted)
 
 
-def test_without_hooks_the_equations_are_not_used(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_hooks_the_equations_are_not_used(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = model(TOKENS)
 
     def refuse(*_: Any) -> Tensor:
@@ -145,12 +161,21 @@ def test_a_copy_has_hook_points_of_its_own(model: Model) -> None:
 def test_a_hook_that_cannot_act_raises(model: Model) -> None:
     container = model.get_submodule("layers.0" if isinstance(model, sih.Transformer) else "A")
     for module, name in ((container, r"layers\.0|A"), (model.get_submodule("2"), "2")):
-        with hooked(module, lambda _: None), pytest.raises(ValueError, match=f"nothing passes through '{name}'"):
+        with (
+            hooked(module, lambda _: None),
+            pytest.raises(ValueError, match=f"nothing passes through '{name}'"),
+        ):
             model(TOKENS)
     point = model.hook_points()["2.1/attention"]
-    with hooked(point, shifted), pytest.raises(ValueError, match=r"hooks at '2.1/attention' act on the path"):
+    with (
+        hooked(point, shifted),
+        pytest.raises(ValueError, match=r"hooks at '2.1/attention' act on the path"),
+    ):
         model(TOKENS, path=model.paths[0])
-    with hooked(point, lambda value: value[:1]), pytest.raises(ValueError, match=r"shape \(2, 6, 6\); got \(1, 6, 6\)"):
+    with (
+        hooked(point, lambda value: value[:1]),
+        pytest.raises(ValueError, match=r"shape \(2, 6, 6\); got \(1, 6, 6\)"),
+    ):
         model(TOKENS)
 
 

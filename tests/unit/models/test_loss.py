@@ -33,11 +33,15 @@ def test_value_and_gradient_are_those_of_the_mean(
         torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
         weights = list(model.parameters())
         for one_grad, other_grad in zip(
-            torch.autograd.grad(3 * found, weights), torch.autograd.grad(3 * expected, weights), strict=True
+            torch.autograd.grad(3 * found, weights),
+            torch.autograd.grad(3 * expected, weights),
+            strict=True,
         ):
             torch.testing.assert_close(one_grad, other_grad, rtol=1e-9, atol=1e-9)
         with torch.no_grad():
-            torch.testing.assert_close(sih.next_token_loss(model, tokens, rows=2), expected, rtol=1e-9, atol=1e-9)
+            torch.testing.assert_close(
+                sih.next_token_loss(model, tokens, rows=2), expected, rtol=1e-9, atol=1e-9
+            )
 
 
 def soft_by_definition(model: nn.Module, tokens: Tensor, laws: Tensor) -> Tensor:
@@ -51,7 +55,9 @@ def soft_by_definition(model: nn.Module, tokens: Tensor, laws: Tensor) -> Tensor
 
 
 def some_laws(tokens: Tensor, states: int) -> Tensor:
-    draws = torch.rand(*tokens.shape, states, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    draws = torch.rand(
+        *tokens.shape, states, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     draws[..., 0] *= draws[..., 0] > 0.5  # some are 0
     draws[..., 1] += 0.1
     return draws / draws.sum(dim=-1, keepdim=True)
@@ -70,7 +76,9 @@ def test_with_distributions_it_is_the_mean_cross_entropy_with_them(
         found = sih.next_token_loss(model, tokens, rows=2, laws=laws)
         torch.testing.assert_close(found, expected.to(found), rtol=1e-9, atol=1e-9)
         weights = list(model.parameters())
-        pairs = zip(torch.autograd.grad(found, weights), torch.autograd.grad(expected, weights), strict=True)
+        pairs = zip(
+            torch.autograd.grad(found, weights), torch.autograd.grad(expected, weights), strict=True
+        )
         for found_grad, expected_grad in pairs:
             torch.testing.assert_close(found_grad, expected_grad, rtol=1e-9, atol=1e-9)
         with torch.no_grad():
@@ -82,7 +90,9 @@ def test_distributions_that_are_sure_of_the_next_token_are_the_token() -> None:
     model = sih.Transformer(4, 12, dim=8, qk_dim=4, heads=(1, 2), dtype=torch.float64)
     tokens = torch.randint(4, (9, 12), generator=torch.Generator().manual_seed(0))
     sure = nn.functional.one_hot(torch.cat([tokens[:, 1:], tokens[:, :1]], dim=1), 4).double()
-    torch.testing.assert_close(sih.next_token_loss(model, tokens, laws=sure), sih.next_token_loss(model, tokens))
+    torch.testing.assert_close(
+        sih.next_token_loss(model, tokens, laws=sure), sih.next_token_loss(model, tokens)
+    )
 
 
 def test_no_gradient_passes_to_distributions() -> None:
@@ -95,7 +105,10 @@ def test_no_gradient_passes_to_distributions() -> None:
 @pytest.mark.parametrize(
     ("laws", "message"),
     [
-        (torch.full((2, 6, 2), 0.5), r"laws must be a tensor of floats of shape \(2, 6, 3\), e.g. sih.truth"),
+        (
+            torch.full((2, 6, 2), 0.5),
+            r"laws must be a tensor of floats of shape \(2, 6, 3\), e.g. sih.truth",
+        ),
         (torch.zeros(2, 6, 3, dtype=torch.int64), "of floats"),
         (torch.full((2, 6, 3), 0.5), "probabilities that sum to 1.* sums off by 0.5$"),
         (torch.tensor([1.5, -0.5, 0.0]).expand(2, 6, 3), "probabilities .* from -0.5 on"),
@@ -130,8 +143,12 @@ def test_a_law_is_scored_as_a_law_by_a_distribution_too() -> None:
     loss = sih.next_token_loss(model, torch.tensor([[0, 1, 0, 1]]), laws=laws)
     torch.testing.assert_close(loss, -0.5 * torch.tensor(0.25 * 0.75).log())
     loss.backward()
-    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.parameters())
-    by_hand = -(0.5 / 0.25) * torch.tensor(1.0)  # of the mean over three positions, all of which attend to the past
+    assert all(
+        weight.grad is not None and weight.grad.isfinite().all() for weight in model.parameters()
+    )
+    by_hand = -(0.5 / 0.25) * torch.tensor(
+        1.0
+    )  # of the mean over three positions, all of which attend to the past
     grad = model.readout.grad
     assert grad is not None
     torch.testing.assert_close(grad[0, model.stream(1)["1.1/token"]].sum(), by_hand)
@@ -146,7 +163,12 @@ def test_short_sequences_go_more_at_a_time_and_each_thread_has_its_part() -> Non
     seen = []
     model = sih.Transformer(3, 128, dim=4, qk_dim=2, heads=(1,))
     model.register_forward_pre_hook(lambda _, args: seen.append(tuple(args[0].shape)))
-    for batch, time, parts in ((256, 32, [128] * 2), (256, 128, [32] * 8), (100, 64, [64, 36]), (40, 16, [40])):
+    for batch, time, parts in (
+        (256, 32, [128] * 2),
+        (256, 128, [32] * 8),
+        (100, 64, [64, 36]),
+        (40, 16, [40]),
+    ):
         seen.clear()
         sih.next_token_loss(model, torch.zeros(batch, time, dtype=torch.int64)).backward()
         assert seen == [(rows, time) for rows in parts]
@@ -166,7 +188,9 @@ def test_threads_side_by_side_give_the_same_sums(soft: bool) -> None:
         model.zero_grad()
         sih.next_token_loss(model, tokens, rows=4, laws=laws).backward()
         assert torch.get_num_threads() == threads
-        return [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+        return [
+            parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None
+        ]
 
     try:
         one, several, again = gradients(1), gradients(3), gradients(3)

@@ -17,7 +17,9 @@ TOKENS = torch.tensor([[0, 1, 2, 2, 1, 0], [2, 0, 0, 1, 2, 1]])
 @pytest.fixture(params=["disentangled", "standard", "standard with MLPs"])
 def model(request: pytest.FixtureRequest, rng: torch.Generator) -> Model:
     if request.param == "disentangled":
-        return sih.DisentangledTransformer(3, 6, heads=(1, 3, 1), temperature=1.0, dtype=torch.float64, rng=rng)
+        return sih.DisentangledTransformer(
+            3, 6, heads=(1, 3, 1), temperature=1.0, dtype=torch.float64, rng=rng
+        )
     mlp_dim = 5 if "MLP" in request.param else None
     return sih.Transformer(3, 6, 4, 3, (1, 3, 1), mlp_dim, dtype=torch.float64, rng=rng)
 
@@ -32,7 +34,9 @@ def test_shapes_and_laws(model: Model) -> None:
         torch.testing.assert_close(attention.sum(-1), torch.ones(2, count, 6).double())
         assert (attention[..., later] == 0).all()
         assert (scores[..., later] == -torch.inf).all()
-        torch.testing.assert_close(torch.softmax(scores / model.config.temperature, dim=-1), attention)
+        torch.testing.assert_close(
+            torch.softmax(scores / model.config.temperature, dim=-1), attention
+        )
 
 
 def test_both_models_use_the_same_names(rng: torch.Generator) -> None:
@@ -42,7 +46,9 @@ def test_both_models_use_the_same_names(rng: torch.Generator) -> None:
 
 
 def test_a_standard_stream_is_the_sum_of_what_was_written_to_it(rng: torch.Generator) -> None:
-    trace = sih.Transformer(3, 6, 4, 3, (1, 3, 1), mlp_dim=5, dtype=torch.float64, rng=rng).trace(TOKENS)
+    trace = sih.Transformer(3, 6, 4, 3, (1, 3, 1), mlp_dim=5, dtype=torch.float64, rng=rng).trace(
+        TOKENS
+    )
     total = trace.stream("token") + trace.stream("position")
     for layer, count in enumerate((1, 3, 1), 1):
         total = total + sum(trace.stream(f"{layer}.{head}/output") for head in range(1, count + 1))
@@ -60,7 +66,9 @@ def test_patching_a_run_with_itself_changes_nothing(model: Model) -> None:
 
 def test_ablating_a_head_is_zeroing_what_reads_it(rng: torch.Generator) -> None:
     """In the disentangled model: remove its output, or every weight that reads its blocks."""
-    model = sih.DisentangledTransformer(3, 6, heads=(1, 3, 1), temperature=1.0, dtype=torch.float64, rng=rng)
+    model = sih.DisentangledTransformer(
+        3, 6, heads=(1, 3, 1), temperature=1.0, dtype=torch.float64, rng=rng
+    )
     ablated = model.run(TOKENS, replace={"2.2/output": 0.0})
     assert (ablated.output - model(TOKENS)).abs().max() > 1e-3
     for name in model.stream(2).names:
@@ -86,7 +94,9 @@ def test_ablating_a_standard_head_is_zeroing_its_values(rng: torch.Generator) ->
 def test_what_comes_before_a_replacement_stays_and_what_follows_is_redone(model: Model) -> None:
     trace = model.trace(TOKENS)
     uniform = torch.ones(6, 6).double().tril() / torch.arange(1, 7)[:, None]
-    run = model.run(TOKENS, replace={"2.1/attention": uniform, "1.1/scores": lambda scores: 2 * scores})
+    run = model.run(
+        TOKENS, replace={"2.1/attention": uniform, "1.1/scores": lambda scores: 2 * scores}
+    )
     assert torch.equal(run["1.1/scores"], 2 * model.run(TOKENS)["1.1/scores"])
     torch.testing.assert_close(run.attention[1][:, 0], uniform.expand(2, -1, -1))
     assert torch.equal(run.stream("0/stream"), trace.stream("0/stream"))
@@ -104,11 +114,18 @@ def test_a_replaced_block_is_seen_in_the_heads_output(rng: torch.Generator) -> N
 
 
 def test_wrong_names_and_shapes_are_one_clear_error(model: Model) -> None:
-    with pytest.raises(ValueError, match=r"nothing to replace is called '2\.4/output'; there are token, position"):
+    with pytest.raises(
+        ValueError, match=r"nothing to replace is called '2\.4/output'; there are token, position"
+    ):
         model.run(TOKENS, replace={"2.4/output": 0.0})
-    with pytest.raises(ValueError, match=r"replacement for '2.1/attention' must have shape \(2, 6, 6\).*got \(5, 5\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"replacement for '2.1/attention' must have shape \(2, 6, 6\).*got \(5, 5\)",
+    ):
         model.run(TOKENS, replace={"2.1/attention": torch.zeros(5, 5)})
-    with pytest.raises(ValueError, match=r"made nothing called '2\.4/output'; it made token, position"):
+    with pytest.raises(
+        ValueError, match=r"made nothing called '2\.4/output'; it made token, position"
+    ):
         model.trace(TOKENS)["2.4/output"]
 
 
@@ -124,4 +141,6 @@ def test_a_trace_is_an_ordinary_pass(
     one: tuple[sih.DisentangledTransformer, Tensor], other: tuple[sih.Transformer, Tensor]
 ) -> None:
     for model, tokens in (one, other):
-        torch.testing.assert_close(model.trace(tokens).output, model(tokens), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(
+            model.trace(tokens).output, model(tokens), rtol=1e-10, atol=1e-10
+        )

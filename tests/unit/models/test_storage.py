@@ -40,7 +40,9 @@ def test_what_was_saved_comes_back(
     assert sorted(file.name for file in path.iterdir()) == names
 
 
-def test_a_folder_has_a_card_that_runs_and_somebody_elses_stays(tmp_path: Path, task: sih.Task) -> None:
+def test_a_folder_has_a_card_that_runs_and_somebody_elses_stays(
+    tmp_path: Path, task: sih.Task
+) -> None:
     for model, line in (
         (sih.construct(task), "circuit 'paper' for the lags 1, 2, 3"),
         (sih.Transformer(3, 6), "diagnose"),
@@ -82,7 +84,9 @@ def test_a_truncated_file_is_refused(folder: Path) -> None:
     whole = weights.read_bytes()
     for length in (0, 7, 100, len(whole) - 1):
         weights.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"weights\.safetensors is damaged or no safetensors file"):
+        with pytest.raises(
+            ValueError, match=r"weights\.safetensors is damaged or no safetensors file"
+        ):
             sih.load(folder)
 
 
@@ -99,7 +103,9 @@ def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no file .*weights\.safetensors"):
         sih.load(folder)
     (folder / "config.json").unlink()
-    with pytest.raises(ValueError, match=r"there is no file .*config\.json; a model's folder holds"):
+    with pytest.raises(
+        ValueError, match=r"there is no file .*config\.json; a model's folder holds"
+    ):
         sih.load(folder)
     with pytest.raises(ValueError, match=r"there is no model .*: no such folder"):
         sih.load(folder / "nothing")
@@ -134,7 +140,10 @@ def test_a_pickle_is_refused(folder: Path) -> None:
         ("[1]", r"^[^ ]*config\.json must hold a JSON object; got list"),
         ("{}", "model must be one of standard, disentangled, relative; got None"),
         ('{"model": "mamba"}', "got 'mamba'"),
-        ('{"model": "disentangled", "num_states": 3}', "disentangled model's entry 'dtype' is missing"),
+        (
+            '{"model": "disentangled", "num_states": 3}',
+            "disentangled model's entry 'dtype' is missing",
+        ),
     ],
 )
 def test_a_foreign_configuration_is_refused(folder: Path, text: str, message: str) -> None:
@@ -143,7 +152,9 @@ def test_a_foreign_configuration_is_refused(folder: Path, text: str, message: st
         sih.load(folder)
 
 
-@pytest.mark.parametrize("change", [{"dim": "4"}, {"heads": 3}, {"length": -1}, {"colour": "red"}, {"dtype": "int8"}])
+@pytest.mark.parametrize(
+    "change", [{"dim": "4"}, {"heads": 3}, {"length": -1}, {"colour": "red"}, {"dtype": "int8"}]
+)
 def test_a_wrong_entry_is_refused(folder: Path, change: dict[str, object]) -> None:
     """In one line; which one says it, the type checker of the tests or the configuration's own checks, may differ."""
     config = json.loads((folder / "config.json").read_text())
@@ -181,7 +192,9 @@ def test_half_precision_is_half_the_size_and_comes_back_in_the_models_type(
     model = sih.DisentangledTransformer(3, 40, (1, 1), rng=rng)
     sih.save(model, tmp_path / "whole")
     sih.save(model, tmp_path / "half", stored="float16")
-    whole, half = ((tmp_path / name / "weights.safetensors").stat().st_size for name in ("whole", "half"))
+    whole, half = (
+        (tmp_path / name / "weights.safetensors").stat().st_size for name in ("whole", "half")
+    )
     assert half < 0.55 * whole
     found = sih.load(tmp_path / "half")
     for weight, kept in zip(model.parameters(), found.parameters(), strict=True):
@@ -212,11 +225,15 @@ def test_half_precision_must_hold_the_weights(tmp_path: Path, rng: torch.Generat
     ],
     ids=lambda change: f"{change!s:.30}",
 )
-def test_a_small_file_that_asks_for_a_huge_model_builds_nothing(change: dict[str, object], tmp_path: Path) -> None:
+def test_a_small_file_that_asks_for_a_huge_model_builds_nothing(
+    change: dict[str, object], tmp_path: Path
+) -> None:
     sih.save(sih.DisentangledTransformer(3, 6, (1, 2)), tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps({**config, **change}))
-    with pytest.raises(ValueError, match=r"config\.json: it asks for .* weights, weights\.safetensors holds 891"):
+    with pytest.raises(
+        ValueError, match=r"config\.json: it asks for .* weights, weights\.safetensors holds 891"
+    ):
         sih.load(tmp_path / "m")
 
 
@@ -228,5 +245,8 @@ def test_weights_are_counted_without_making_them(model: Model) -> None:
 
 
 def test_a_model_that_no_machine_holds_is_refused_before_it_is_made() -> None:
-    with pytest.raises(ValueError, match=r"a model with heads \(1, 1, .* would take about 10\^\d+ GB; .* GB are free"):
+    with pytest.raises(
+        ValueError,
+        match=r"a model with heads \(1, 1, .* would take about 10\^\d+ GB; .* GB are free",
+    ):
         sih.DisentangledTransformer(3, 6, (1,) * 40)

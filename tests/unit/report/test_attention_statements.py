@@ -31,7 +31,9 @@ Judged = tuple[TrainedModel, Agreement]
 def _agreement(**numbers: float) -> Agreement:
     share = numbers.get("selected", 0.95)
     found: dict[str, Any] = {
-        "correlation": dict.fromkeys(("lags", "causal", "tokens"), (numbers.get("correlation", 0.99), 0.001)),
+        "correlation": dict.fromkeys(
+            ("lags", "causal", "tokens"), (numbers.get("correlation", 0.99), 0.001)
+        ),
         "variation": dict.fromkeys(("1", "2", "3"), (numbers.get("variation", 0.05), 0.001)),
         "second": dict.fromkeys(("offset", "positions"), (numbers.get("second", 0.9), 0.001)),
         "shares": dict.fromkeys(("selected", "candidates"), (share, 0.001)),
@@ -55,7 +57,9 @@ WORSE = {"correlation": -0.3, "variation": 0.5, "second": 0.1}
 
 
 def test_finding_a_selective_head_is_apart_from_likeness() -> None:
-    found = SELECTIVE_HEAD.judge(_data(_named("a"), _named("b", selected=0.5), _named("c", selected=0.78)))
+    found = SELECTIVE_HEAD.judge(
+        _data(_named("a"), _named("b", selected=0.5), _named("c", selected=0.78))
+    )
     assert number_of(found).value == pytest.approx(2 / 3)  # 0.78 is 0.804 of the posterior's 0.97
     assert (found.count, found.verdict) == ("2 of 3", "unsettled")
     assert "0.780 on the true lag, posterior 0.970" in found.each[2].label
@@ -67,7 +71,10 @@ def test_finding_a_selective_head_is_apart_from_likeness() -> None:
 def test_likeness() -> None:
     assert [one.judge(_data(_named("a"))).verdict for one in LIKENESS] == ["holds"] * 5
     worse = _data(_named("a", selected=0.85, **WORSE))
-    assert [one.judge(worse).verdict for one in LIKENESS] == ["holds with a remark", *["does not hold"] * 4]
+    assert [one.judge(worse).verdict for one in LIKENESS] == [
+        "holds with a remark",
+        *["does not hold"] * 4,
+    ]
     mixed = _data(_named("a"), _named("b"), _named("c", selected=0.85, **WORSE))
     for one in LIKENESS:
         found = one.judge(mixed)
@@ -76,7 +83,9 @@ def test_likeness() -> None:
 
 
 def test_signs_are_apart_from_sizes() -> None:
-    found = LAYER_1_SCORES.judge(_data(_named("a", correlation=-0.97), _named("b", correlation=0.97)))
+    found = LAYER_1_SCORES.judge(
+        _data(_named("a", correlation=-0.97), _named("b", correlation=0.97))
+    )
     assert (number_of(found).value, found.verdict) == (0.97, "holds")
     assert [one.label.split("; ")[-1] for one in found.each] == ["negative", "positive"]
 
@@ -85,8 +94,15 @@ def test_models_of_our_recipes_are_judged_apart() -> None:
     assert len(RECIPE) == 18
     for one in RECIPE:
         assert one.judge(_data(_named("a"))).verdict == "not measured"
-    of_soap = [one for one in RECIPE if one.models and (one.models.kind, one.models.training) == ("standard", "SOAP")]
-    assert [one.judge(_data(_named("a", "SOAP"))).verdict for one in of_soap] == ["unsettled", *["holds"] * 5]
+    of_soap = [
+        one
+        for one in RECIPE
+        if one.models and (one.models.kind, one.models.training) == ("standard", "SOAP")
+    ]
+    assert [one.judge(_data(_named("a", "SOAP"))).verdict for one in of_soap] == [
+        "unsettled",
+        *["holds"] * 5,
+    ]
     assert LAYER_1_MAPS.judge(_data(_named("a", "SOAP"))).verdict == "not measured"
 
 
@@ -95,7 +111,11 @@ def test_every_shipped_model_that_fits_is_read() -> None:
     for one in (SELECTIVE_HEAD, *LIKENESS, *RECIPE):
         assert one.models is not None
         assert set(shipped_models(one.models)) <= read
-    assert {"paper-1.2.3-1.1.1-length32", "paper-1.2.3.4.5-1.2.1-length32", "standard-1.2.3-dim128"} <= read
+    assert {
+        "paper-1.2.3-1.1.1-length32",
+        "paper-1.2.3.4.5-1.2.1-length32",
+        "standard-1.2.3-dim128",
+    } <= read
 
 
 def test_the_criterion_is_relative_to_the_posterior() -> None:

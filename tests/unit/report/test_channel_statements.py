@@ -15,10 +15,14 @@ def channels(carried: float, looked: float) -> Channels:
     return Channels({}, {}, {}, {"carried": (carried, 0.01), "looked": (looked, 0.01)}, {})
 
 
-def accounts(training: Any = "SOAP", length: int = 128, unsettled: str = "", **carried: float) -> Accounts:
+def accounts(
+    training: Any = "SOAP", length: int = 128, unsettled: str = "", **carried: float
+) -> Accounts:
     models = {}
     for name, share in carried.items():
-        model = TrainedModel(name, "standard", (1, 2, 3), length, (1, 3, 1), training, 0, None, unsettled)
+        model = TrainedModel(
+            name, "standard", (1, 2, 3), length, (1, 3, 1), training, 0, None, unsettled
+        )
         models[name] = ModelAccount(model, channels(0.8 * share, 0.8 * (1 - share)), None, {})
     return Accounts(AccountConfig(), models, {}, [])
 
@@ -39,7 +43,10 @@ def test_plain_models_at_the_papers_length_decide() -> None:
     assert PLAIN_CARRIES.judge(accounts("paper", a=0.8)).verdict == "holds"
     assert PLAIN_CARRIES.judge(accounts("paper", a=0.6)).verdict == "holds with a remark"
     assert PLAIN_CARRIES.judge(accounts("paper", a=0.1)).verdict == "does not hold"
-    assert PLAIN_CARRIES.judge(accounts("paper", length=32, a=0.1)).verdict == "not measured at the paper's length"
+    assert (
+        PLAIN_CARRIES.judge(accounts("paper", length=32, a=0.1)).verdict
+        == "not measured at the paper's length"
+    )
     unsettled = PLAIN_CARRIES.judge(accounts("paper", unsettled="at 9 steps", a=0.1))
     assert (unsettled.verdict, "at 9 steps" in unsettled.remark) == ("unsettled", True)
     assert PLAIN_CARRIES in MORE

@@ -16,13 +16,17 @@ def test_claim(gap: float, verdict: str) -> None:
     found = claim.CLAIM.judge(claim_expectations.ClaimMargins(3, (1, 2), margins, 1e-11))
     assert (number_of(found).value, found.verdict) == (gap, verdict)
     assert number_of(found).label.endswith("2 of 2 pairs of true lag and rival are theorems")
-    bars = claim_expectations.ExpectationBars(3, 2, (1, 2), [[0.0] * 2] * 2, [[0.0] * 2] * 2, margins, 1e-11)
+    bars = claim_expectations.ExpectationBars(
+        3, 2, (1, 2), [[0.0] * 2] * 2, [[0.0] * 2] * 2, margins, 1e-11
+    )
     assert claim.CLAIM_25.judge(bars).verdict == verdict
 
 
 def test_how_much_of_the_claim_is_a_theorem() -> None:
     found = claim.CLAIM.judge(claim_expectations.ClaimMargins(10, PAPER_LAGS, [[0.1] * 12], 1e-11))
-    assert number_of(found).label == ("12 of 12 gaps are positive; 101 of 132 pairs of true lag and rival are theorems")
+    assert number_of(found).label == (
+        "12 of 12 gaps are positive; 101 of 132 pairs of true lag and rival are theorems"
+    )
 
 
 def test_a_gap_within_the_error_is_no_proof() -> None:
@@ -32,17 +36,25 @@ def test_a_gap_within_the_error_is_no_proof() -> None:
 
 
 def test_a_gap_of_nothing_is_not_positive() -> None:
-    found = claim.CLAIM.judge(claim_expectations.ClaimMargins(3, (1, 2), [[0.0, 0.2], [0.1, -0.1]], 1e-11))
+    found = claim.CLAIM.judge(
+        claim_expectations.ClaimMargins(3, (1, 2), [[0.0, 0.2], [0.1, -0.1]], 1e-11)
+    )
     assert number_of(found).label.startswith("2 of 4 gaps are positive; ")
 
 
 def test_cumulative_averages_are_followed_to_the_end() -> None:
     own, other = [0.5, 0.4, 0.6, 0.7], [0.4, 0.5, 0.4, 0.3]
-    data = claim_cumulative.CumulativePaths((1, 2), [[own, other], [other, own]], [[0.7, 0.3], [0.3, 0.7]])
+    data = claim_cumulative.CumulativePaths(
+        (1, 2), [[own, other], [other, own]], [[0.7, 0.3], [0.3, 0.7]]
+    )
     assert claim_cumulative.settled_after(data) == [3, 3]
-    always = claim_cumulative.CumulativePaths((1, 2), [[[0.9], [0.1]], [[0.1], [0.9]]], [[0.7, 0.3], [0.3, 0.7]])
+    always = claim_cumulative.CumulativePaths(
+        (1, 2), [[[0.9], [0.1]], [[0.1], [0.9]]], [[0.7, 0.3], [0.3, 0.7]]
+    )
     assert claim_cumulative.settled_after(always) == [1, 1]
-    never = claim_cumulative.CumulativePaths((1, 2), [[other, own], [own, other]], [[0.7, 0.3], [0.3, 0.7]])
+    never = claim_cumulative.CumulativePaths(
+        (1, 2), [[other, own], [own, other]], [[0.7, 0.3], [0.3, 0.7]]
+    )
     assert claim_cumulative.settled_after(never) == [5, 5]
     assert claim.CUMULATIVE.judge(data).verdict == "holds"
 
@@ -50,7 +62,15 @@ def test_cumulative_averages_are_followed_to_the_end() -> None:
 def test_large_beta_is_the_worst_short_length() -> None:
     config = beta.BetaConfig(lengths=(8, 32, 64))
     data = beta.BetaCurves(
-        config, {}, {}, [], [], [0.1, 0.01, 0.001], [0.0, 0.0, 0.0], [0.001, 0.002, 0.01], [0.0001, 0.0, 0.0]
+        config,
+        {},
+        {},
+        [],
+        [],
+        [0.1, 0.01, 0.001],
+        [0.0, 0.0, 0.0],
+        [0.001, 0.002, 0.01],
+        [0.0001, 0.0, 0.0],
     )
     found = claim.LARGE_BETA.judge(data)
     assert number_of(found).value == pytest.approx(1.2)

@@ -6,7 +6,9 @@ import sih
 from sih.report.inference_page import inference_page
 
 
-@pytest.mark.parametrize(("nats", "odds"), [(0.0, "1 : 1"), (2.302585093, "10 : 1"), (-1000.0, "10^-434 : 1")])
+@pytest.mark.parametrize(
+    ("nats", "odds"), [(0.0, "1 : 1"), (2.302585093, "10 : 1"), (-1000.0, "10^-434 : 1")]
+)
 def test_numbers_on_the_page(nats: float, odds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = sih.infer([0, 1, 1, 0, 1, 0, 0, 1, 1, 0], (1, 2))
     found.bayes_factors["independent"] = nats

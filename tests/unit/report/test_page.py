@@ -67,7 +67,9 @@ def test_it_needs_nothing_else(figures: list[Figure], findings: list[Finding]) -
     found = Tags(text)
     assert not re.search(r"https?://|url\(|@import|srcset", text)
     assert not found.named("script") + found.named("link") + found.named("iframe")
-    assert all((image["src"] or "").startswith("data:image/png;base64,") for image in found.named("img"))
+    assert all(
+        (image["src"] or "").startswith("data:image/png;base64,") for image in found.named("img")
+    )
     assert all((link["href"] or "").startswith("#") for link in found.named("a"))
 
 
@@ -85,7 +87,9 @@ def test_it_can_be_read_by_everyone(figures: list[Figure], findings: list[Findin
     }
 
 
-def test_every_statement_is_there_with_rule_and_command(figures: list[Figure], findings: list[Finding]) -> None:
+def test_every_statement_is_there_with_rule_and_command(
+    figures: list[Figure], findings: list[Finding]
+) -> None:
     text = page(figures, findings)
     for one in findings:
         article = text.split(f'id="{one.statement.id}"')[1].split("</article>")[0]
@@ -113,16 +117,33 @@ def test_models_are_counted_beside_the_verdict_and_other_numbers_are_not(
     assert "<small></small>" not in page(figures, [alone])
 
 
-def test_files_are_whole_and_the_json_is_plain(figures: list[Figure], findings: list[Finding], tmp_path: Path) -> None:
+def test_files_are_whole_and_the_json_is_plain(
+    figures: list[Figure], findings: list[Finding], tmp_path: Path
+) -> None:
     paths = write_report(tmp_path, figures, findings)
     assert [path.name for path in paths] == ["report.html", "report.json"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]  # nothing half-written
-    listed = json.loads((tmp_path / "report.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "report.html",
+        "report.json",
+    ]  # nothing half-written
+    listed = json.loads(
+        (tmp_path / "report.json").read_text(), parse_constant=lambda word: pytest.fail(word)
+    )
     assert len(listed) == len(findings)
     for one in listed:
-        assert {"id", "section", "statement", "measured", "interval", "verdict", "command"} <= one.keys()
+        assert {
+            "id",
+            "section",
+            "statement",
+            "measured",
+            "interval",
+            "verdict",
+            "command",
+        } <= one.keys()
         assert one["verdict"] in VERDICTS
-        assert one["interval"] is None or one["interval"][0] <= one["measured"] <= one["interval"][1]
+        assert (
+            one["interval"] is None or one["interval"][0] <= one["measured"] <= one["interval"][1]
+        )
     first = (tmp_path / "report.html").read_bytes()
     write_report(tmp_path, figures, findings)
     assert (tmp_path / "report.html").read_bytes() == first

@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[3]
 def test_the_errata_are_those_of_the_documentation() -> None:
     documented = (ROOT / "docs" / "errata.md").read_text()
     rows = [line for line in documented.splitlines() if re.match(r"\| \d+ \|", line)]
-    assert rows == [f"| {e.number} | {e.where} | {e.printed} | {e.corrected} | `{e.test}` |" for e in ERRATA]
+    assert rows == [
+        f"| {e.number} | {e.where} | {e.printed} | {e.corrected} | `{e.test}` |" for e in ERRATA
+    ]
 
 
 def test_every_test_named_is_there() -> None:

@@ -25,7 +25,12 @@ from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 
 KL_MODELS = (
-    *("paper-1.2.3", "paper-1.2.3-length32", "paper-1.2.3-1.1.1-length32", "paper-disentangled-1.2.3-length32"),
+    *(
+        "paper-1.2.3",
+        "paper-1.2.3-length32",
+        "paper-1.2.3-1.1.1-length32",
+        "paper-disentangled-1.2.3-length32",
+    ),
     *("paper-1.2.3.4.5-1.2.1-length32", "paper-1.3-length32"),
     *("standard-1.2.3", "disentangled-1.2.3", "disentangled-1.3.4"),
 )
@@ -33,7 +38,12 @@ DEPTHS = ("standard-1.2.3", "standard-1.2.3-1.1", "standard-1.2.3-3.3", "standar
 HEADS = ("standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5", "standard-1.2.3.4.5-1.7.1")
 PLAIN_HEADS = ("paper-1.2.3.4.5-1.1.1-length32", "paper-1.2.3.4.5-1.2.1-length32")
 ATTENTION_MODELS = (
-    *("paper-1.2.3-length32", "paper-1.3-length32", "paper-1.3.4-length32", "paper-1.2.3.4.5-length32"),
+    *(
+        "paper-1.2.3-length32",
+        "paper-1.3-length32",
+        "paper-1.3.4-length32",
+        "paper-1.2.3.4.5-length32",
+    ),
     "paper-disentangled-1.2.3-length32",
 )
 HOLDS, REMARK, FAILS = "holds", "holds with a remark", "does not hold"
@@ -69,7 +79,9 @@ SAYS = (
 
 def circuit(name: str, run: Run) -> Any:
     if name == "paper's circuit":
-        return reference_model(run.task, run.config.heads[1] if len(run.config.heads) == 3 else None)
+        return reference_model(
+            run.task, run.config.heads[1] if len(run.config.heads) == 3 else None
+        )
     return sih.construct(run.task, target="bayes" if name == "Bayes circuit" else "looking")
 
 
@@ -102,7 +114,9 @@ def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = scaling.ScalingConfig(DEPTHS, HEADS, PLAIN_HEADS, constructed_heads=(), sequences=48)
     scaled = scaling.compute(asked, RunStore())
     for model in (scaled.layers.models, scaled.heads.models, scaled.plain_heads.models):
-        model.update({key: dataclasses.replace(one, length=128, unsettled="") for key, one in model.items()})
+        model.update(
+            {key: dataclasses.replace(one, length=128, unsettled="") for key, one in model.items()}
+        )
     found = {one.statement.id: one for one in judged({"trained": curves, "scaling": scaled})}
     assert {id: one.verdict for id, one in found.items() if one.measured} == {
         id: verdicts[PERFECT.index(name)] for id, verdicts in EXPECTED.items()
@@ -115,7 +129,9 @@ def test_rules_about_attention(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Run, "model", property(lambda run: circuit(name, run)))
     config = agreement.AgreementConfig(ATTENTION_MODELS, sequences=16, selection_sequences=48)
     data = agreement.compute(config, RunStore())
-    data.facts.update({key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()})
+    data.facts.update(
+        {key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()}
+    )
     found = {one.statement.id: one for one in judged({"agreement": data}) if one.measured}
     assert {id: one.verdict for id, one in found.items()} == {
         id: verdicts[PERFECT.index(name) - 1] for id, verdicts in ATTENTION.items()
@@ -129,12 +145,16 @@ def test_no_head_can_have_more_than_the_posterior() -> None:
     data = agreement.compute(config, RunStore())
     exact = Selection((0.894, 0.003), (0.894, 0.003), (1.0, 0.0), 512)  # five lags, length 32
     data.selection.update(dict.fromkeys(data.selection, exact))
-    data.facts.update({key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()})
+    data.facts.update(
+        {key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()}
+    )
     found = {one.statement.id: one for one in judged({"agreement": data})}
     assert [found[id].verdict for id in ("selective-head", "layer-3-selects")] == [HOLDS, HOLDS]
 
 
-@pytest.mark.parametrize(("name", "verdict"), list(zip(PERFECT[1:], (HOLDS, HOLDS, FAILS), strict=True)))
+@pytest.mark.parametrize(
+    ("name", "verdict"), list(zip(PERFECT[1:], (HOLDS, HOLDS, FAILS), strict=True))
+)
 def test_rules_about_channels(name: str, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "model", property(lambda run: circuit(name, run)))
     config = channel_account.AccountConfig(("paper-1.2.3-length32",), sequences=12, reference=24)

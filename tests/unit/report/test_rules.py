@@ -48,7 +48,9 @@ FALLS = "at 20 steps, where its KL still falls"
         (ShareRule(), 0.1, (0.0, 0.4), "does not hold"),
     ],
 )
-def test_verdicts(rule: Rule, measured: float, interval: tuple[float, float] | None, verdict: str) -> None:
+def test_verdicts(
+    rule: Rule, measured: float, interval: tuple[float, float] | None, verdict: str
+) -> None:
     assert rule.verdict(Measured(measured, interval)) == verdict
 
 
@@ -84,7 +86,9 @@ def test_a_finished_failure_is_worse_than_an_unfinished_one() -> None:
 
 
 def test_a_median_with_its_range() -> None:
-    found = median(MATCH, [Measured(value, None, name) for name, value in (("a", 1.0), ("b", 3.0), ("c", 1.2))])
+    found = median(
+        MATCH, [Measured(value, None, name) for name, value in (("a", 1.0), ("b", 3.0), ("c", 1.2))]
+    )
     assert (found.value, found.interval) == (1.2, (1.0, 3.0))
     assert MATCH.verdict(found) == "holds with a remark"
     alone = Measured(1.2, (1.1, 1.3), "a")
@@ -94,16 +98,27 @@ def test_a_median_with_its_range() -> None:
 @pytest.mark.parametrize(
     ("values", "open_ended", "verdict"),
     [
-        ((1.5, 1.6, 1.7), (2,), "does not hold"),  # the two finished ones decide, whatever becomes of the third
+        (
+            (1.5, 1.6, 1.7),
+            (2,),
+            "does not hold",
+        ),  # the two finished ones decide, whatever becomes of the third
         ((1.5, 1.6, 1.7), (1, 2), "unsettled"),
-        ((1.0, 1.6, 1.7), (2,), "unsettled"),  # at its best it would be below, and the median with it
+        (
+            (1.0, 1.6, 1.7),
+            (2,),
+            "unsettled",
+        ),  # at its best it would be below, and the median with it
         ((1.0, 1.0, 1.7), (2,), "holds with a remark"),
     ],
 )
 def test_an_unfinished_run_unsettles_only_a_median_that_it_could_turn(
     values: tuple[float, ...], open_ended: tuple[int, ...], verdict: str
 ) -> None:
-    each = [Measured(v, None, model=str(n), unsettled=FALLS if n in open_ended else "") for n, v in enumerate(values)]
+    each = [
+        Measured(v, None, model=str(n), unsettled=FALLS if n in open_ended else "")
+        for n, v in enumerate(values)
+    ]
     assert MATCH.verdict(median(MATCH, each)) == verdict
 
 
@@ -112,7 +127,9 @@ def test_a_share_of_runs_with_wilsons_interval() -> None:
     assert found.value == 0.75
     assert found.interval == pytest.approx((0.301, 0.954), abs=1e-3)
     assert (found.label, "few runs (3 of 4)" in found.unsettled) == ("3 of 4", True)
-    at_its_end = share(ShareRule(limit=wilson(3, 4)[1]), [Measured(float(hit)) for hit in (1, 1, 0, 1)])
+    at_its_end = share(
+        ShareRule(limit=wilson(3, 4)[1]), [Measured(float(hit)) for hit in (1, 1, 0, 1)]
+    )
     assert "few runs (3 of 4)" in at_its_end.unsettled
     failed = [Measured(0.0) for _ in range(20)]
     assert ShareRule().verdict(share(ShareRule(), failed)) == "does not hold"
@@ -141,7 +158,15 @@ def test_a_statement_has_the_keys_that_scripts_rely_on() -> None:
     assert (good.verdict, bad.verdict) == ("holds", "does not hold")
     assert good.remark == bad.remark == "But."  # a remark that is written is shown
     entries = json.loads(json.dumps(good.to_dict()))
-    assert list(entries)[:7] == ["id", "section", "statement", "measured", "interval", "verdict", "command"]
+    assert list(entries)[:7] == [
+        "id",
+        "section",
+        "statement",
+        "measured",
+        "interval",
+        "verdict",
+        "command",
+    ]
     assert entries["command"] == "sih figure number --out out"
     assert (entries["measured"], entries["interval"], entries["paper_setting"]) == (1.0, None, "")
     assert SO.judge(0.0).to_dict()["measured"] == 0.0
@@ -150,13 +175,20 @@ def test_a_statement_has_the_keys_that_scripts_rely_on() -> None:
 def test_what_could_not_be_measured_says_of_whom() -> None:
     plain = dataclasses.replace(SO, models=Models("standard", "paper"))
     found = plain.judge(float("nan"))
-    assert (found.verdict, found.measured, found.paper_setting) == ("not measured", None, "no model")
+    assert (found.verdict, found.measured, found.paper_setting) == (
+        "not measured",
+        None,
+        "no model",
+    )
     assert "standard, 3 layers, trained as in the paper" in found.remark
     assert found.to_dict()["measured"] is None
 
 
 def _models(*each: tuple[float, bool]) -> Statement[float]:
-    found = [Measured(value, None, str(n), str(n), papers_setting=at) for n, (value, at) in enumerate(each)]
+    found = [
+        Measured(value, None, str(n), str(n), papers_setting=at)
+        for n, (value, at) in enumerate(each)
+    ]
     return dataclasses.replace(SO, measure=lambda data: found, models=Models(training="paper"))
 
 

@@ -21,7 +21,9 @@ EMPTY = Curve(9, [], [], {}, 0.0, 0.0)
 
 
 def _kl(model: TrainedModel, mean: float, **windows: float) -> ModelKL:
-    parts = {name.replace("w", "").replace("_", "-"): (value, 1e-6) for name, value in windows.items()}
+    parts = {
+        name.replace("w", "").replace("_", "-"): (value, 1e-6) for name, value in windows.items()
+    }
     return ModelKL(model, EMPTY, Times("construction", (mean, 1e-6), parts, ()), {})
 
 
@@ -70,7 +72,9 @@ def test_statements_are_about_models_of_one_way_and_kind() -> None:
         "disentangled-recipe-adam": ("disentangled", "Adam"),
     }
     of = {one.id: one for one in PAPER + OURS}
-    models = [dataclasses.replace(PLAIN, name=id, kind=k, training=t) for id, (k, t) in kinds.items()]
+    models = [
+        dataclasses.replace(PLAIN, name=id, kind=k, training=t) for id, (k, t) in kinds.items()
+    ]
     data = _data(*(_kl(one, 1.0) for one in models))
     for id in kinds:
         found = of[id].judge(data)
@@ -95,11 +99,15 @@ def test_no_shipped_model_is_left_out_of_a_statement_it_belongs_to() -> None:
     for one in PAPER + OURS:
         if one.models is not None and one.experiment in (trained.EXPERIMENT, scaling.EXPERIMENT):
             fit = shipped_models(one.models)
-            assert {model.lags for model in fit.values()} <= lags or one.experiment is scaling.EXPERIMENT
+            assert {
+                model.lags for model in fit.values()
+            } <= lags or one.experiment is scaling.EXPERIMENT
             if one.experiment is trained.EXPERIMENT:
                 assert set(fit) <= read, one.id
     deep = {name for name, model in shipped_models(Models(layers=(2, 4, 5))).items()}
-    five = {name for name, model in shipped_models(Models("standard", lags=(1, 2, 3, 4, 5))).items()}
+    five = {
+        name for name, model in shipped_models(Models("standard", lags=(1, 2, 3, 4, 5))).items()
+    }
     assert deep | five <= scaled
 
 
@@ -109,10 +117,15 @@ def test_a_model_that_still_gets_better_refutes_nothing() -> None:
     assert (found.verdict, "Unsettled at 20 steps" in found.remark) == ("unsettled", True)
     assert training.STANDARD_TRAINED.judge(_data(_kl(falls, 1.0))).verdict == "holds"
     finished = dataclasses.replace(PLAIN, name="b")
-    assert training.STANDARD_TRAINED.judge(_data(_kl(falls, 1.5), _kl(finished, 1.4))).verdict == "does not hold"
+    assert (
+        training.STANDARD_TRAINED.judge(_data(_kl(falls, 1.5), _kl(finished, 1.4))).verdict
+        == "does not hold"
+    )
 
 
-@pytest.mark.parametrize(("kl", "verdict"), [(0.9, "holds"), (1.05, "holds with a remark"), (1.2, "does not hold")])
+@pytest.mark.parametrize(
+    ("kl", "verdict"), [(0.9, "holds"), (1.05, "holds with a remark"), (1.2, "does not hold")]
+)
 def test_one_head_trained(kl: float, verdict: str) -> None:
     one = dataclasses.replace(PLAIN, name="one", heads=(1, 1, 1))
     found = training.ONE_HEAD_TRAINED.judge(_data(_kl(one, kl), _kl(PLAIN, 9.0)))
@@ -145,17 +158,32 @@ def test_the_papers_training_is_a_share_of_runs() -> None:
     found = training.PAPER_TRAINING.judge(_data(*_named(a=1.0, b=1.2, c=1.3)))
     assert number_of(found).value == pytest.approx(2 / 3)
     assert (found.verdict, found.count) == ("unsettled", "2 of 3")
-    assert training.PAPER_TRAINING.judge(_data(*_named(**dict.fromkeys("abcdefgh", 1.0)))).verdict == "holds"
-    assert training.PAPER_TRAINING.judge(_data(*_named(**dict.fromkeys("abcdefgh", 2.0)))).verdict == "does not hold"
+    assert (
+        training.PAPER_TRAINING.judge(_data(*_named(**dict.fromkeys("abcdefgh", 1.0)))).verdict
+        == "holds"
+    )
+    assert (
+        training.PAPER_TRAINING.judge(_data(*_named(**dict.fromkeys("abcdefgh", 2.0)))).verdict
+        == "does not hold"
+    )
     ours = dataclasses.replace(PLAIN, training="SOAP")
     assert training.PAPER_TRAINING.judge(_data(_kl(ours, 1.0))).verdict == "not measured"
 
 
-def _row(kl: dict[tuple[int, ...], float], training: Training, lags: tuple[int, ...] = (1, 2, 3)) -> ScalingRow:
-    models = {str(heads): TrainedModel(str(heads), "standard", lags, 128, heads, training, 0, None) for heads in kl}
+def _row(
+    kl: dict[tuple[int, ...], float], training: Training, lags: tuple[int, ...] = (1, 2, 3)
+) -> ScalingRow:
+    models = {
+        str(heads): TrainedModel(str(heads), "standard", lags, 128, heads, training, 0, None)
+        for heads in kl
+    }
     every = {str(heads): value for heads, value in kl.items()}
     over = {
-        name: {other: (value / beside, 1e-6) for other, beside in {**every, "ML": 0.02}.items() if other != name}
+        name: {
+            other: (value / beside, 1e-6)
+            for other, beside in {**every, "ML": 0.02}.items()
+            if other != name
+        }
         for name, value in every.items()
     }
     return ScalingRow(lags, {}, {}, {}, models, over)
@@ -177,21 +205,36 @@ def test_depth() -> None:
     bad = _scaling(_row({(1, 1): 0.2, (3, 3): 0.021, (1, 3, 1): 0.04, (1, 3, 1, 1): 0.02}, "SOAP"))
     for judge in (training.TWO_LAYERS_RECIPE, training.MORE_LAYERS_RECIPE):
         assert judge.judge(bad).verdict == "does not hold"
-    for judge in (training.TWO_LAYERS, training.MORE_LAYERS, training.TWO_LAYERS_ADAM):  # of other ways of training
+    for judge in (
+        training.TWO_LAYERS,
+        training.MORE_LAYERS,
+        training.TWO_LAYERS_ADAM,
+    ):  # of other ways of training
         assert judge.judge(good).verdict == "not measured"
 
 
 def test_heads_of_the_second_layer() -> None:
     lags = (1, 2, 3, 4, 5)
-    falling: dict[tuple[int, ...], float] = {(1, 1, 1): 0.08, (1, 3, 1): 0.04, (1, 5, 1): 0.02, (1, 7, 1): 0.02}
+    falling: dict[tuple[int, ...], float] = {
+        (1, 1, 1): 0.08,
+        (1, 3, 1): 0.04,
+        (1, 5, 1): 0.02,
+        (1, 7, 1): 0.02,
+    }
     rising = falling | {(1, 3, 1): 0.1, (1, 7, 1): 0.01}
     empty = _row({}, "SOAP")
     good = _scaling(empty, _row(falling, "SOAP", lags), _row(rising, "paper", lags))
     bad = _scaling(empty, _row(rising, "SOAP", lags), _row(falling, "paper", lags))
     found = training.MORE_HEADS_RECIPE.judge(good)
     assert number_of(found).value == pytest.approx(0.5)
-    assert [one.label.split(", ")[-1] for one in found.each] == ["[1,3,1] to [1,1,1]", "[1,5,1] to [1,3,1]"]
-    assert (found.verdict, training.MORE_HEADS_RECIPE.judge(bad).verdict) == ("holds", "does not hold")
+    assert [one.label.split(", ")[-1] for one in found.each] == [
+        "[1,3,1] to [1,1,1]",
+        "[1,5,1] to [1,3,1]",
+    ]
+    assert (found.verdict, training.MORE_HEADS_RECIPE.judge(bad).verdict) == (
+        "holds",
+        "does not hold",
+    )
     assert (training.MORE_HEADS.judge(bad).verdict, training.MORE_HEADS.judge(good).verdict) == (
         "holds",
         "does not hold",

@@ -65,11 +65,20 @@ def test_it_is_what_numpy_finds_with_loops(tmp_path: Path) -> None:
     assert [each.label for each in found.windows] == ["4-8", "9-11"]
     for (a, b), measured in spans.items():
         x, y, z, u = (kl[:, a:b].mean(axis=1) for kl in kls)
-        for values, estimate in ((x, measured.kl), (y, measured.ml), (z, measured.bma), (u, measured.alike)):
-            assert estimate.pair() == pytest.approx((values.mean(), values.std(ddof=1) / 200**0.5), rel=1e-9)
+        for values, estimate in (
+            (x, measured.kl),
+            (y, measured.ml),
+            (z, measured.bma),
+            (u, measured.alike),
+        ):
+            assert estimate.pair() == pytest.approx(
+                (values.mean(), values.std(ddof=1) / 200**0.5), rel=1e-9
+            )
         r = x.mean() / y.mean()
         covariance = np.cov(x, y) / 200
-        variance = (covariance[0, 0] - 2 * r * covariance[0, 1] + r * r * covariance[1, 1]) / y.mean() ** 2
+        variance = (
+            covariance[0, 0] - 2 * r * covariance[0, 1] + r * r * covariance[1, 1]
+        ) / y.mean() ** 2
         assert measured.kl_over_ml.pair() == pytest.approx((r, math.sqrt(variance)), rel=1e-6)
         assert measured.way.pair() == pytest.approx(way_in_numpy(x, y, u), rel=1e-6, nan_ok=True)
 
@@ -84,7 +93,9 @@ def way_in_numpy(kl: np.ndarray, ml: np.ndarray, alike: np.ndarray) -> tuple[flo
     return (u - x) / (u - y), math.sqrt(variance)
 
 
-def on_tokens(law: Callable[..., torch.Tensor], task: sih.Task, sequences: int = 400) -> RunEvaluation:
+def on_tokens(
+    law: Callable[..., torch.Tensor], task: sih.Task, sequences: int = 400
+) -> RunEvaluation:
     """What is found of a model that predicts by this law."""
 
     model = sih.DisentangledTransformer(num_states=task.num_states, length=task.length, heads=(1,))
@@ -94,17 +105,26 @@ def on_tokens(law: Callable[..., torch.Tensor], task: sih.Task, sequences: int =
 
 def test_the_way_is_0_of_the_candidates_alike_1_of_ml_and_more_of_bma() -> None:
     task = sih.Task(sih.random_transition_matrix(5, rng=0), lags=(1, 2, 3), length=80)
-    by = {law: on_tokens(law, task) for law in (candidates_alike, sih.maximum_likelihood, sih.bma, sih.stationary_law)}
+    by = {
+        law: on_tokens(law, task)
+        for law in (candidates_alike, sih.maximum_likelihood, sih.bma, sih.stationary_law)
+    }
     assert list(by[sih.bma].ways) == ["17-32", "33-64", "65-79"]
-    assert all(way.pair() == pytest.approx((0, 0), abs=1e-9) for way in by[candidates_alike].ways.values())
-    assert all(way.pair() == pytest.approx((1, 0), abs=1e-9) for way in by[sih.maximum_likelihood].ways.values())
+    assert all(
+        way.pair() == pytest.approx((0, 0), abs=1e-9) for way in by[candidates_alike].ways.values()
+    )
+    assert all(
+        way.pair() == pytest.approx((1, 0), abs=1e-9)
+        for way in by[sih.maximum_likelihood].ways.values()
+    )
     assert all(way.mean > 1 for way in by[sih.bma].ways.values())
     assert all(way.mean < 0 for way in by[sih.stationary_law].ways.values())
     assert [found.found for found in by.values()] == [False, True, True, False]
 
     def part(share: float) -> Callable[..., torch.Tensor]:
         return lambda tokens, task: (
-            share * sih.maximum_likelihood(tokens, task) + (1 - share) * candidates_alike(tokens, task)
+            share * sih.maximum_likelihood(tokens, task)
+            + (1 - share) * candidates_alike(tokens, task)
         )
 
     assert not on_tokens(part(0.5), task).found
@@ -134,7 +154,9 @@ def test_the_candidates_count_alike_whatever_their_prior() -> None:
     law = candidates_alike(tokens, task)
     for b, s in enumerate(tokens.tolist()):
         for i in range(2, 20):
-            assert law[b, i].tolist() == pytest.approx([(P[s[i]][a] + P[s[i - 2]][a]) / 2 for a in (0, 1)])
+            assert law[b, i].tolist() == pytest.approx(
+                [(P[s[i]][a] + P[s[i - 2]][a]) / 2 for a in (0, 1)]
+            )
 
 
 def test_too_short_a_length_finds_nothing() -> None:
@@ -152,7 +174,9 @@ def test_others_find_the_same_on_other_sequences(name: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"fresh": True}, {"switch_rate": 0.1}])
-def test_every_kind_of_task_is_evaluated_by_its_own_truth(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_every_kind_of_task_is_evaluated_by_its_own_truth(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
     """Beside plain KL to the truth, by what was drawn, on other sequences."""
     make(tmp_path / "run", SHORT.replace(**changes))
     run = sih.open_run(tmp_path / "run")
@@ -177,7 +201,9 @@ def test_sequences_are_no_runs_batches_nor_held_out() -> None:
         others = sih.sample(task, 1024, rng=seed).tokens.tolist()
         assert not fresh & {tuple(row) for row in others}
     config = SHORT.replace(length=64, held_out=1024)
-    assert not fresh & {tuple(row) for row in config.held_out_batch(config.task.build()).tokens.tolist()}
+    assert not fresh & {
+        tuple(row) for row in config.held_out_batch(config.task.build()).tokens.tolist()
+    }
 
 
 def test_sequences_are_doubled_until_the_ratio_is_known(tmp_path: Path) -> None:
@@ -190,7 +216,9 @@ def test_sequences_are_doubled_until_the_ratio_is_known(tmp_path: Path) -> None:
     assert math.log2(found.sequences / 256).is_integer()
     before = measure(run.model, run.task, least=found.sequences // 2, most=found.sequences // 2)
     assert 2 * before.kl_over_ml.error > max(0.02, 0.02 * before.kl_over_ml.mean)
-    assert measure(run.model, run.task, least=256, most=2048).kl.pair() == more.kl.pair()  # stopped by the limit
+    assert (
+        measure(run.model, run.task, least=256, most=2048).kl.pair() == more.kl.pair()
+    )  # stopped by the limit
 
 
 def test_one_lag_leaves_nothing_to_know(tmp_path: Path) -> None:
@@ -221,7 +249,10 @@ def test_a_shipped_model_has_its_evaluation(name: str) -> None:
         x, y, u = window.kl.mean, window.ml.mean, window.alike.mean
         assert window.way.mean == pytest.approx((u - x) / (u - y), rel=1e-4)
     noted = json.loads((SHIPPED / name / EVALUATION).read_text())
-    assert noted["weights"] == hashlib.sha256((SHIPPED / name / "weights.safetensors").read_bytes()).hexdigest()
+    assert (
+        noted["weights"]
+        == hashlib.sha256((SHIPPED / name / "weights.safetensors").read_bytes()).hexdigest()
+    )
 
 
 def test_a_shipped_evaluation_comes_out_again() -> None:
@@ -230,4 +261,6 @@ def test_a_shipped_evaluation_comes_out_again() -> None:
     assert (kept.sequences, len(kept.windows)) == (found.sequences, len(found.windows))
     for a, b in zip((found, *found.windows), (kept, *kept.windows), strict=True):
         for name in MEASURED:
-            assert getattr(a, name).pair() == pytest.approx(getattr(b, name).pair(), rel=1e-4, nan_ok=True)
+            assert getattr(a, name).pair() == pytest.approx(
+                getattr(b, name).pair(), rel=1e-4, nan_ok=True
+            )

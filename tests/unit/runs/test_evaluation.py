@@ -35,7 +35,9 @@ def test_a_kept_evaluation_is_that_of_its_weights_alone(tmp_path: Path) -> None:
     assert kept is not None
     assert repr(kept) == repr(found)
     assert [w.label for w in kept.windows] == [w.label for w in found.windows]
-    assert kept.windows[-1].kl_over_ml.pair() == pytest.approx(found.windows[-1].kl_over_ml.pair(), rel=1e-5)
+    assert kept.windows[-1].kl_over_ml.pair() == pytest.approx(
+        found.windows[-1].kl_over_ml.pair(), rel=1e-5
+    )
     assert read_evaluation(folder, digest[::-1]) is None
     values = json.loads((folder / EVALUATION).read_text())
     (folder / EVALUATION).write_text(json.dumps({**values, "version": values["version"] + 1}))
@@ -62,7 +64,9 @@ def test_a_number_that_is_none_is_read_back() -> None:
     assert read_pair("way", plain_pair(Estimate(0.93, 0.01))).pair() == (0.93, 0.01)
 
 
-@pytest.mark.parametrize(("ways", "found"), [({}, False), ({"17-32": 0.9}, True), ({"17-32": 0.899}, False)])
+@pytest.mark.parametrize(
+    ("ways", "found"), [({}, False), ({"17-32": 0.9}, True), ({"17-32": 0.899}, False)]
+)
 def test_found_is_nine_tenths_of_the_way(ways: dict[str, float], found: bool) -> None:
     as_estimates = {label: Estimate(way, 0.5) for label, way in ways.items()}
     assert has_found(as_estimates) == found
@@ -79,7 +83,9 @@ def test_a_run_says_how_it_was_trained_and_how_good_it_is(tmp_path: Path) -> Non
     own = sih.open_run(tmp_path / "run")
     assert f"held_out_kl_over_ml={own.held_out_kl_over_ml:.4g})" in repr(own)
     found = sih.evaluate("paper-1.2.3-length32")
-    windows = "windows={4-8: 0.5946 ± 0.0029 x ML, 9-16: 0.7796 ± 0.0061 x ML, 17-31: 1.199 ± 0.023 x ML}"
+    windows = (
+        "windows={4-8: 0.5946 ± 0.0029 x ML, 9-16: 0.7796 ± 0.0061 x ML, 17-31: 1.199 ± 0.023 x ML}"
+    )
     assert f"{windows}, ways={{17-31: 0.98}}, found=True, sequences=8192)" in repr(found)
     assert repr(found.windows[0]).startswith("Window(tokens='4-8', kl=0.1030 ± 0.0011, ")
     assert ["way=" in repr(window) for window in found.windows] == [False, False, True]

@@ -15,7 +15,12 @@ from sih.stats import Estimate
 
 
 def seen(step: int, copies: tuple[float, ...], selected: float, *ways: float) -> Checkpoint:
-    return Checkpoint(step, copies, selected, {f"{17 + i}-{17 + i}": Estimate(way, 0.01) for i, way in enumerate(ways)})
+    return Checkpoint(
+        step,
+        copies,
+        selected,
+        {f"{17 + i}-{17 + i}": Estimate(way, 0.01) for i, way in enumerate(ways)},
+    )
 
 
 COURSE = (
@@ -34,13 +39,17 @@ def test_each_is_the_first_step_that_has_it() -> None:
     assert (early.copying, early.selective, early.circuit) == (None, None, None)
     said = "copying at step 20, a selective head at step 30, the circuit at step 40"
     assert found.in_words == f"{said} (at 5 measured steps, 10 to 50; 128 sequences)"
-    assert early.in_words.startswith("copying never, a selective head never, the circuit never (at 1 measured")
+    assert early.in_words.startswith(
+        "copying never, a selective head never, the circuit never (at 1 measured"
+    )
     assert repr(found) == (
         "Formation(copying=20, selective=30, circuit=40, checkpoints=5 from 10 to 50, sequences=128)"
     )
 
 
-def test_without_layers_below_the_last_nothing_copies_and_without_windows_nothing_is_found() -> None:
+def test_without_layers_below_the_last_nothing_copies_and_without_windows_nothing_is_found() -> (
+    None
+):
     assert not seen(1, (), 0.9).copying
     assert not seen(1, (), 0.9).circuit
     assert not seen(1, (), 0.9, math.nan).circuit

@@ -19,7 +19,13 @@ from sih.training.trainer import train
 def test_a_finished_run_holds_what_was_trained(tmp_path: Path) -> None:
     make(tmp_path / "run")
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
-    assert names == ["config.json", "environment.json", "metrics.jsonl", "weights.safetensors", "weights.sha256"]
+    assert names == [
+        "config.json",
+        "environment.json",
+        "metrics.jsonl",
+        "weights.safetensors",
+        "weights.sha256",
+    ]
     run = open_run(tmp_path / "run")
     steps = list(train(SHORT))
     for name, weight in steps[-1].model.state_dict().items():
@@ -30,9 +36,13 @@ def test_a_finished_run_holds_what_was_trained(tmp_path: Path) -> None:
     assert [line["step"] for line in run.metrics] == [0, 8, 10, 16, 20, 24]
     losses = [step.loss for step in steps[1:]]
     between = [losses[a:b] for a, b in ((0, 8), (8, 10), (10, 16), (16, 20), (20, 24))]
-    assert [line["loss"] for line in run.metrics[1:]] == [sum(x for x in p if x) / len(p) for p in between]
+    assert [line["loss"] for line in run.metrics[1:]] == [
+        sum(x for x in p if x) / len(p) for p in between
+    ]
     wanted = [step.evaluation.mean_kl for step in steps if step.evaluation]
-    assert [line["kl"] for line in run.evaluations] == pytest.approx(wanted, rel=1e-5)  # made of rounded numbers
+    assert [line["kl"] for line in run.evaluations] == pytest.approx(
+        wanted, rel=1e-5
+    )  # made of rounded numbers
     assert run.evaluations[0]["ml"] > run.evaluations[0]["bma"]
     assert len(run.evaluations[-1]["kl_along"]) == 12
     assert run.environment["torch"] == torch.__version__
@@ -75,15 +85,25 @@ def test_a_shipped_model_is_as_good_as_its_record_says(name: str) -> None:
         ("environment.json", "{}", "threads is missing"),
         ("metrics.jsonl", "[1]\n", "line 1: it must hold a JSON object; got list"),
         ("metrics.jsonl", '{"step": 0, "kl": 1.0}\n', "line 1: ml is missing"),
-        ("metrics.jsonl", '{"step": 1}\n{"step": 2, "loss": "low"}\n', "line 2: loss must be int or float"),
+        (
+            "metrics.jsonl",
+            '{"step": 1}\n{"step": 2, "loss": "low"}\n',
+            "line 2: loss must be int or float",
+        ),
         ("metrics.jsonl", "gar\0bled\n", "line 1: "),
-        ("metrics.jsonl", '{"step": 0, "kl": 1, "ml": 1, "bma": 1, "kl_along": ["a"]}\n', "line 1: kl_along must hold"),
+        (
+            "metrics.jsonl",
+            '{"step": 0, "kl": 1, "ml": 1, "bma": 1, "kl_along": ["a"]}\n',
+            "line 1: kl_along must hold",
+        ),
         ("metrics.jsonl", "", "holds no evaluation, though the run is finished"),
         ("config.json", '{"version": 2}', "'task' must be an object"),
         ("config.json", "7", "must hold a JSON object"),
     ],
 )
-def test_every_file_is_checked_and_named(file: str, content: str, said: str, tmp_path: Path) -> None:
+def test_every_file_is_checked_and_named(
+    file: str, content: str, said: str, tmp_path: Path
+) -> None:
     shutil.copytree(SHIPPED / RunStore().names()[0], tmp_path / "run")
     (tmp_path / "run" / file).write_text(content)
     run = Run(tmp_path / "run")
@@ -92,10 +112,14 @@ def test_every_file_is_checked_and_named(file: str, content: str, said: str, tmp
     assert "\n" not in str(caught.value)
 
 
-def test_a_configuration_that_asks_for_more_than_the_weights_file_holds_builds_nothing(tmp_path: Path) -> None:
+def test_a_configuration_that_asks_for_more_than_the_weights_file_holds_builds_nothing(
+    tmp_path: Path,
+) -> None:
     make(tmp_path / "run")
     config = (tmp_path / "run" / "config.json").read_text()
-    (tmp_path / "run" / "config.json").write_text(re.sub('"length": [0-9]+', '"length": 30000000', config, count=1))
+    (tmp_path / "run" / "config.json").write_text(
+        re.sub('"length": [0-9]+', '"length": 30000000', config, count=1)
+    )
     with pytest.raises(ValueError, match=r"asks for [0-9,]+ weights, weights.safetensors holds"):
         _ = open_run(tmp_path / "run").model
 

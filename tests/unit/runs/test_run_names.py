@@ -27,7 +27,8 @@ def test_shipped_models_are_what_their_names_say(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["standard", "standard-", "standard-1.2-x", "mlp-1.2", "standard-1..2", "standard-3.1.2"]
+    "name",
+    ["standard", "standard-", "standard-1.2-x", "mlp-1.2", "standard-1..2", "standard-3.1.2"],
 )
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"like standard-1\.2\.3|increasing"):
@@ -45,7 +46,11 @@ def test_a_name_may_ask_for_a_length() -> None:
     config = named("disentangled-1.3-1.1.1-length40-seed2")
     assert (config.task.length, config.seed, config.recipe.length_schedule) == (40, 2, ((640, 32),))
     config = named("paper-disentangled-1.3.4-length32")
-    assert (config.model.kind, config.task.lags, config.recipe.name) == ("disentangled", (1, 3, 4), "uniform")
+    assert (config.model.kind, config.task.lags, config.recipe.name) == (
+        "disentangled",
+        (1, 3, 4),
+        "uniform",
+    )
     assert named("standard-1.2.3-dim32-length64").flat()["dim"] == 32
 
 
@@ -53,13 +58,19 @@ def test_a_name_says_the_matrix_and_the_recipe() -> None:
     changes = {"lags": (1, 2, 3), "heads": (1, 1, 1), "length": 64, "seed": 1}
     expected = preset("paper", **changes, matrix_law="uniform", matrix_seed=11, init="normal")
     assert named("paper-1.2.3-1.1.1-length64-uniform11-normal-seed1") == expected
-    assert named("paper-1.2.3-1.1.1-length64-matrix3-seed1") == preset("paper", **changes, matrix_seed=3)
+    assert named("paper-1.2.3-1.1.1-length64-matrix3-seed1") == preset(
+        "paper", **changes, matrix_seed=3
+    )
     assert named("standard-1.3-sparse0").task.matrix_law == "sparse"
     assert named("disentangled-1.3-1.1.1-near-periodic7").task.matrix_seed == 7
-    assert named("paper-1.2.3-uniform") == named("paper-1.2.3-length128")  # the recipe of this name, not the law
+    assert named("paper-1.2.3-uniform") == named(
+        "paper-1.2.3-length128"
+    )  # the recipe of this name, not the law
 
 
-@pytest.mark.parametrize("recipe", [recipe for recipe in all_recipes() if recipe.name != "harmonic"])
+@pytest.mark.parametrize(
+    "recipe", [recipe for recipe in all_recipes() if recipe.name != "harmonic"]
+)
 def test_every_recipe_has_a_place_in_a_name(recipe: type[Recipe]) -> None:
     kind = "disentangled" if recipe.kinds == ("disentangled",) else "standard"
     paper = {kind: name for name, kind in PAPER.items()}[kind]
@@ -88,6 +99,12 @@ def test_parts_of_a_name_have_one_order(name: str) -> None:
 
 
 def test_what_is_not_the_papers_setting_is_trained_by_auto() -> None:
-    asked = {"lags": (2, 3, 4), "heads": (1, 2, 1), "model": "disentangled", "seed": 3, "evaluate_every": 100}
+    asked = {
+        "lags": (2, 3, 4),
+        "heads": (1, 2, 1),
+        "model": "disentangled",
+        "seed": 3,
+        "evaluate_every": 100,
+    }
     assert named("disentangled-2.3.4-1.2.1-seed3") == preset("auto", **asked)
     assert named("standard-1.5").optimiser.name == "soap"

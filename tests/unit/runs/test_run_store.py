@@ -34,7 +34,10 @@ def test_finished_runs_and_those_that_are_missing(tmp_path: Path) -> None:
     name = RunStore().names()[0]
     shutil.copytree(SHIPPED / name, tmp_path / "mine")
     runs, missing = RunStore().finished((name, "none such", str(tmp_path / "mine")))
-    assert {key: run.folder for key, run in runs.items()} == {name: SHIPPED / name, "mine": tmp_path / "mine"}
+    assert {key: run.folder for key, run in runs.items()} == {
+        name: SHIPPED / name,
+        "mine": tmp_path / "mine",
+    }
     assert missing == ["none such"]
     (tmp_path / "mine" / "weights.safetensors").unlink()
     assert RunStore().finished([str(tmp_path / "mine")]) == ({}, [str(tmp_path / "mine")])
@@ -43,7 +46,9 @@ def test_finished_runs_and_those_that_are_missing(tmp_path: Path) -> None:
 def test_what_is_not_there_is_answered_with_the_names() -> None:
     name = RunStore().names()[0]
     for function in (open_run, sih.load):
-        with pytest.raises(ValueError, match=rf"no such folder, and no model of that name is shipped \({name}"):
+        with pytest.raises(
+            ValueError, match=rf"no such folder, and no model of that name is shipped \({name}"
+        ):
             function("none such")
 
 

@@ -27,7 +27,12 @@ from sih.training.config_file import to_version_1
 from sih.training.trainer import DivergedError, Trainer
 
 TABLES = SHORT.replace(
-    model="disentangled", init="harmonic", max_period=3, held=6, shorter=((10, 8),), stored="float16"
+    model="disentangled",
+    init="harmonic",
+    max_period=3,
+    held=6,
+    shorter=((10, 8),),
+    stored="float16",
 )
 
 DISENTANGLED = SHORT.replace(model="disentangled")
@@ -57,11 +62,15 @@ def test_stopped_anywhere_and_started_again_the_bytes_are_the_same(
     (tmp_path / "stopped" / ".weights.safetensors.0123abcd.part").write_bytes(b"half")
     make(tmp_path / "stopped", config)
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
-        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "stopped" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
     assert len(list((tmp_path / "stopped").iterdir())) == 5
 
 
-def test_core_seconds_go_on_with_the_run_and_are_not_made_up_for_one_that_began_without(tmp_path: Path) -> None:
+def test_core_seconds_go_on_with_the_run_and_are_not_made_up_for_one_that_began_without(
+    tmp_path: Path,
+) -> None:
     place, burnt = tmp_path / "run" / "environment.json", 0.2
     writer = RunWriter(SHORT, tmp_path / "run", threads=1)
     for step in writer:
@@ -77,7 +86,9 @@ def test_core_seconds_go_on_with_the_run_and_are_not_made_up_for_one_that_began_
     make(tmp_path / "run", stop_after=9)
     second = Run(tmp_path / "run").environment
     assert second["core_seconds"] >= first["core_seconds"]
-    place.write_text(json.dumps({key: value for key, value in second.items() if key != "core_seconds"}))
+    place.write_text(
+        json.dumps({key: value for key, value in second.items() if key != "core_seconds"})
+    )
     make(tmp_path / "run")
     last = Run(tmp_path / "run").environment
     assert "core_seconds" not in last
@@ -99,7 +110,9 @@ def test_killed_at_the_first_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "one bit"])
-def test_damaged_weights_are_not_believed_and_the_checkpoint_is_kept(damage: str, tmp_path: Path) -> None:
+def test_damaged_weights_are_not_believed_and_the_checkpoint_is_kept(
+    damage: str, tmp_path: Path
+) -> None:
     make(tmp_path / "whole")
     make(tmp_path / "run", stop_after=9)
     whole = (tmp_path / "whole" / "weights.safetensors").read_bytes()
@@ -120,7 +133,9 @@ def test_damaged_weights_are_not_believed_and_the_checkpoint_is_kept(damage: str
 def test_damaged_weights_without_a_checkpoint_are_named(tmp_path: Path) -> None:
     make(tmp_path / "run")
     (tmp_path / "run" / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"weights\.safetensors is damaged; remove it to train anew"):
+    with pytest.raises(
+        ValueError, match=r"weights\.safetensors is damaged; remove it to train anew"
+    ):
         make(tmp_path / "run")
 
 
@@ -140,7 +155,9 @@ def test_a_checkpoint_from_before_there_were_checksums_goes_on(tmp_path: Path) -
     make(tmp_path / "run", stop_after=9)
     path = tmp_path / "run" / "checkpoint.safetensors"
     state, note = read_tensors(path)
-    path.write_bytes(tensor_bytes(state, {"run": re.sub(', "sha256": "[0-9a-f]+"', "", note["run"])}))
+    path.write_bytes(
+        tensor_bytes(state, {"run": re.sub(', "sha256": "[0-9a-f]+"', "", note["run"])})
+    )
     make(tmp_path / "run")
     for name in ("metrics.jsonl", "weights.safetensors"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -171,23 +188,31 @@ def test_a_run_begun_in_the_form_of_before_goes_on(name: str, tmp_path: Path) ->
     make(tmp_path / "new", begun.config)
     ours, theirs = Run(tmp_path / "new"), Run(tmp_path / "old")
     assert theirs.finished
-    assert (tmp_path / "old" / "config.json").read_bytes() == (UNFINISHED / name / "config.json").read_bytes()
+    assert (tmp_path / "old" / "config.json").read_bytes() == (
+        UNFINISHED / name / "config.json"
+    ).read_bytes()
     tokens = sih.sample(begun.task, 64, rng=0).tokens
-    torch.testing.assert_close(ours.model.predict(tokens), theirs.model.predict(tokens), rtol=0, atol=1e-4)
+    torch.testing.assert_close(
+        ours.model.predict(tokens), theirs.model.predict(tokens), rtol=0, atol=1e-4
+    )
     for line, other_line in zip(ours.metrics, Run(tmp_path / "old").metrics, strict=True):
         assert line["step"] == other_line["step"]
         if "loss" in line:
             assert line["loss"] == pytest.approx(other_line["loss"], rel=1e-3)
     kind = ("torch", "processor", "path")
     if [ours.environment[key] for key in kind] == [theirs.environment[key] for key in kind]:
-        assert ours.metrics == theirs.metrics  # in the file, means of before count the last position too
+        assert (
+            ours.metrics == theirs.metrics
+        )  # in the file, means of before count the last position too
         assert (tmp_path / "old" / "weights.safetensors").read_bytes() == (
             tmp_path / "new" / "weights.safetensors"
         ).read_bytes()
 
 
 @pytest.mark.parametrize("config", [SHORT, TABLES])
-def test_a_configuration_in_the_form_of_before_changes_no_byte(config: TrainConfig, tmp_path: Path) -> None:
+def test_a_configuration_in_the_form_of_before_changes_no_byte(
+    config: TrainConfig, tmp_path: Path
+) -> None:
     make(tmp_path / "new", config)
     make(tmp_path / "old", config, stop_after=9)
     (tmp_path / "old" / "config.json").write_text(json.dumps(to_version_1(config)))
@@ -266,7 +291,9 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
         "from sih.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     words = [sys.executable, "-B", "-c", limited, *WORDS, str(tmp_path / "run")]
-    found = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ), timeout=120, check=False)
+    found = subprocess.run(
+        words, capture_output=True, text=True, env=dict(os.environ), timeout=120, check=False
+    )
     assert found.returncode == 2
     assert "cannot write to" in found.stderr
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
@@ -274,7 +301,9 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
     assert Run(tmp_path / "run").finished
 
 
-@pytest.mark.parametrize(("begun", "steps", "stop"), [(24, 36, 13), (36, 24, 13), (36, 24, 24), (36, 29, 23)])
+@pytest.mark.parametrize(
+    ("begun", "steps", "stop"), [(24, 36, 13), (36, 24, 13), (36, 24, 24), (36, 29, 23)]
+)
 def test_an_unfinished_run_goes_on_with_another_number_of_steps(
     begun: int, steps: int, stop: int, tmp_path: Path
 ) -> None:
@@ -282,12 +311,18 @@ def test_an_unfinished_run_goes_on_with_another_number_of_steps(
     make(tmp_path / "changed", SHORT.replace(steps=begun), stop_after=stop)
     make(tmp_path / "changed", SHORT.replace(steps=steps))
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
-        assert (tmp_path / "changed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "changed" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
 
 
 def test_other_steps_are_refused_where_they_would_change_what_is_done(tmp_path: Path) -> None:
     falling = SHORT.replace(schedule="cosine")
-    for name, config, stop, steps in (("late", SHORT, 17, 12), ("falls", falling, 3, 30), ("done", SHORT, None, 30)):
+    for name, config, stop, steps in (
+        ("late", SHORT, 17, 12),
+        ("falls", falling, 3, 30),
+        ("done", SHORT, None, 30),
+    ):
         make(tmp_path / name, config, stop_after=stop)
         before = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         with pytest.raises(ValueError, match=r"already|steps is 24 there and 30 here"):
@@ -300,7 +335,9 @@ def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
     seen = {step.step: step.model.state_dict()["readout"].clone() for step in writer}
     run = Run(tmp_path / "run")
     assert run.kept == (10, 20)
-    torch.testing.assert_close(run.model_at(20).state_dict()["readout"], seen[20], rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(
+        run.model_at(20).state_dict()["readout"], seen[20], rtol=1e-3, atol=1e-5
+    )
     with pytest.raises(ValueError, match=r"kept no weights at step 5; it has \[10, 20\]"):
         run.model_at(5)
     with pytest.raises(ValueError, match="keep_every"):
@@ -321,7 +358,9 @@ def test_every_optimiser_resumes_to_the_same_bytes(optimiser: str, tmp_path: Pat
     make(tmp_path / "stopped", config, stop_after=13)
     make(tmp_path / "stopped", config)
     for name in ("config.json", "metrics.jsonl", "weights.safetensors"):
-        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "stopped" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
 
 
 def test_a_run_begins_where_there_is_room_for_two_checkpoints_and_goes_on_where_for_one(
@@ -333,6 +372,12 @@ def test_a_run_begins_where_there_is_room_for_two_checkpoints_and_goes_on_where_
     for folder, times in (("new", 2), ("run", 1)):
         for missing in (1, 0):
             free = (0, 0, times * size - missing)
-            monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: shutil._ntuple_diskusage(*free))
-            with pytest.raises(ValueError, match="nearly full") if missing else contextlib.nullcontext():
+            monkeypatch.setattr(
+                shutil, "disk_usage", lambda _, free=free: shutil._ntuple_diskusage(*free)
+            )
+            with (
+                pytest.raises(ValueError, match="nearly full")
+                if missing
+                else contextlib.nullcontext()
+            ):
                 next(iter(RunWriter(SHORT, tmp_path / folder, threads=1)))

@@ -18,7 +18,16 @@ WORDS = [
     "--batch", "4", "--steps", "6", "--evaluate-every", "4", "--held-out", "8", "--threads", "1", "--out",
 ]  # fmt: skip
 SMALL = TrainConfig(
-    lags=(1, 2), states=3, length=12, heads=(1, 1), dim=8, qk_dim=4, batch=4, steps=6, evaluate_every=4, held_out=8
+    lags=(1, 2),
+    states=3,
+    length=12,
+    heads=(1, 1),
+    dim=8,
+    qk_dim=4,
+    batch=4,
+    steps=6,
+    evaluate_every=4,
+    held_out=8,
 )
 
 
@@ -26,10 +35,15 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     found = accumulator.EventAccumulator(str(folder))
     found.Reload()
-    return {tag: [(event.step, event.value) for event in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
+    return {
+        tag: [(event.step, event.value) for event in found.Scalars(tag)]
+        for tag in found.Tags()["scalars"]
+    }
 
 
-def test_events_say_what_the_metrics_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_say_what_the_metrics_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("tensorboard")
     assert main([*WORDS, str(tmp_path / "events"), "--tensorboard"]) == 0
     assert main([*WORDS, str(tmp_path / "plain")]) == 0

@@ -38,7 +38,9 @@ def test_a_grid_may_vary_the_law_of_the_matrix(tmp_path: Path) -> None:
     assert usual == preset("paper", matrix_seed=11)
     assert uniform == preset("paper", matrix_seed=11, matrix_law="uniform")
     path.write_text('[base]\nmatrix_law = "uniform"\n[grid]\nconcentration = [0.5]\n')
-    with pytest.raises(ValueError, match=r"concentration = 0\.5: the law uniform has no concentration"):
+    with pytest.raises(
+        ValueError, match=r"concentration = 0\.5: the law uniform has no concentration"
+    ):
         read_grid(path)
 
 
@@ -64,7 +66,10 @@ def test_a_grid_without_lists_is_one_run_and_one_said_twice_is_run_once(tmp_path
         ("[base]\nsteps = 'many'", "steps|parameters"),
         ("[base]\npreset = 'papr'", "preset must be one of"),
         ("[grid]\nseed = [1]\nsteps = [0]", "seed = 1, steps = 0: steps"),
-        (f"[grid]\nseed = {list(range(400))}\nmatrix_seed = {list(range(400))}", "asks for 160,000 runs"),
+        (
+            f"[grid]\nseed = {list(range(400))}\nmatrix_seed = {list(range(400))}",
+            "asks for 160,000 runs",
+        ),
     ],
 )
 def test_wrong_grids_are_refused_in_one_line(text: str, message: str, tmp_path: Path) -> None:

@@ -26,14 +26,24 @@ def job(folder: Path, config: TrainConfig) -> Job:
     return Job(folder.name, to_json(config), str(folder), path)
 
 
-def test_runs_end_with_the_bytes_of_training_alone_and_one_failure_stops_no_other(tmp_path: Path) -> None:
+def test_runs_end_with_the_bytes_of_training_alone_and_one_failure_stops_no_other(
+    tmp_path: Path,
+) -> None:
     configs = {"a": SHORT, "wild": SHORT.replace(learning_rate=1e30), "b": SHORT.replace(seed=1)}
-    ended = {news.name: news for news in run_here([job(tmp_path / n, c) for n, c in configs.items()], 2)}
-    assert {name: news.state for name, news in ended.items()} == {"a": "finished", "wild": "failed", "b": "finished"}
+    ended = {
+        news.name: news for news in run_here([job(tmp_path / n, c) for n, c in configs.items()], 2)
+    }
+    assert {name: news.state for name, news in ended.items()} == {
+        "a": "finished",
+        "wild": "failed",
+        "b": "finished",
+    }
     for name in ("a", "b"):
         make(tmp_path / "alone" / name, configs[name])
         for file in FILES:
-            assert (tmp_path / name / file).read_bytes() == (tmp_path / "alone" / name / file).read_bytes()
+            assert (tmp_path / name / file).read_bytes() == (
+                tmp_path / "alone" / name / file
+            ).read_bytes()
 
 
 def test_a_killed_worker_is_a_failed_run(tmp_path: Path) -> None:

@@ -26,10 +26,22 @@ def test_a_row_for_each_run_of_the_grid_whatever_became_of_it(tmp_path: Path) ->
         rows = list(csv.DictReader(file))
     assert [row["run"] for row in rows] == [done, half, bad, none]
     assert [row["seed"] for row in rows] == ["0", "1", "2", "3"]
-    assert [row["state"] for row in rows] == ["finished", "unfinished", "failed: why, then", "unfinished"]
-    assert [row["success"] for row in rows] == [str(int(float(rows[0]["kl_over_ml"]) <= 1.2)), "", "0", ""]
+    assert [row["state"] for row in rows] == [
+        "finished",
+        "unfinished",
+        "failed: why, then",
+        "unfinished",
+    ]
+    assert [row["success"] for row in rows] == [
+        str(int(float(rows[0]["kl_over_ml"]) <= 1.2)),
+        "",
+        "0",
+        "",
+    ]
     assert (rows[0]["step"], rows[3]["step"], rows[3]["kl"]) == ("16", "0", "")
-    assert float(rows[0]["kl"]) / float(rows[0]["ml"]) == pytest.approx(float(rows[0]["kl_over_ml"]))
+    assert float(rows[0]["kl"]) / float(rows[0]["ml"]) == pytest.approx(
+        float(rows[0]["kl_over_ml"])
+    )
 
 
 def test_a_row_of_when_the_circuit_appeared_for_each_run(tmp_path: Path) -> None:
@@ -58,11 +70,17 @@ def test_a_row_of_when_the_circuit_appeared_for_each_run(tmp_path: Path) -> None
     assert (tmp_path / "formation.csv").read_bytes() == before
 
 
-def test_the_steps_in_the_table_are_those_at_which_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_steps_in_the_table_are_those_at_which_it_appears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     grid = read_grid(write_grid(tmp_path, "seed = [0]"))
     make(tmp_path / next(iter(grid.runs)), next(iter(grid.runs.values())))
     ways = {"17-32": Estimate(0.95, 0.01)}
-    course = (Checkpoint(4, (0.6,), 0.1, {}), Checkpoint(8, (0.1,), 0.9, {}), Checkpoint(12, (0.1,), 0.1, ways))
+    course = (
+        Checkpoint(4, (0.6,), 0.1, {}),
+        Checkpoint(8, (0.1,), 0.9, {}),
+        Checkpoint(12, (0.1,), 0.1, ways),
+    )
     monkeypatch.setattr("sih.sweep.results.keep_formation", lambda run: Formation(course, 128))
     write_formations(grid, tmp_path)
     heading, row = (tmp_path / "formation.csv").read_text().splitlines()

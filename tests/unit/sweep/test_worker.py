@@ -17,7 +17,9 @@ def job(folder: Path, config: TrainConfig = SHORT) -> Job:
     return Job("a", to_json(config), str(folder), "plain")
 
 
-def test_a_run_is_trained_on_the_path_it_is_given_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_trained_on_the_path_it_is_given_and_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "SECONDS_A_REPORT", 0.0)
     told: list[News] = []
     assert work(job(tmp_path / "run"), told.append) == News("a", 24, "finished")
@@ -43,12 +45,16 @@ def test_weights_along_the_way_are_kept_and_resumed_to_the_same_bytes(tmp_path: 
     assert work(keeping("stopped"), print) == work(keeping("whole"), print)
     assert Run(tmp_path / "whole").kept == (5, 10, 15, 20)
     for step in Run(tmp_path / "whole").kept:
-        one, other = (kept_path(tmp_path / name, step).read_bytes() for name in ("whole", "stopped"))
+        one, other = (
+            kept_path(tmp_path / name, step).read_bytes() for name in ("whole", "stopped")
+        )
         assert one == other
     assert work(job(tmp_path / "none"), print).state == "finished"
     assert Run(tmp_path / "none").kept == ()
     names = ("metrics.jsonl", "weights.safetensors")
-    assert all((tmp_path / "none" / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names)
+    assert all(
+        (tmp_path / "none" / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names
+    )
 
 
 def test_a_run_that_keeps_weights_gets_its_formation_once_it_ends(tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ def cases(draw: st.DrawFn) -> tuple[sih.FreshTask, Tensor]:
     prior = [w / sum(weights) for w in weights]
     task = sih.FreshTask(states, lags, lags[-1] + 1, draw(st.sampled_from(sorted(ALPHAS))), prior)
     rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
-    return task, torch.randint(states, (draw(st.integers(1, 3)), draw(st.integers(1, 14))), generator=rng)
+    return task, torch.randint(
+        states, (draw(st.integers(1, 3)), draw(st.integers(1, 14))), generator=rng
+    )
 
 
 def _close(found: Tensor, expected: list[float], tolerance: float = 1e-13) -> bool:
@@ -40,29 +42,48 @@ def test_counts_by_plain_loops(case: tuple[sih.FreshTask, Tensor]) -> None:
     task, tokens = case
     if tokens.shape[1] < task.max_lag:
         return
-    for lag, counts in zip(task.lags, transition_counts(tokens, task.lags, task.num_states), strict=True):
+    for lag, counts in zip(
+        task.lags, transition_counts(tokens, task.lags, task.num_states), strict=True
+    ):
         for b, row in enumerate(tokens.tolist()):
-            for j, i in enumerate(range(task.max_lag, len(row) + 1)):  # before token i, or after all of them
+            for j, i in enumerate(
+                range(task.max_lag, len(row) + 1)
+            ):  # before token i, or after all of them
                 made = oracles.transitions(row[:i], lag, task.max_lag)
-                assert counts[b, j].tolist() == [made[row[i - lag], s] for s in range(task.num_states)]
+                assert counts[b, j].tolist() == [
+                    made[row[i - lag], s] for s in range(task.num_states)
+                ]
 
 
 @given(cases())
 def test_bayes_against_the_enumerated_evidence(case: tuple[sih.FreshTask, Tensor]) -> None:
     task, tokens = case
     alpha, lags, prior = ALPHAS[task.concentration], list(task.lags), task.lag_prior.tolist()
-    law, ml, posterior = sih.bma(tokens, task), sih.maximum_likelihood(tokens, task), sih.lag_posterior(tokens, task)
+    law, ml, posterior = (
+        sih.bma(tokens, task),
+        sih.maximum_likelihood(tokens, task),
+        sih.lag_posterior(tokens, task),
+    )
     log_likelihood = sih.lag_log_likelihood(tokens, task)
     for b, row in enumerate(tokens.tolist()):
         for i in range(len(row)):
             seen = row[: i + 1]
             assert _close(law[b, i], oracles.fresh_bma(seen, task.num_states, lags, prior, alpha))
-            assert _close(posterior[b, i], oracles.fresh_posterior(seen, task.num_states, lags, prior, alpha))
-            exact = [oracles.marginal_likelihood(seen, task.num_states, k, task.max_lag, alpha) for k in lags]
-            common = Fraction(1, task.num_states) ** min(task.max_lag, i + 1)  # left out, as with a known matrix
+            assert _close(
+                posterior[b, i], oracles.fresh_posterior(seen, task.num_states, lags, prior, alpha)
+            )
+            exact = [
+                oracles.marginal_likelihood(seen, task.num_states, k, task.max_lag, alpha)
+                for k in lags
+            ]
+            common = Fraction(1, task.num_states) ** min(
+                task.max_lag, i + 1
+            )  # left out, as with a known matrix
             assert _close(log_likelihood[b, i].exp(), [float(p / common) for p in exact])
             second, first = sorted(exact)[-2:] if len(exact) > 1 else (Fraction(0), Fraction(1))
-            if first == second or float((first - second) / first) > 1e-9:  # else rounding may choose
+            if (
+                first == second or float((first - second) / first) > 1e-9
+            ):  # else rounding may choose
                 assert _close(ml[b, i], oracles.fresh_ml(seen, task.num_states, lags, alpha))
 
 
@@ -76,7 +97,10 @@ def test_bayes_against_quadrature_over_the_matrix(alpha: float) -> None:
         for i in range(1, 7):
             now = [oracles.quadrature_likelihood(row[: i + 1], lag, 2, alpha) for lag in (1, 2)]
             assert _close(posterior[b, i], [p / sum(now) for p in now], 1e-12)
-            then = [[oracles.quadrature_likelihood([*row[: i + 1], s], k, 2, alpha) for k in (1, 2)] for s in (0, 1)]
+            then = [
+                [oracles.quadrature_likelihood([*row[: i + 1], s], k, 2, alpha) for k in (1, 2)]
+                for s in (0, 1)
+            ]
             assert _close(law[b, i], [sum(p) / sum(now) for p in then], 1e-12)
 
 
@@ -95,7 +119,9 @@ def test_plug_in_against_the_definition(case: tuple[sih.FreshTask, Tensor], c: f
     weights = sih.predictors.plug_in_weights(tokens, task, pseudo_count=c)
     for b, row in enumerate(tokens.tolist()):
         for i in range(len(row)):
-            expected = oracles.plug_in(row[: i + 1], task.num_states, list(task.lags), task.lag_prior.tolist(), c)
+            expected = oracles.plug_in(
+                row[: i + 1], task.num_states, list(task.lags), task.lag_prior.tolist(), c
+            )
             assert _close(weights[b, i], expected[0], 1e-12)
             assert _close(law[b, i], expected[1], 1e-12)
 
@@ -143,8 +169,12 @@ def test_no_underflow_at_length_100_000(rng: torch.Generator) -> None:
     P = sih.random_transition_matrix(3, rng=rng)
     tokens = sih.sample(sih.Task(P, (2,), 100_000), 1, rng=rng).tokens
     task = sih.FreshTask(3, (1, 2, 3), 100_000)
-    assert sih.lag_log_likelihood(tokens, task)[0, -1].max() < -10_000  # far below the smallest float64
-    assert (sih.bma(tokens, task)[0, -1] - P[tokens[0, -2]]).abs().max() < 0.02  # 5 errors of a row's estimate
+    assert (
+        sih.lag_log_likelihood(tokens, task)[0, -1].max() < -10_000
+    )  # far below the smallest float64
+    assert (
+        sih.bma(tokens, task)[0, -1] - P[tokens[0, -2]]
+    ).abs().max() < 0.02  # 5 errors of a row's estimate
 
 
 def test_gradients_pass_to_the_weights() -> None:
@@ -155,5 +185,7 @@ def test_gradients_pass_to_the_weights() -> None:
     one = torch.zeros_like(weights)
     one[..., 1] = 1.0
     assert weights.grad is not None
-    assert (weights.grad[..., 1] - sih.mixture(one, tokens, task)[..., 0])[:, 1:].abs().max() < 1e-14
+    assert (weights.grad[..., 1] - sih.mixture(one, tokens, task)[..., 0])[
+        :, 1:
+    ].abs().max() < 1e-14
     assert (weights.grad[:, 0] == 0).all()

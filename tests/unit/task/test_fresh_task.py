@@ -18,7 +18,9 @@ import sih.task.sampling
 from sih.predictors import PREDICTORS
 from sih.task import CausalTask, MatrixTask
 
-TASK = sih.FreshTask(num_states=3, lags=(1, 2, 4), length=20, concentration=0.8, lag_prior=[0.5, 0.2, 0.3])
+TASK = sih.FreshTask(
+    num_states=3, lags=(1, 2, 4), length=20, concentration=0.8, lag_prior=[0.5, 0.2, 0.3]
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +59,17 @@ def test_matrices_have_dirichlet_rows(big: sih.Batch) -> None:
 
 def test_tokens_follow_their_own_sequence_s_matrix(big: sih.Batch) -> None:
     assert big.P is not None
-    assert {lag: round(float((big.lags == lag).double().mean()), 1) for lag in TASK.lags} == {1: 0.5, 2: 0.2, 4: 0.3}
+    assert {lag: round(float((big.lags == lag).double().mean()), 1) for lag in TASK.lags} == {
+        1: 0.5,
+        2: 0.2,
+        4: 0.3,
+    }
     for s in range(3):
         starts = (big.tokens[:, :4] == s).double()  # uniform, and independent of the matrix
         assert abs(starts.mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / 80_000)
-        assert abs((starts[:, 0] * (big.P[:, 0, s] - 1 / 3)).mean()) < 5 * math.sqrt(2 / 27 / 3.4 / 20_000)
+        assert abs((starts[:, 0] * (big.P[:, 0, s] - 1 / 3)).mean()) < 5 * math.sqrt(
+            2 / 27 / 3.4 / 20_000
+        )
     rows = torch.arange(20_000)
     for i in (4, 7, 19):
         parents = big.tokens[rows, i - big.lags]
@@ -92,8 +100,13 @@ def test_golden_tokens() -> None:
     batch = sih.sample(sih.FreshTask(2, (1, 2), 12), 2, rng=7)
     assert batch.P is not None
     assert batch.lags.tolist() == [1, 1]
-    assert batch.tokens.tolist() == [[0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0], [1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]]
-    assert batch.P[0, 0].tolist() == pytest.approx([0.4860771868598062, 0.5139228131401937], rel=1e-9)
+    assert batch.tokens.tolist() == [
+        [0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0],
+        [1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+    ]
+    assert batch.P[0, 0].tolist() == pytest.approx(
+        [0.4860771868598062, 0.5139228131401937], rel=1e-9
+    )
 
 
 def test_counterfactual_pairs_share_matrix_and_start() -> None:
@@ -130,17 +143,25 @@ def test_the_truth_knows_the_matrix() -> None:
     law = sih.truth(batch, TASK)
     for b, (row, lag) in enumerate(zip(batch.tokens.tolist(), batch.lags.tolist(), strict=True)):
         for i in range(TASK.length):
-            expected = batch.P[b, row[i + 1 - lag]] if i + 1 >= 4 else torch.full((3,), 1 / 3, dtype=torch.float64)
+            expected = (
+                batch.P[b, row[i + 1 - lag]]
+                if i + 1 >= 4
+                else torch.full((3,), 1 / 3, dtype=torch.float64)
+            )
             assert torch.equal(law[b, i], expected)
     assert sih.kl_to_truth(law, batch, TASK).abs().max() == 0
-    assert sih.mean_kl(sih.kl_to_truth(sih.bma(batch.tokens, TASK), batch, TASK), TASK).shape == (30,)
+    assert sih.mean_kl(sih.kl_to_truth(sih.bma(batch.tokens, TASK), batch, TASK), TASK).shape == (
+        30,
+    )
 
 
 def test_bayes_is_the_best_on_average_and_finds_the_lag(big: sih.Batch) -> None:
     """Of all predictors exact Bayes has the least mean KL: here by more than 5 standard errors of the difference."""
     batch = big[:4000]
     found = {
-        name: sih.mean_kl(sih.kl_to_truth(PREDICTORS[name].law(batch.tokens, TASK), batch, TASK), TASK)
+        name: sih.mean_kl(
+            sih.kl_to_truth(PREDICTORS[name].law(batch.tokens, TASK), batch, TASK), TASK
+        )
         for name in ("bma", "ml", "plug-in", "selective", "ngram", "stationary")
     }
     for name in found.keys() - {"bma"}:
@@ -151,7 +172,9 @@ def test_bayes_is_the_best_on_average_and_finds_the_lag(big: sih.Batch) -> None:
     assert accuracy[-1] > accuracy[10] > accuracy[5] > 0.45
 
 
-LAWS: dict[str, Callable[[Tensor, CausalTask], Tensor]] = {name: one.law for name, one in PREDICTORS.items()}
+LAWS: dict[str, Callable[[Tensor, CausalTask], Tensor]] = {
+    name: one.law for name, one in PREDICTORS.items()
+}
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -179,24 +202,46 @@ def test_edelman_et_al_s_in_context_bigrams() -> None:
     law = sih.bma(tokens, task)
     for b, row in enumerate(tokens.tolist()):
         for i in range(30):
-            expected = torch.tensor(oracles.in_context_bigram(row[: i + 1], 3, 0.5), dtype=torch.float64)
+            expected = torch.tensor(
+                oracles.in_context_bigram(row[: i + 1], 3, 0.5), dtype=torch.float64
+            )
             assert (law[b, i] - expected).abs().max() < 1e-14
     assert torch.equal(law, sih.maximum_likelihood(tokens, task))
     assert (law - sih.plug_in(tokens, task, pseudo_count=0.5)).abs().max() == 0
-    assert (law - sih.ngram(tokens, task, pseudo_count=1.5)).abs().max() < 1e-14  # S alpha imagined ones in all
+    assert (
+        law - sih.ngram(tokens, task, pseudo_count=1.5)
+    ).abs().max() < 1e-14  # S alpha imagined ones in all
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: sih.FreshTask(1, (1, 2), 8), "at least 2 states; got num_states=1"),
-        (lambda: sih.FreshTask(2, (1, 2), 2), "length must be a whole number above the largest lag, 2; got 2"),
+        (
+            lambda: sih.FreshTask(2, (1, 2), 2),
+            "length must be a whole number above the largest lag, 2; got 2",
+        ),
         (lambda: sih.FreshTask(2, (2, 1), 8), "lags must be distinct, positive and increasing"),
-        (lambda: sih.FreshTask(2, (1, 2), 8, 0.0), "concentration is a positive number, e.g. 1.0; got 0.0"),
-        (lambda: sih.FreshTask(2, (1, 2), 8, 1.0, [1.0]), "lag_prior is one positive probability for each of the 2"),
-        (lambda: sih.truth(sih.Batch(torch.zeros(2, 8).long(), torch.ones(2).long()), TASK), "batch.P has the matrix"),
-        (lambda: sih.plug_in(sih.sample(TASK, 2, rng=0).tokens, TASK, pseudo_count=0.0), "pseudo_count is a positive"),
-        (lambda: sih.bma(torch.full((2, 8), 3), TASK), "tokens are states 0 to 2; sequence 0 has 3 at position 0"),
+        (
+            lambda: sih.FreshTask(2, (1, 2), 8, 0.0),
+            "concentration is a positive number, e.g. 1.0; got 0.0",
+        ),
+        (
+            lambda: sih.FreshTask(2, (1, 2), 8, 1.0, [1.0]),
+            "lag_prior is one positive probability for each of the 2",
+        ),
+        (
+            lambda: sih.truth(sih.Batch(torch.zeros(2, 8).long(), torch.ones(2).long()), TASK),
+            "batch.P has the matrix",
+        ),
+        (
+            lambda: sih.plug_in(sih.sample(TASK, 2, rng=0).tokens, TASK, pseudo_count=0.0),
+            "pseudo_count is a positive",
+        ),
+        (
+            lambda: sih.bma(torch.full((2, 8), 3), TASK),
+            "tokens are states 0 to 2; sequence 0 has 3 at position 0",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(call: Callable[[], object], message: str) -> None:

@@ -34,7 +34,9 @@ def test_a_task_checks_itself(lags: object, length: object, prior: object, messa
         Task(P2, lags, length, prior)  # type: ignore[arg-type]  # wrong on purpose
 
 
-@pytest.mark.parametrize(("lags", "length"), [("(1.5,)", 10), ("3", 10), ("(1, 'a')", 10), ("(1, 3)", 10.5)])
+@pytest.mark.parametrize(
+    ("lags", "length"), [("(1.5,)", 10), ("3", 10), ("(1, 'a')", 10), ("(1, 3)", 10.5)]
+)
 def test_wrong_types_get_the_same_kind_of_line(lags: str, length: object) -> None:
     """In a process without the tests' type checker, as a user would meet it."""
     code = f"import sih; sih.Task({P2}, {lags}, {length})"
@@ -44,7 +46,13 @@ def test_wrong_types_get_the_same_kind_of_line(lags: str, length: object) -> Non
 
 def test_a_task_is_what_it_was_given() -> None:
     task = Task(P2, lags=[2, 5], length=np.int64(9))
-    assert (task.lags, task.min_lag, task.max_lag, task.length, task.num_states) == ((2, 5), 2, 5, 9, 2)
+    assert (task.lags, task.min_lag, task.max_lag, task.length, task.num_states) == (
+        (2, 5),
+        2,
+        5,
+        9,
+        2,
+    )
     assert torch.allclose(task.stationary, torch.tensor([5 / 6, 1 / 6], dtype=torch.float64))
     assert task.lag_prior.tolist() == [0.5, 0.5]
     again = Task(**task.to_dict())
@@ -55,7 +63,11 @@ def test_a_task_is_what_it_was_given() -> None:
 
 
 def test_errors_know_their_field() -> None:
-    for values, field in (({"lags": (2, 1)}, "lags"), ({"length": 2}, "length"), ({"lag_prior": (1.0,)}, "lag_prior")):
+    for values, field in (
+        ({"lags": (2, 1)}, "lags"),
+        ({"length": 2}, "length"),
+        ({"lag_prior": (1.0,)}, "lag_prior"),
+    ):
         with pytest.raises(FieldError) as caught:
             Task(**{"P": P2, "lags": (1, 3), "length": 8, **values})  # type: ignore[arg-type]  # wrong on purpose
         assert caught.value.field == field

@@ -23,10 +23,15 @@ def test_a_matrix_for_each_sequence_is_many_tasks_at_once(rng: torch.Generator) 
             for h in range(2):
                 j = int(table[h, i])
                 p = initial[tokens[b, i]] if j < 0 else P[b, tokens[b, j], tokens[b, i]]
-                assert log_p[b, i, h] == (p.log() if i > 0 else 0)  # token 0 is a root under both: it says nothing
+                assert log_p[b, i, h] == (
+                    p.log() if i > 0 else 0
+                )  # token 0 is a root under both: it says nothing
             follows = table[:, i + 1].tolist()
             each = [initial if j < 0 else P[b, tokens[b, j]] for j in follows]
-            expected = sum((w * law for w, law in zip(weights[b, i], each, strict=True)), torch.zeros(3).double())
+            expected = sum(
+                (w * law for w, law in zip(weights[b, i], each, strict=True)),
+                torch.zeros(3).double(),
+            )
             assert (mixed[b, i] - expected).abs().max() < 1e-15
 
 

@@ -52,7 +52,9 @@ def test_a_tree_is_sampled_by_its_parents(tree: TreeTask) -> None:
                     assert z(tokens[:, i] == b, len(tokens), tree.stationary[b].item()) < 5
                 for a in range(3) if parent >= 0 else ():
                     before = tokens[:, parent] == a
-                    assert z(before & (tokens[:, i] == b), int(before.sum()), tree.P[a, b].item()) < 5
+                    assert (
+                        z(before & (tokens[:, i] == b), int(before.sum()), tree.P[a, b].item()) < 5
+                    )
 
 
 def test_bma_on_a_tree_is_that_of_enumeration(tree: TreeTask, rng: torch.Generator) -> None:
@@ -68,9 +70,13 @@ def test_bma_on_a_tree_is_that_of_enumeration(tree: TreeTask, rng: torch.Generat
 def test_bma_on_any_trees(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, 7))
     count = data.draw(st.integers(1, 3))
-    table = tuple(tuple(data.draw(st.integers(-1, i - 1)) for i in range(length + 1)) for _ in range(count))
+    table = tuple(
+        tuple(data.draw(st.integers(-1, i - 1)) for i in range(length + 1)) for _ in range(count)
+    )
     rng = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32 - 1)))
-    task = TreeTask(sih.random_transition_matrix(2, rng=rng), table, torch.full((count,), 1 / count).double())
+    task = TreeTask(
+        sih.random_transition_matrix(2, rng=rng), table, torch.full((count,), 1 / count).double()
+    )
     tokens = sih.sample(task, 3, rng=rng).tokens
     law = sih.bma(tokens, task)
     for b, row in enumerate(tokens.tolist()):
@@ -87,11 +93,16 @@ def test_known_hypothesis_and_evidence_on_a_tree(tree: TreeTask, rng: torch.Gene
     for b, (row, h) in enumerate(zip(batch.tokens.tolist(), batch.lags.tolist(), strict=True)):
         for i in range(tree.length):
             follows = tree.table[h][i + 1]
-            assert torch.equal(truth[b, i], tree.stationary if follows < 0 else tree.P[row[follows]])
+            assert torch.equal(
+                truth[b, i], tree.stationary if follows < 0 else tree.P[row[follows]]
+            )
             if i == 0:  # a root in every tree: it says nothing
                 assert log_p[b, i].tolist() == p_norm[b, i].tolist() == [0, 0, 0]
                 continue
-            each = [tree.stationary[row[i]] if t[i] < 0 else tree.P[row[t[i]], row[i]] for t in tree.table]
+            each = [
+                tree.stationary[row[i]] if t[i] < 0 else tree.P[row[t[i]], row[i]]
+                for t in tree.table
+            ]
             assert torch.allclose(log_p[b, i].exp(), torch.stack(each), rtol=1e-14)
             assert torch.allclose(p_norm[b, i], torch.stack(each) / sum(each), rtol=1e-13)
     assert sih.kl_to_truth(truth, batch, tree).abs().max() == 0

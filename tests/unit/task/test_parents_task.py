@@ -31,15 +31,22 @@ def test_every_predictor_is_that_of_enumeration(data: st.DataObject) -> None:
     batch = sih.sample(task, 3, rng=rng)
     laws = sih.bma(batch.tokens, task), sih.maximum_likelihood(batch.tokens, task)
     selective = sih.selective(batch.tokens, task, beta=7.0)
-    posterior, truth = sih.lag_posterior(batch.tokens, task), sih.known_lag(batch.tokens, batch.lags, task)
+    posterior, truth = (
+        sih.lag_posterior(batch.tokens, task),
+        sih.known_lag(batch.tokens, batch.lags, task),
+    )
     pi, rows = task.stationary.tolist(), P.tolist()
     for b, tokens in enumerate(batch.tokens.tolist()):
         for i in range(length):
             seen = tokens[: i + 1]
             assert laws[0][b, i].tolist() == pytest.approx(trees.bma(seen, oracle), abs=1e-13)
             likelihoods = [trees.likelihood(seen, rows, pi, tuple(row)) for row in table]
-            joint = [float(p) * float(each) for p, each in zip(task.prior, likelihoods, strict=True)]
-            assert posterior[b, i].tolist() == pytest.approx([each / sum(joint) for each in joint], abs=1e-13)
+            joint = [
+                float(p) * float(each) for p, each in zip(task.prior, likelihoods, strict=True)
+            ]
+            assert posterior[b, i].tolist() == pytest.approx(
+                [each / sum(joint) for each in joint], abs=1e-13
+            )
             each_law = [rows[tokens[row[i + 1]]] if row[i + 1] >= 0 else pi for row in table]
             assert truth[b, i].tolist() == pytest.approx(each_law[int(batch.lags[b])], abs=1e-15)
             best = max(range(count), key=lambda h: (round(math.log(likelihoods[h]), 9), -h))
@@ -47,10 +54,19 @@ def test_every_predictor_is_that_of_enumeration(data: st.DataObject) -> None:
             evidence, counted = [0.0] * count, 0
             for n in range(i + 1):
                 if any(row[n] >= 0 for row in table):
-                    p = [rows[tokens[row[n]]][tokens[n]] if row[n] >= 0 else pi[tokens[n]] for row in table]
-                    evidence, counted = [e + q / sum(p) for e, q in zip(evidence, p, strict=True)], counted + 1
+                    p = [
+                        rows[tokens[row[n]]][tokens[n]] if row[n] >= 0 else pi[tokens[n]]
+                        for row in table
+                    ]
+                    evidence, counted = (
+                        [e + q / sum(p) for e, q in zip(evidence, p, strict=True)],
+                        counted + 1,
+                    )
             weights = [math.exp(7 * e / max(counted, 1)) for e in evidence]
-            mixed = [sum(w * law[s] for w, law in zip(weights, each_law, strict=True)) / sum(weights) for s in range(3)]
+            mixed = [
+                sum(w * law[s] for w, law in zip(weights, each_law, strict=True)) / sum(weights)
+                for s in range(3)
+            ]
             if all(row[i + 1] < 0 for row in table):
                 mixed = pi
             assert selective[b, i].tolist() == pytest.approx(mixed, abs=1e-13)
@@ -65,7 +81,9 @@ def test_lags_as_a_table_are_the_paper_s_task(drawn: tuple[sih.Task, sih.Batch])
         assert (predict(batch.tokens, task) - predict(batch.tokens, same)).abs().max() < 1e-13
     drawn_again = [sih.sample(each, 5, rng=3) for each in (task, same)]
     assert torch.equal(drawn_again[0].tokens, drawn_again[1].tokens)
-    without = sih.ParentsTask(task.P, task.parents(task.length), prior=task.lag_prior)  # says nothing of the next token
+    without = sih.ParentsTask(
+        task.P, task.parents(task.length), prior=task.lag_prior
+    )  # says nothing of the next token
     assert without.length == task.length
     law = sih.bma(batch.tokens, without)
     assert torch.equal(law[:, :-1], sih.bma(batch.tokens, same)[:, :-1])
@@ -90,7 +108,11 @@ def test_a_task_is_what_it_was_given() -> None:
     [
         ({"parents": [[-1, 1]]}, "parents", "hypothesis 0 gives token 1 the parent 1$"),
         ({"parents": [[-1, 0], [0, 0]]}, "parents", "hypothesis 1 gives token 0 the parent 0$"),
-        ({"parents": [[-1, -2]]}, "parents", "or is -1 for none; hypothesis 0 gives token 1 the parent -2"),
+        (
+            {"parents": [[-1, -2]]},
+            "parents",
+            "or is -1 for none; hypothesis 0 gives token 1 the parent -2",
+        ),
         ({"parents": [[-1, 0], [-1]]}, "parents", r"e\.g\. \[\[-1, 0, 1\], \[-1, 0, 0\]\]; got"),
         ({"parents": torch.zeros(2, 3)}, "parents", "a row for each hypothesis"),
         ({"parents": [[]]}, "parents", "a row for each hypothesis"),
@@ -110,7 +132,9 @@ def test_random_parents_are_uniform_among_those_allowed() -> None:
     """Every parent that may be is drawn as often as any other: |z| < 5, on a fixed seed."""
     for distinct, reach in ((True, None), (True, 4), (False, None), (False, 2)):
         rng = torch.Generator().manual_seed(1)
-        drawn = torch.stack([sih.random_parents(3, 6, rng=rng, distinct=distinct, reach=reach) for _ in range(3000)])
+        drawn = torch.stack(
+            [sih.random_parents(3, 6, rng=rng, distinct=distinct, reach=reach) for _ in range(3000)]
+        )
         assert drawn.shape == (3000, 3, 7)
         first = 3 if distinct else 1
         assert (drawn[:, :, :first] == -1).all()
@@ -127,9 +151,14 @@ def test_random_parents_are_uniform_among_those_allowed() -> None:
 
 
 def test_random_parents_come_from_the_seed_and_check_themselves() -> None:
-    assert torch.equal(sih.random_parents(2, 9, rng=4), sih.random_parents(2, 9, rng=torch.Generator().manual_seed(4)))
+    assert torch.equal(
+        sih.random_parents(2, 9, rng=4),
+        sih.random_parents(2, 9, rng=torch.Generator().manual_seed(4)),
+    )
     assert not torch.equal(sih.random_parents(2, 9, rng=4), sih.random_parents(2, 9, rng=5))
-    with pytest.raises(FieldError, match="3 hypotheses need as many parents to choose from; reach 2"):
+    with pytest.raises(
+        FieldError, match="3 hypotheses need as many parents to choose from; reach 2"
+    ):
         sih.random_parents(3, 9, rng=0, reach=2)
     with pytest.raises(FieldError, match="hypotheses must be a whole number"):
         sih.random_parents(0, 9, rng=0)
@@ -137,6 +166,8 @@ def test_random_parents_come_from_the_seed_and_check_themselves() -> None:
 
 def test_as_many_distinct_parents_as_there_are_tokens_in_reach() -> None:
     table = sih.random_parents(3, 9, rng=0, reach=3)
-    assert [sorted(column) for column in table.T.tolist()[3:]] == [[n - 3, n - 2, n - 1] for n in range(3, 10)]
+    assert [sorted(column) for column in table.T.tolist()[3:]] == [
+        [n - 3, n - 2, n - 1] for n in range(3, 10)
+    ]
     with pytest.raises(FieldError):
         sih.random_parents(4, 9, rng=0, reach=3)

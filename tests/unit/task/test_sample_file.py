@@ -15,7 +15,9 @@ from sih.task.sample_file import load_sample, save_sample
 
 @pytest.mark.parametrize("ending", [".npz", ".csv"])
 @given(drawn=tasks_with_tokens())
-def test_round_trip(ending: str, drawn: tuple[Task, sih.Batch], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_round_trip(
+    ending: str, drawn: tuple[Task, sih.Batch], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     task, batch = drawn
     path = tmp_path_factory.mktemp("sample") / f"a{ending}"
     save_sample(path, batch, task, seed=5)
@@ -59,7 +61,9 @@ def test_other_peoples_tokens(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:loadtxt")  # NumPy also warns of an empty file
-def test_files_that_hold_no_sample(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+def test_files_that_hold_no_sample(
+    tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message) as caught:
@@ -82,9 +86,12 @@ def test_truncated_and_wrong_archives(tmp_path: Path, task: Task, rng: torch.Gen
 
 
 @pytest.mark.parametrize(
-    "task", [sih.FreshTask(3, (1, 2), 8, 0.5), sih.SwitchingTask([[0.9, 0.1], [0.5, 0.5]], (1, 2), 8, 0.2)]
+    "task",
+    [sih.FreshTask(3, (1, 2), 8, 0.5), sih.SwitchingTask([[0.9, 0.1], [0.5, 0.5]], (1, 2), 8, 0.2)],
 )
-def test_matrices_and_lags_of_each_token(task: sih.FreshTask | sih.SwitchingTask, tmp_path: Path) -> None:
+def test_matrices_and_lags_of_each_token(
+    task: sih.FreshTask | sih.SwitchingTask, tmp_path: Path
+) -> None:
     batch = sih.sample(task, 5, rng=0)
     save_sample(tmp_path / "a.npz", batch, task, seed=3)
     found = load_sample(tmp_path / "a.npz")
@@ -99,6 +106,13 @@ def test_matrices_and_lags_of_each_token(task: sih.FreshTask | sih.SwitchingTask
 
 
 def test_a_task_of_another_name(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", tokens=np.zeros((1, 3), dtype=int), task_lags=np.array([1]), kind=np.array("Other"))
-    with pytest.raises(ValueError, match="its task is 'Other'; there are Task, FreshTask, SwitchingTask"):
+    np.savez(
+        tmp_path / "a.npz",
+        tokens=np.zeros((1, 3), dtype=int),
+        task_lags=np.array([1]),
+        kind=np.array("Other"),
+    )
+    with pytest.raises(
+        ValueError, match="its task is 'Other'; there are Task, FreshTask, SwitchingTask"
+    ):
         load_sample(tmp_path / "a.npz")

@@ -36,7 +36,10 @@ def test_golden_tokens() -> None:
     """The stream of a seed is part of the interface: a change here changes everybody's data."""
     batch = sih.sample(Task(P2, (1, 2), 12), 2, rng=torch.Generator().manual_seed(7))
     assert batch.lags.tolist() == [1, 1]
-    assert batch.tokens.tolist() == [[1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0]]
+    assert batch.tokens.tolist() == [
+        [1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1],
+        [0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0],
+    ]
 
 
 @given(tasks(), st.integers(0, 2**32 - 1))
@@ -45,9 +48,13 @@ def test_every_way_of_drawing_draws_the_same(task: Task, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sih.task.sampling, "TABLE_LIMIT", 0)
         by_search = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
-        patch.setattr(sih.task.sampling, "CHUNK", 7)  # and the numbers made ahead, few or many, are the same numbers
+        patch.setattr(
+            sih.task.sampling, "CHUNK", 7
+        )  # and the numbers made ahead, few or many, are the same numbers
         in_chunks = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
-        patch.setattr(sih.task.sampling, "_numpy_if_cpu", lambda tensor: tensor)  # as on a GPU: torch all the way
+        patch.setattr(
+            sih.task.sampling, "_numpy_if_cpu", lambda tensor: tensor
+        )  # as on a GPU: torch all the way
         search_by_torch = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
         patch.setattr(sih.task.sampling, "TABLE_LIMIT", 10**9)
         table_by_torch = sih.sample(task, 50, rng=torch.Generator().manual_seed(seed))
@@ -107,7 +114,9 @@ def test_lags_follow_the_prior(big: tuple[Task, sih.Batch]) -> None:
         assert _z(int((batch.lags == lag).sum()), 40_000, p) < Z
 
 
-def test_every_position_has_the_stationary_law_and_the_start_is_independent(big: tuple[Task, sih.Batch]) -> None:
+def test_every_position_has_the_stationary_law_and_the_start_is_independent(
+    big: tuple[Task, sih.Batch],
+) -> None:
     task, batch = big
     for i in range(task.length):
         for s, p in enumerate(task.stationary.tolist()):
@@ -151,7 +160,14 @@ def test_the_statistical_tests_can_fail(big: tuple[Task, sih.Batch]) -> None:
         from_a = tokens[:, 19] == a  # lag 1, on sequences of lag 3
         worst = max(
             worst,
-            *(_z(int((from_a & (tokens[:, 20] == b)).sum()), int(from_a.sum()), task.P[a, b].item()) for b in range(4)),
+            *(
+                _z(
+                    int((from_a & (tokens[:, 20] == b)).sum()),
+                    int(from_a.sum()),
+                    task.P[a, b].item(),
+                )
+                for b in range(4)
+            ),
         )
     assert worst > 3 * Z
 
@@ -177,7 +193,9 @@ def test_size_is_checked(task: Task, rng: torch.Generator) -> None:
         sih.sample(task, 0, rng=rng)
 
 
-def test_a_seed_is_a_generator_and_a_lag_is_every_sequences(task: Task, rng: torch.Generator) -> None:
+def test_a_seed_is_a_generator_and_a_lag_is_every_sequences(
+    task: Task, rng: torch.Generator
+) -> None:
     rng.manual_seed(7)
     assert torch.equal(sih.sample(task, 3, rng=7).tokens, sih.sample(task, 3, rng=rng).tokens)
     with pytest.raises(ValueError, match=r"lag is one of the task's, 1, 2, 3; got 4"):
@@ -201,7 +219,9 @@ def test_a_seed_is_a_generator_and_a_lag_is_every_sequences(task: Task, rng: tor
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_the_memory_that_is_asked_for_holds_what_is_made(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_that_is_asked_for_holds_what_is_made(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tokens, uniform numbers, and the parents under each lag, 8 bytes each; not a hundred times as much."""
     task, asked = Task(P2, (1, 2, 5), 64), list[int]()
     monkeypatch.setattr(sih.task.sampling, "check_memory", lambda needed, _: asked.append(needed))

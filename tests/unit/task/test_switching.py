@@ -19,7 +19,9 @@ from sih.checks import FieldError
 from sih.task import Batch, MatrixTask
 from sih.task.switching import log_filter
 
-TASK = sih.SwitchingTask([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]], lags=(1, 2, 4), length=40, rate=0.15)
+TASK = sih.SwitchingTask(
+    [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]], lags=(1, 2, 4), length=40, rate=0.15
+)
 
 
 @st.composite
@@ -30,7 +32,9 @@ def cases(draw: st.DrawFn) -> tuple[sih.SwitchingTask, sih.Batch]:
     random = draw(st.sampled_from(laws))  # with and without zeros
     lags = sorted(draw(st.sets(st.integers(1, 4), min_size=2, max_size=3)))
     rate = draw(st.sampled_from([0.0, 1e-12, 0.1, 0.5, 0.9, 1.0]))
-    task = sih.SwitchingTask(random(states, rng=rng), lags, lags[-1] + draw(st.integers(1, 5)), rate)
+    task = sih.SwitchingTask(
+        random(states, rng=rng), lags, lags[-1] + draw(st.integers(1, 5)), rate
+    )
     return task, sih.sample(task, 2, rng=rng)
 
 
@@ -43,9 +47,14 @@ def test_the_filter_sums_over_all_paths_of_lags(case: tuple[sih.SwitchingTask, s
     for b, row in enumerate(batch.tokens.tolist()):
         tracker = sih.LagTracker(task)
         for i, token in enumerate(row):
-            expected, weights = oracles.switching_bma(row[: i + 1], P, pi, list(task.lags), task.rate)
+            expected, weights = oracles.switching_bma(
+                row[: i + 1], P, pi, list(task.lags), task.rate
+            )
             assert max(abs(law[b, i, s].item() - p) for s, p in enumerate(expected)) < 1e-13
-            assert max(abs(posterior[b, i, k].item() - float(w)) for k, w in enumerate(weights)) < 1e-13
+            assert (
+                max(abs(posterior[b, i, k].item() - float(w)) for k, w in enumerate(weights))
+                < 1e-13
+            )
             assert (tracker.update(token) - posterior[b, i]).abs().max() < 1e-12
             assert (tracker.predict() - law[b, i]).abs().max() < 1e-12
 
@@ -64,7 +73,9 @@ def test_rate_0_is_the_paper_s_task(case: tuple[sih.SwitchingTask, sih.Batch]) -
 
 
 @pytest.mark.parametrize("rate", [1e-9, 0.03, 0.6, 1.0])
-def test_blocks_side_by_side_are_the_steps_one_by_one(rate: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_side_by_side_are_the_steps_one_by_one(
+    rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = sih.SwitchingTask(TASK.P, TASK.lags, 150, rate)
     tokens = sih.sample(task, 3, rng=0).tokens
     monkeypatch.setattr(sih.task.switching, "BLOCK", 1000)
@@ -84,7 +95,10 @@ def test_a_long_filter_by_plain_loops_and_without_underflow(rng: torch.Generator
         seen = [a + b for a, b in zip(now, p, strict=True)]
         top = max(seen)
         now = [
-            top + math.log(sum(math.exp(x - top) * (0.999 if k == j else 0.0005) for j, x in enumerate(seen)))
+            top
+            + math.log(
+                sum(math.exp(x - top) * (0.999 if k == j else 0.0005) for j, x in enumerate(seen))
+            )
             for k in range(3)
         ]
         if i % 997 == 0 or i == len(log_p) - 1:
@@ -94,12 +108,16 @@ def test_a_long_filter_by_plain_loops_and_without_underflow(rng: torch.Generator
 def test_an_impossible_sequence_is_an_error_and_switching_makes_more_possible() -> None:
     P = [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]]
     task = sih.SwitchingTask(P, (1, 2), 6, rate=0.1)
-    switched = torch.tensor([[0, 1, 2, 1, 1, 1]])  # lag 1 makes 1 -> 2, then lag 2 makes 1 -> 1: neither makes both
+    switched = torch.tensor(
+        [[0, 1, 2, 1, 1, 1]]
+    )  # lag 1 makes 1 -> 2, then lag 2 makes 1 -> 1: neither makes both
     with pytest.raises(ValueError, match="sequence 0 is impossible under every lag"):
         sih.bma(switched, sih.Task(P, (1, 2), 6))
     assert sih.bma(switched, task).isfinite().all()
     dead = torch.tensor([[2, 2, 1, 0, 0, 0]])  # 2 -> 1 is impossible, whichever lag
-    with pytest.raises(ValueError, match="sequence 0 is impossible under every lag of the task from position 2 on"):
+    with pytest.raises(
+        ValueError, match="sequence 0 is impossible under every lag of the task from position 2 on"
+    ):
         sih.bma(dead, task)
     assert np.isneginf(log_filter(np.full((1, 300, 2), -math.inf), task.switches.numpy())).all()
 
@@ -142,7 +160,9 @@ def test_the_truth_follows_each_switch(big: sih.Batch) -> None:
             expected = TASK.P[row[i + 1 - lags[i + 1]]] if i + 1 >= 4 else TASK.stationary
             assert torch.equal(law[b, i], expected)
         chances = {lag: 0.85 if lag == lags[-1] else 0.075 for lag in TASK.lags}
-        last = sum((p * TASK.P[row[40 - lag]] for lag, p in chances.items()), torch.zeros(3).double())
+        last = sum(
+            (p * TASK.P[row[40 - lag]] for lag, p in chances.items()), torch.zeros(3).double()
+        )
         assert (law[b, 39] - last).abs().max() < 1e-15
     assert torch.equal(law, sih.known_lag(batch.tokens, batch.lags, TASK))
 
@@ -196,10 +216,22 @@ def test_what_the_filter_does_not_depend_on(names: list[int], end: int) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: sih.SwitchingTask(TASK.P, (1, 2), 8, rate=1.5), "rate is the chance that the lag switches"),
-        (lambda: sih.SwitchingTask(TASK.P, (1, 2), 8, rate=-0.1), "rate is the chance that the lag switches"),
-        (lambda: sih.SwitchingTask(TASK.P, (2,), 8, rate=0.1), "needs two lags or more to switch between"),
-        (lambda: sih.truth(sih.Batch(torch.zeros(2, 8).long(), torch.ones(2).long()), TASK), "the lag of each token"),
+        (
+            lambda: sih.SwitchingTask(TASK.P, (1, 2), 8, rate=1.5),
+            "rate is the chance that the lag switches",
+        ),
+        (
+            lambda: sih.SwitchingTask(TASK.P, (1, 2), 8, rate=-0.1),
+            "rate is the chance that the lag switches",
+        ),
+        (
+            lambda: sih.SwitchingTask(TASK.P, (2,), 8, rate=0.1),
+            "needs two lags or more to switch between",
+        ),
+        (
+            lambda: sih.truth(sih.Batch(torch.zeros(2, 8).long(), torch.ones(2).long()), TASK),
+            "the lag of each token",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(call: Callable[[], object], message: str) -> None:

@@ -57,7 +57,9 @@ def test_equals_enumeration(case: str, lags: tuple[int, ...]) -> None:
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.03, 0.3, 1.0, 10.0]),
 )
-def test_equals_enumeration_for_any_lags(states: int, lag_set: set[int], seed: int, concentration: float) -> None:
+def test_equals_enumeration_for_any_lags(
+    states: int, lag_set: set[int], seed: int, concentration: float
+) -> None:
     rng = torch.Generator().manual_seed(seed)
     P = sih.random_transition_matrix(states, rng=rng, concentration=concentration)
     lags = tuple(sorted(lag_set))
@@ -97,12 +99,16 @@ def test_the_stated_error_is_not_idle() -> None:
 
 
 def test_a_batch_is_its_matrices(rng: torch.Generator) -> None:
-    P = torch.stack([sih.random_transition_matrix(4, rng=rng) for _ in range(6)]).reshape(2, 3, 4, 4)
+    P = torch.stack([sih.random_transition_matrix(4, rng=rng) for _ in range(6)]).reshape(
+        2, 3, 4, 4
+    )
     together = claim_expectations(P, (1, 2, 5))
     assert together.shape == (2, 3, 3, 3)
     for i in range(2):
         for j in range(3):
-            torch.testing.assert_close(together[i, j], claim_expectations(P[i, j], (1, 2, 5)), rtol=0, atol=1e-12)
+            torch.testing.assert_close(
+                together[i, j], claim_expectations(P[i, j], (1, 2, 5)), rtol=0, atol=1e-12
+            )
 
 
 def test_chunks_do_not_show(rng: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,18 +129,26 @@ def test_naming_the_states_otherwise_changes_nothing(seed: int) -> None:
 
 def test_scaling_all_lags_changes_nothing(rng: torch.Generator) -> None:
     P = sih.random_transition_matrix(4, rng=rng)
-    torch.testing.assert_close(claim_expectations(P, (2, 4, 6)), claim_expectations(P, (1, 2, 3)), rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        claim_expectations(P, (2, 4, 6)), claim_expectations(P, (1, 2, 3)), rtol=0, atol=1e-13
+    )
 
 
 def test_gaps_and_margins() -> None:
-    table = ClaimTable((1, 2, 5), torch.tensor([[0.5, 0.3, 0.2], [0.4, 0.35, 0.25], [0.1, 0.2, 0.7]]).double(), 1e-12)
+    table = ClaimTable(
+        (1, 2, 5),
+        torch.tensor([[0.5, 0.3, 0.2], [0.4, 0.35, 0.25], [0.1, 0.2, 0.7]]).double(),
+        1e-12,
+    )
     torch.testing.assert_close(table.margins, torch.tensor([0.2, -0.05, 0.5], dtype=torch.float64))
     assert table.gaps[0, 2].item() == pytest.approx(0.3)
     assert not table.holds
 
 
 def test_one_lag_is_certain(rng: torch.Generator) -> None:
-    assert claim_expectations(sih.random_transition_matrix(3, rng=rng), (4,)).item() == pytest.approx(1.0, abs=1e-12)
+    assert claim_expectations(
+        sih.random_transition_matrix(3, rng=rng), (4,)
+    ).item() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_chains_of_the_paper_set() -> None:

@@ -22,7 +22,9 @@ from sih.theory.monte_carlo import PAPER_LAGS
         ((5, 9), 2, set()),
     ],
 )
-def test_the_papers_small_sets(lags: tuple[int, ...], proven: int, open_: set[tuple[int, int]]) -> None:
+def test_the_papers_small_sets(
+    lags: tuple[int, ...], proven: int, open_: set[tuple[int, int]]
+) -> None:
     status = sih.claim_status(lags)
     assert {pair for pair, word in status.items() if word == "open"} == open_
     assert sum(word.startswith("proven: ") for word in status.values()) == proven
@@ -38,7 +40,9 @@ def test_the_papers_twelve_lags() -> None:
         "proven: Lemma M": 3,
         "open": 31,
     }
-    still = {k: {r for (j, r), word in status.items() if j == k and word == "open"} for k in PAPER_LAGS}
+    still = {
+        k: {r for (j, r), word in status.items() if j == k and word == "open"} for k in PAPER_LAGS
+    }
     everyone = set(PAPER_LAGS)
     expected = {1: everyone - {1}, 2: everyone - {2}, 7: {1, 15, 22, 2, 9, 16}, 13: {2, 15, 28}}
     assert still == {k: expected.get(k, set()) for k in PAPER_LAGS}
@@ -86,7 +90,11 @@ def test_some_chains_have_more() -> None:
     assert sih.claim_status((3, 6, 12), reversible=True)[3, 12] == "open"
     mirrored = (2, 4, 8, 9, 13, 15)  # c(2) = 2 4 8, c(15) = 9 13 15
     assert sih.claim_status(mirrored, reversible=True)[2, 15] == "proven: reversible"
-    assert sih.claim_status(mirrored)[2, 15] == sih.claim_status(mirrored, reversible=True)[2, 9] == "open"
+    assert (
+        sih.claim_status(mirrored)[2, 15]
+        == sih.claim_status(mirrored, reversible=True)[2, 9]
+        == "open"
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ from sih.theory.laplace import reciprocal_rule
 RULE = reciprocal_rule(1e-12, 5.0, 1e-12)
 
 
-def enumerated_ratio(P: Tensor, start: list[float], statement: SearchedClaim, rival: int) -> tuple[float, float]:
+def enumerated_ratio(
+    P: Tensor, start: list[float], statement: SearchedClaim, rival: int
+) -> tuple[float, float]:
     rows, lags, k = P.tolist(), list(statement.lags), statement.true_lag
     favoured = statement.favoured or k
     values = oracles_claim.expectations(rows, start, lags, k)
@@ -58,10 +60,14 @@ def test_gap_and_ratio_equal_enumeration(statement: SearchedClaim, rng: torch.Ge
 
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9))
 def test_two_lags_have_a_ratio_of_one_half(states: int, seed: int, first: int, apart: int) -> None:
-    P = sih.random_transition_matrix(states, rng=torch.Generator().manual_seed(seed), concentration=0.3)
+    P = sih.random_transition_matrix(
+        states, rng=torch.Generator().manual_seed(seed), concentration=0.3
+    )
     lags = (first, first + apart)
     for k in lags:
-        gaps = normalised_gaps(P[None], SearchedClaim(lags, k), sih.stationary_distribution(P)[None], RULE)
+        gaps = normalised_gaps(
+            P[None], SearchedClaim(lags, k), sih.stationary_distribution(P)[None], RULE
+        )
         assert gaps.gap.item() == pytest.approx(0.5 * gaps.normaliser.item(), abs=1e-11)
 
 
@@ -78,7 +84,9 @@ def test_gradient(rng: torch.Generator) -> None:
 
 def test_stationary_by_solving(rng: torch.Generator) -> None:
     P = torch.stack([sih.random_transition_matrix(5, rng=rng) for _ in range(4)])
-    torch.testing.assert_close(stationary_by_solving(P), sih.stationary_distribution(P), rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        stationary_by_solving(P), sih.stationary_distribution(P), rtol=0, atol=1e-13
+    )
 
 
 def assert_true_violation(found: Descents) -> None:
@@ -86,7 +94,9 @@ def assert_true_violation(found: Descents) -> None:
     assert found.violations
     P = oracles_claim.as_fractions(found.P[0].tolist())
     start = (
-        oracles.stationary(P) if found.claim.stationary else oracles_claim.as_fractions([found.start[0].tolist()])[0]
+        oracles.stationary(P)
+        if found.claim.stationary
+        else oracles_claim.as_fractions([found.start[0].tolist()])[0]
     )
     lags = list(found.claim.lags)
     values = oracles_claim.expectations(P, start, lags, found.claim.true_lag)
@@ -97,11 +107,15 @@ def assert_true_violation(found: Descents) -> None:
 
 
 def test_finds_that_a_wrong_lag_is_not_the_best(rng: torch.Generator) -> None:
-    assert_true_violation(descend(SearchedClaim((1, 2, 3), 1, favoured=2), 3, starts=4, steps=10, rng=rng))
+    assert_true_violation(
+        descend(SearchedClaim((1, 2, 3), 1, favoured=2), 3, starts=4, steps=10, rng=rng)
+    )
 
 
 def test_finds_that_the_claim_needs_a_stationary_start(rng: torch.Generator) -> None:
-    assert_true_violation(descend(SearchedClaim((1, 2, 4), 2, stationary=False), 3, starts=48, steps=80, rng=rng))
+    assert_true_violation(
+        descend(SearchedClaim((1, 2, 4), 2, stationary=False), 3, starts=48, steps=80, rng=rng)
+    )
 
 
 def test_a_descent_descends_and_does_not_break_what_is_proven(rng: torch.Generator) -> None:
@@ -115,7 +129,9 @@ def test_a_descent_descends_and_does_not_break_what_is_proven(rng: torch.Generat
 
 def test_same_seed_same_descents() -> None:
     first, second = (
-        descend(SearchedClaim((1, 2, 3), 2), 3, starts=3, steps=5, rng=torch.Generator().manual_seed(7))
+        descend(
+            SearchedClaim((1, 2, 3), 2), 3, starts=3, steps=5, rng=torch.Generator().manual_seed(7)
+        )
         for _ in range(2)
     )
     assert torch.equal(first.P, second.P)
@@ -141,7 +157,10 @@ def test_evaluation_sorts_and_leaves_out_what_has_no_digits(seed: int) -> None:
         (lambda: SearchedClaim((1, 2), 3), "lag 3 is not one of"),
         (lambda: SearchedClaim((1, 2), 1, favoured=5), "lag 5 is not one of"),
         (lambda: SearchedClaim((2, 1), 1), "increasing"),
-        (lambda: descend(SearchedClaim((1, 2), 1), 1, starts=1, steps=1, rng=torch.Generator()), "at least 2 states"),
+        (
+            lambda: descend(SearchedClaim((1, 2), 1), 1, starts=1, steps=1, rng=torch.Generator()),
+            "at least 2 states",
+        ),
     ],
 )
 def test_bad_input(make: object, message: str) -> None:

@@ -35,7 +35,9 @@ def test_few_nodes_and_more_for_more_digits() -> None:
     assert len(coarse.nodes) < len(fine.nodes) < 120
 
 
-@pytest.mark.parametrize("arguments", [(0.0, 1.0, 1e-8), (2.0, 1.0, 1e-8), (0.1, 1.0, 1e-20), (0.1, 1.0, 2.0)])
+@pytest.mark.parametrize(
+    "arguments", [(0.0, 1.0, 1e-8), (2.0, 1.0, 1e-8), (0.1, 1.0, 1e-20), (0.1, 1.0, 2.0)]
+)
 def test_bad_input(arguments: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="got"):
         reciprocal_rule(*arguments)

@@ -30,7 +30,9 @@ SMALL = MonteCarlo(num_states=4, matrices=3, lags=(1, 2, 5), sequences=50, lengt
 
 @pytest.mark.parametrize("form", ["printed", "trimmed"])
 @pytest.mark.parametrize("lags", [(1, 2, 3), (2, 4, 5, 6)])
-def test_agrees_with_the_exact_values(form: Form, lags: tuple[int, ...], rng: torch.Generator) -> None:
+def test_agrees_with_the_exact_values(
+    form: Form, lags: tuple[int, ...], rng: torch.Generator
+) -> None:
     P = sih.random_near_periodic(4, rng=rng, noise=0.2)
     if form == "printed":
         found = printed(P, lags, sequences=20_000, length=30, rng=rng)
@@ -79,9 +81,13 @@ def test_another_experiment_is_not_mixed_in(tmp_path: Path) -> None:
 def test_estimates_of_before_there_were_laws_go_on(tmp_path: Path) -> None:
     """A file that does not say a field is of its default."""
     done = list(estimates(SMALL))
-    mean, error = (torch.stack([getattr(one, name) for one in done]).numpy() for name in ("mean", "error"))
+    mean, error = (
+        torch.stack([getattr(one, name) for one in done]).numpy() for name in ("mean", "error")
+    )
     said = {name: value for name, value in asdict(SMALL).items() if name != "matrix_law"}
-    write_arrays(tmp_path / "estimates.npz", experiment=json.dumps(said), mean=mean, standard_error=error)
+    write_arrays(
+        tmp_path / "estimates.npz", experiment=json.dumps(said), mean=mean, standard_error=error
+    )
     found = load_estimates(tmp_path, replace(SMALL, matrices=2))
     assert [one.mean.tolist() for one in found] == [one.mean.tolist() for one in done[:2]]
     with pytest.raises(ValueError, match="holds another experiment"):
@@ -92,7 +98,9 @@ def test_the_law_of_the_matrices_is_that_asked_for(tmp_path: Path) -> None:
     uniform = replace(SMALL, matrix_law="uniform", sequences=20_000, matrices=2)
     P = random_matrices(4, 2, seed=0, law="uniform")
     done = list(estimates(uniform))
-    z = (torch.stack([e.mean for e in done]) - claim_expectations(P, SMALL.lags)) / torch.stack([e.error for e in done])
+    z = (torch.stack([e.mean for e in done]) - claim_expectations(P, SMALL.lags)) / torch.stack(
+        [e.error for e in done]
+    )
     assert z.abs().max() < 4.5
     save_estimates(tmp_path, uniform, done)
     assert len(load_estimates(tmp_path, uniform)) == 2

@@ -11,7 +11,16 @@ import torch
 from support import oracles_claim
 
 import sih
-from sih.theory.rates import SCORES, Lead, Score, _log_moments, error_exponent, exponent, lead, overtaking_probabilities
+from sih.theory.rates import (
+    SCORES,
+    Lead,
+    Score,
+    _log_moments,
+    error_exponent,
+    exponent,
+    lead,
+    overtaking_probabilities,
+)
 
 
 def gain(task: sih.Task, true_lag: int, rival: int, score: Score):  # type: ignore[no-untyped-def]
@@ -33,7 +42,9 @@ def small(rng: torch.Generator) -> sih.Task:
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("k", "r"), [(1, 3), (3, 1)])
-def test_moments_equal_those_of_the_enumerated_lead(small: sih.Task, score: Score, k: int, r: int) -> None:
+def test_moments_equal_those_of_the_enumerated_lead(
+    small: sih.Task, score: Score, k: int, r: int
+) -> None:
     pi = small.stationary.tolist()
     law = oracles_claim.lead_distribution(
         small.P.tolist(), pi, list(small.lags), k, gain(small, k, r, score), counts(small, score, 7)
@@ -43,7 +54,9 @@ def test_moments_equal_those_of_the_enumerated_lead(small: sih.Task, score: Scor
     total = sum(weights.values())
     mean = sum(x * w for x, w in weights.items()) / total
     variance = sum(x * x * w for x, w in weights.items()) / total - mean**2
-    found = _log_moments(lead(small, k, r, score), torch.tensor([theta], dtype=torch.float64), torch.tensor([7]))
+    found = _log_moments(
+        lead(small, k, r, score), torch.tensor([theta], dtype=torch.float64), torch.tensor([7])
+    )
     assert [x.item() for x in found] == pytest.approx((math.log(total), mean, variance), abs=1e-7)
 
 
@@ -70,9 +83,16 @@ def test_exponent_equals_the_least_eigenvalue(rng: torch.Generator, score: Score
 
 @pytest.mark.parametrize("score", SCORES)
 def test_probability_is_near_the_enumerated_one(rng: torch.Generator, score: Score) -> None:
-    task = sih.Task(sih.random_transition_matrix(3, rng=rng, concentration=2.0), lags=(1, 2), length=10)
+    task = sih.Task(
+        sih.random_transition_matrix(3, rng=rng, concentration=2.0), lags=(1, 2), length=10
+    )
     law = oracles_claim.lead_distribution(
-        task.P.tolist(), task.stationary.tolist(), [1, 2], 1, gain(task, 1, 2, score), counts(task, score, 12)
+        task.P.tolist(),
+        task.stationary.tolist(),
+        [1, 2],
+        1,
+        gain(task, 1, 2, score),
+        counts(task, score, 12),
     )
     ahead = sum(p for x, p in law.items() if x > 1e-6)
     tied = sum(p for x, p in law.items() if abs(x) <= 1e-6)
@@ -109,8 +129,15 @@ def test_impossible_transitions(rng: torch.Generator) -> None:
         lambda p: math.log(p[1] / p[0]) if p[1] else -math.inf,
         [True] * 14,
     )
-    ahead, tied = (sum(p for x, p in law.items() if lo < x <= hi) for lo, hi in ((1e-6, math.inf), (-1e-6, 1e-6)))
-    assert 0.8 * ahead < overtaking_probabilities(lead(task, 1, 2, "ML"), [14]).item() < 1.2 * (ahead + tied)
+    ahead, tied = (
+        sum(p for x, p in law.items() if lo < x <= hi)
+        for lo, hi in ((1e-6, math.inf), (-1e-6, 1e-6))
+    )
+    assert (
+        0.8 * ahead
+        < overtaking_probabilities(lead(task, 1, 2, "ML"), [14]).item()
+        < 1.2 * (ahead + tied)
+    )
 
 
 def test_equal_rows_tell_nothing() -> None:
@@ -129,7 +156,9 @@ def test_bad_input(task: sih.Task) -> None:
 def test_a_rival_that_cannot_be_told_apart_is_picked_half_the_time() -> None:
     task = sih.Task([[0.3, 0.7], [0.3, 0.7]], lags=(1, 2), length=10)
     for score in SCORES:
-        assert overtaking_probabilities(lead(task, 1, 2, score), [6]).item() == pytest.approx(0.5, abs=1e-12)
+        assert overtaking_probabilities(lead(task, 1, 2, score), [6]).item() == pytest.approx(
+            0.5, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("seed", [4, 8])
@@ -141,21 +170,37 @@ def test_the_second_term_of_lugannani_and_rice(seed: int) -> None:
         P.tolist(), task.stationary.tolist(), [1, 2], 1, gain(task, 1, 2, "estimator"), [True] * 10
     )
     enumerated = sum(p if x > 1e-6 else p / 2 for x, p in law.items() if x > -1e-6)
-    assert overtaking_probabilities(lead(task, 1, 2, "estimator"), [10]).item() == pytest.approx(enumerated, rel=0.03)
+    assert overtaking_probabilities(lead(task, 1, 2, "estimator"), [10]).item() == pytest.approx(
+        enumerated, rel=0.03
+    )
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_many_lengths_at_once_are_each_alone_and_the_mirrored_lead_has_the_rest(score: Score) -> None:
-    task = sih.Task(sih.random_transition_matrix(3, rng=torch.Generator().manual_seed(2)), lags=(1, 3), length=10)
+def test_many_lengths_at_once_are_each_alone_and_the_mirrored_lead_has_the_rest(
+    score: Score,
+) -> None:
+    task = sih.Task(
+        sih.random_transition_matrix(3, rng=torch.Generator().manual_seed(2)),
+        lags=(1, 3),
+        length=10,
+    )
     chain, n = lead(task, 3, 1, score), [1, 30, 4, 7]
     together = overtaking_probabilities(chain, n)
-    torch.testing.assert_close(together, torch.cat([overtaking_probabilities(chain, [m]) for m in n]))
-    torch.testing.assert_close(overtaking_probabilities(replace(chain, gain=-chain.gain), n), 1 - together)
+    torch.testing.assert_close(
+        together, torch.cat([overtaking_probabilities(chain, [m]) for m in n])
+    )
+    torch.testing.assert_close(
+        overtaking_probabilities(replace(chain, gain=-chain.gain), n), 1 - together
+    )
 
 
 @pytest.mark.parametrize("transitions", [[], [0], [5, -1]])
 def test_transitions_are_counted_from_one(transitions: list[int]) -> None:
-    task = sih.Task(sih.random_transition_matrix(3, rng=torch.Generator().manual_seed(2)), lags=(1, 2), length=10)
+    task = sih.Task(
+        sih.random_transition_matrix(3, rng=torch.Generator().manual_seed(2)),
+        lags=(1, 2),
+        length=10,
+    )
     with pytest.raises(ValueError, match=r"numbers of 1 or more; got .*; try \[10, 20\]"):
         overtaking_probabilities(lead(task, 1, 2, "ML"), transitions)
 
@@ -166,4 +211,6 @@ def test_a_lead_that_is_never_past_zero_is_caught_only_by_ties() -> None:
     behind = Lead(law, torch.tensor([[0.0, -1.0]]).double().expand(4, 2), start, every=1)
     powers = torch.tensor([0.4, 0.4**3]).double()
     torch.testing.assert_close(overtaking_probabilities(behind, [1, 3]), powers)
-    torch.testing.assert_close(overtaking_probabilities(replace(behind, gain=-behind.gain), [1, 3]), 1 - powers)
+    torch.testing.assert_close(
+        overtaking_probabilities(replace(behind, gain=-behind.gain), [1, 3]), 1 - powers
+    )

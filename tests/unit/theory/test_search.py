@@ -51,7 +51,9 @@ def test_false_statements_are_violated() -> None:
 
 @pytest.mark.parametrize("family", ["reversible", "symmetric"])
 def test_false_statements_are_violated_in_each_family(family: str) -> None:
-    wrong = replace(SMALL, statement="wrong-lag", family=family, begin=("rotation", "tree", "blocks"))
+    wrong = replace(
+        SMALL, statement="wrong-lag", family=family, begin=("rotation", "tree", "blocks")
+    )
     assert run(wrong, SearchState(wrong), 6).violations > 0
 
 
@@ -84,9 +86,17 @@ def test_families_and_starts_take_turns() -> None:
     config = replace(SMALL, family="symmetric", begin=("tree", "blocks", "rotation"))
     for _, found in itertools.islice(rounds(config), 6):
         torch.testing.assert_close(found.P, found.P.mT)
-    first = [found.P for _, found in itertools.islice(rounds(replace(SMALL, begin=("random", "tree"))), 4)]
+    first = [
+        found.P
+        for _, found in itertools.islice(rounds(replace(SMALL, begin=("random", "tree"))), 4)
+    ]
     plain = [found.P for _, found in itertools.islice(rounds(SMALL), 4)]
-    assert [torch.equal(a, b) for a, b in zip(first, plain, strict=True)] == [True, True, False, False]
+    assert [torch.equal(a, b) for a, b in zip(first, plain, strict=True)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_search_written_before_families(tmp_path: Path) -> None:

@@ -13,7 +13,14 @@ import sih
 from sih.checks import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
-from sih.training.config import EXAMPLES, HELD_OUT_SEED, PARTS, RENAMED, EvaluationConfig, TrainConfig
+from sih.training.config import (
+    EXAMPLES,
+    HELD_OUT_SEED,
+    PARTS,
+    RENAMED,
+    EvaluationConfig,
+    TrainConfig,
+)
 from sih.training.config_file import digest
 from sih.training.optimiser import Adam
 from sih.training.presets import preset
@@ -24,13 +31,23 @@ from sih.training.task_config import TaskConfig
 
 
 def test_fields_by_flat_name_words_and_whole_parts() -> None:
-    config = TrainConfig(model="disentangled", init="harmonic", lags=[1, 3], heads=(1, 1, 1), steps=40, max_period=4)
+    config = TrainConfig(
+        model="disentangled", init="harmonic", lags=[1, 3], heads=(1, 1, 1), steps=40, max_period=4
+    )
     assert config.task.lags == (1, 3)
     assert config.model == DisentangledShape(heads=(1, 1, 1))
     assert config.recipe == TiedTables(max_period=4)
-    assert (config.model.kind, config.recipe.name, config.optimiser.name) == ("disentangled", "harmonic", "adam")
+    assert (config.model.kind, config.recipe.name, config.optimiser.name) == (
+        "disentangled",
+        "harmonic",
+        "adam",
+    )
     whole = TrainConfig(
-        task=TaskConfig(lags=(1, 3)), model=config.model, recipe=TiedTables(), optimiser=config.optimiser, max_period=4
+        task=TaskConfig(lags=(1, 3)),
+        model=config.model,
+        recipe=TiedTables(),
+        optimiser=config.optimiser,
+        max_period=4,
     )
     assert whole == config
     assert TrainConfig(**config.flat()) == config
@@ -78,10 +95,16 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": "convolution"}, "model must be one of standard, disentangled, relative; got 'convolution'"),
+        (
+            {"model": "convolution"},
+            "model must be one of standard, disentangled, relative; got 'convolution'",
+        ),
         ({"lags": (2, 1)}, "increasing"),
         ({"heads": ()}, "heads"),
-        ({"length": 3}, "length must be at least 4 for lags (1, 2): one next token past the first 2 positions"),
+        (
+            {"length": 3},
+            "length must be at least 4 for lags (1, 2): one next token past the first 2 positions",
+        ),
         ({"steps": 0}, "steps must be a whole number, at least 1; got 0"),
         ({"batch": -1}, "batch"),
         ({"learning_rate": math.nan}, "learning_rate is a positive number"),
@@ -107,9 +130,18 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"concentration": True}, "concentration is a positive number"),
         ({"switch_rate": True}, "switch_rate is the chance"),
         ({"length_schedule": ((True, 5),)}, "length_schedule is pairs"),
-        ({"init": "harmonic", "dim": 30, "frozen_steps": True}, "frozen_steps is a number of steps"),
-        ({"init": "harmonic", "dim": 30, "held": 1, "frozen_steps": 1}, "held is the old name of frozen_steps"),
-        ({"shorter": (), "length_schedule": ()}, "shorter is the old name of length_schedule; leave one out"),
+        (
+            {"init": "harmonic", "dim": 30, "frozen_steps": True},
+            "frozen_steps is a number of steps",
+        ),
+        (
+            {"init": "harmonic", "dim": 30, "held": 1, "frozen_steps": 1},
+            "held is the old name of frozen_steps",
+        ),
+        (
+            {"shorter": (), "length_schedule": ()},
+            "shorter is the old name of length_schedule; leave one out",
+        ),
         ({"recipe": Plain(), "init": "harmonic"}, "init is the word for a recipe"),
         ({"recipe": Plain(), "init": "uniform"}, "leave one out"),
         (
@@ -120,7 +152,10 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
         ({"matrix": ((0.5, 0.5), (0.5, 0.5))}, "states=3 does not fit"),
         ({"concentration": -1.0}, "concentration"),
         ({"init": "harmonic", "dim": 30, "held": 7}, "frozen_steps is a number of steps, 0 to 6"),
-        ({"init": "harmonic", "dim": 30, "heads": (2,), "held": 1}, "is for models of two layers or more; got 1"),
+        (
+            {"init": "harmonic", "dim": 30, "heads": (2,), "held": 1},
+            "is for models of two layers or more; got 1",
+        ),
         ({"lag_prior": (0.5, 0.6)}, "lag_prior is one positive probability"),
         ({"optimiser": "sgd"}, "optimiser must be one of adam, soap; got 'sgd'"),
         ({"init": "small"}, "the recipe small is for disentangled; a standard model has"),
@@ -133,7 +168,9 @@ def test_held_out_sequences_are_those_of_the_matrixs_seed() -> None:
     ],
 )
 def test_bad_configurations_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")) as refused:
+    with pytest.raises(
+        ValueError, match=message.replace("(", r"\(").replace(")", r"\)")
+    ) as refused:
         TrainConfig(**{**_fields(changes), **changes})
     assert isinstance(refused.value, FieldError)
     assert refused.value.field in {RENAMED.get(name, name) for name in changes} | {"states"}
@@ -172,7 +209,10 @@ def preset_of(name: str) -> Any:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_examples_of_messages_are_right(part: str) -> None:
-    names = {kind.__name__: kind for kind in (TaskConfig, TransformerShape, Adam, Plain, EvaluationConfig)}
+    names = {
+        kind.__name__: kind
+        for kind in (TaskConfig, TransformerShape, Adam, Plain, EvaluationConfig)
+    }
     for words in EXAMPLES[part]:
         config = eval(f"TrainConfig({words})", {"TrainConfig": TrainConfig, **names})
         assert config != TrainConfig() or words == "recipe=Plain()"
@@ -213,4 +253,8 @@ def test_a_part_given_whole_takes_the_place_of_its_words() -> None:
 
 def _fields(changes: dict[str, Any]) -> dict[str, Any]:
     """The small configuration's fields, but for what another kind of model does not have."""
-    return {name: value for name, value in SMALL.unusual().items() if name != "dim" or "model" not in changes}
+    return {
+        name: value
+        for name, value in SMALL.unusual().items()
+        if name != "dim" or "model" not in changes
+    }

@@ -30,9 +30,25 @@ def test_a_configuration_survives_json(config: TrainConfig) -> None:
 
 def test_the_form_of_today() -> None:
     values = to_json(SMALL)
-    assert list(values) == ["version", "task", "model", "optimiser", "recipe", "evaluation", "seed", "stored", "target"]
+    assert list(values) == [
+        "version",
+        "task",
+        "model",
+        "optimiser",
+        "recipe",
+        "evaluation",
+        "seed",
+        "stored",
+        "target",
+    ]
     assert values["version"] == 2
-    assert values["model"] == {"kind": "standard", "heads": [1, 2], "dim": 8, "qk_dim": 4, "mlp_dim": None}
+    assert values["model"] == {
+        "kind": "standard",
+        "heads": [1, 2],
+        "dim": 8,
+        "qk_dim": 4,
+        "mlp_dim": None,
+    }
     assert values["recipe"] == {"name": "uniform", "length_schedule": []}
 
 
@@ -60,7 +76,10 @@ def test_the_form_of_before() -> None:
         ({**to_json(SMALL), "task": {"lags": [2, 1]}}, "increasing"),
         ({**to_json(SMALL), "model": {"kind": "mamba"}}, "model must be one of"),
         ({**to_json(SMALL), "task": 3}, "'task' must be an object of its fields; got 3"),
-        ({name: value for name, value in to_json(SMALL).items() if name != "recipe"}, "'recipe' must be an object"),
+        (
+            {name: value for name, value in to_json(SMALL).items() if name != "recipe"},
+            "'recipe' must be an object",
+        ),
     ],
 )
 def test_other_files_are_refused(values: dict[str, Any], message: str) -> None:

@@ -23,7 +23,8 @@ def rows(batch: sih.Batch) -> list[bytes]:
 def test_no_held_out_sequence_is_in_the_first_batches(matrix_seed: int, init: str) -> None:
     """Nor in a user's batches. One of these runs starts from the generator's state that draws what is held out."""
     configs = [
-        TrainConfig(seed=seed, matrix_seed=matrix_seed, init=init, length=64, batch=512, dim=30) for seed in range(8)
+        TrainConfig(seed=seed, matrix_seed=matrix_seed, init=init, length=64, batch=512, dim=30)
+        for seed in range(8)
     ]
     task = configs[0].task.build()
     held_out = rows(configs[0].held_out_batch(task))
@@ -40,7 +41,17 @@ def test_no_held_out_sequence_is_in_the_first_batches(matrix_seed: int, init: st
 
 def test_what_a_run_is_trained_on_is_drawn_so() -> None:
     """The oracle of the test above draws what `advance` draws."""
-    config = TrainConfig(lags=(1, 2), states=3, length=12, heads=(1, 1), dim=8, qk_dim=4, batch=5, steps=2, held_out=3)
+    config = TrainConfig(
+        lags=(1, 2),
+        states=3,
+        length=12,
+        heads=(1, 1),
+        dim=8,
+        qk_dim=4,
+        batch=5,
+        steps=2,
+        held_out=3,
+    )
     trainer, other = Trainer(config), Trainer(config)
     trainer.advance()
     sih.sample(trainer.task, 5, rng=other.rng)
@@ -52,4 +63,6 @@ def test_runs_of_seeds_that_torch_takes_for_one_are_two() -> None:
     small, large = (TrainConfig(seed=seed, length=16, dim=8, heads=(1,)) for seed in (3, 2**32 + 3))
     one, other = (Trainer(config) for config in (small, large))
     assert not torch.equal(one.model.get_parameter("token"), other.model.get_parameter("token"))
-    assert not torch.equal(TrainConfig(matrix_seed=2**32).task.steady().P, TrainConfig().task.steady().P)
+    assert not torch.equal(
+        TrainConfig(matrix_seed=2**32).task.steady().P, TrainConfig().task.steady().P
+    )

@@ -58,10 +58,22 @@ def test_the_shipped_models_are_of_so_many_ways() -> None:
         ({"model": "disentangled", "stored": "float16"}, True),
         ({"matrix_law": "uniform", "matrix_seed": 11}, True),
         ({"model": "relative"}, False),
-        *(({name: value}, False) for name, value in {"length": 64, "dim": 128, "batch": 64, "states": 4}.items()),
-        *(({name: value}, False) for name, value in {"learning_rate": 2e-3, "optimiser": "soap"}.items()),
-        *(({name: value}, False) for name, value in {"fresh": True, "switch_rate": 0.1, "schedule": "cosine"}.items()),
-        *(({name: value}, False) for name, value in {"length_schedule": ((10, 32),), "init": "normal"}.items()),
+        *(
+            ({name: value}, False)
+            for name, value in {"length": 64, "dim": 128, "batch": 64, "states": 4}.items()
+        ),
+        *(
+            ({name: value}, False)
+            for name, value in {"learning_rate": 2e-3, "optimiser": "soap"}.items()
+        ),
+        *(
+            ({name: value}, False)
+            for name, value in {"fresh": True, "switch_rate": 0.1, "schedule": "cosine"}.items()
+        ),
+        *(
+            ({name: value}, False)
+            for name, value in {"length_schedule": ((10, 32),), "init": "normal"}.items()
+        ),
     ],
 )
 def test_the_papers_setting_is_that_alone(changes: dict[str, Any], is_the_papers: bool) -> None:

@@ -12,8 +12,16 @@ from sih.training.optimiser import OPTIMISERS, Adam
 def test_schedules() -> None:
     assert [Adam(learning_rate=2.0).rate(n) for n in range(3)] == [2.0, 2.0, 2.0]
     falling = Adam(learning_rate=2.0, schedule="cosine", steps=4)
-    assert [falling.rate(n) for n in range(5)] == pytest.approx([2, 1 + math.sqrt(0.5), 1, 1 - math.sqrt(0.5), 0])
-    assert [Adam(learning_rate=2.0, warmup=4).rate(n) for n in range(5)] == [0.5, 1.0, 1.5, 2.0, 2.0]
+    assert [falling.rate(n) for n in range(5)] == pytest.approx(
+        [2, 1 + math.sqrt(0.5), 1, 1 - math.sqrt(0.5), 0]
+    )
+    assert [Adam(learning_rate=2.0, warmup=4).rate(n) for n in range(5)] == [
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+        2.0,
+    ]
 
 
 def test_a_warmup_left_open_is_filled_in() -> None:

@@ -37,7 +37,8 @@ def test_a_preset_takes_what_it_is_given(name: str) -> None:
 
 def test_an_unknown_preset_is_answered_with_the_names() -> None:
     with pytest.raises(
-        ValueError, match="preset must be one of paper, paper-disentangled, paper-relative, harmonic, auto; got 'papr'"
+        ValueError,
+        match="preset must be one of paper, paper-disentangled, paper-relative, harmonic, auto; got 'papr'",
     ):
         preset("papr")
 
@@ -55,9 +56,16 @@ def test_the_harmonic_recipe_fits_either_model() -> None:
 
 
 def test_auto_is_the_harmonic_recipe_moved_by_soap() -> None:
-    for model, steps, batch, rate in (("standard", 2000, 128, 1e-2), ("disentangled", 1600, 64, 5e-2)):
+    for model, steps, batch, rate in (
+        ("standard", 2000, 128, 1e-2),
+        ("disentangled", 1600, 64, 5e-2),
+    ):
         ours, harmonic = preset("auto", model=model), preset("harmonic", model=model, steps=steps)
-        assert (ours.optimiser.name, ours.optimiser.steps, ours.optimiser.batch) == ("soap", steps, batch)
+        assert (ours.optimiser.name, ours.optimiser.steps, ours.optimiser.batch) == (
+            "soap",
+            steps,
+            batch,
+        )
         assert (ours.flat()["betas"], ours.optimiser.learning_rate) == ((0.95, 0.95), rate)
         own: dict[str, Any] = {"frozen_steps": 0, "parts_steps": 600} if model == "standard" else {}
         assert ours.recipe == dataclasses.replace(harmonic.recipe, **own)
@@ -65,7 +73,9 @@ def test_auto_is_the_harmonic_recipe_moved_by_soap() -> None:
 
 
 def test_auto_takes_another_optimiser() -> None:
-    assert preset("auto", optimiser="adam", batch=64).optimiser == Adam(2000, 64, 1e-2, "cosine", 50, (0.95, 0.95))
+    assert preset("auto", optimiser="adam", batch=64).optimiser == Adam(
+        2000, 64, 1e-2, "cosine", 50, (0.95, 0.95)
+    )
 
 
 def test_a_part_given_whole_wins_over_a_preset() -> None:
@@ -88,9 +98,13 @@ def test_a_preset_leaves_the_law_of_the_matrix_to_a_task_that_is_given() -> None
     assert preset("paper-relative").task == TaskConfig(matrix_law="uniform")
     for task in (TaskConfig(states=3), TaskConfig(matrix_law="sparse"), TaskConfig(fresh=True)):
         assert preset("paper-relative", task=task).task == task
-        assert preset("paper-relative", task=task, length=64).task == dataclasses.replace(task, length=64)
+        assert preset("paper-relative", task=task, length=64).task == dataclasses.replace(
+            task, length=64
+        )
     matrix = ((0.5, 0.5), (0.25, 0.75))
-    assert preset("paper-relative", matrix=matrix, states=2).task == TaskConfig(matrix=matrix, states=2)
+    assert preset("paper-relative", matrix=matrix, states=2).task == TaskConfig(
+        matrix=matrix, states=2
+    )
     assert preset("paper-relative", fresh=True).task == TaskConfig(fresh=True)
     assert preset("paper-relative", fresh=False) == preset("paper-relative")
 

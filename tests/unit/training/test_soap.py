@@ -16,7 +16,12 @@ RATE, BETAS, EVERY = 0.1, (0.9, 0.8), 3
 def by_definition(start: np.ndarray, gradients: list[np.ndarray]) -> np.ndarray:
     """The weight after all gradients: every basis by NumPy's own eigen- and QR decompositions."""
     weight, (rows, columns) = start.copy(), start.shape
-    M, S, L, R = np.zeros_like(weight), np.zeros_like(weight), np.zeros((rows, rows)), np.zeros((columns, columns))
+    M, S, L, R = (
+        np.zeros_like(weight),
+        np.zeros_like(weight),
+        np.zeros((rows, rows)),
+        np.zeros((columns, columns)),
+    )
     U, V, begun = np.eye(rows), np.eye(columns), False
     for count, G in enumerate(gradients, start=1):
         M = BETAS[0] * M + (1 - BETAS[0]) * G
@@ -29,7 +34,9 @@ def by_definition(start: np.ndarray, gradients: list[np.ndarray]) -> np.ndarray:
             if not begun:
                 U, V, begun = np.linalg.eigh(L)[1][:, ::-1], np.linalg.eigh(R)[1][:, ::-1], True
                 continue
-            rank_left, rank_right = (np.argsort(-np.diag(Q.T @ F @ Q), kind="stable") for Q, F in ((U, L), (V, R)))
+            rank_left, rank_right = (
+                np.argsort(-np.diag(Q.T @ F @ Q), kind="stable") for Q, F in ((U, L), (V, R))
+            )
             U, V = np.linalg.qr((L @ U)[:, rank_left])[0], np.linalg.qr((R @ V)[:, rank_right])[0]
             S = S[rank_left][:, rank_right]
     return weight
@@ -68,7 +75,9 @@ def test_a_turned_problem_takes_a_turned_way() -> None:
     assert ends[0] == pytest.approx(ends[1], rel=0.5)
 
 
-def test_axes_are_halved_and_long_ones_keep_their_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_axes_are_halved_and_long_ones_keep_their_coordinates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shapes = {
         (7,): (1, 1, 7),
         (5, 4): (1, 5, 4),

@@ -16,15 +16,22 @@ from sih.training.trainer import Trainer
 def test_a_matrix_instead_of_a_random_one() -> None:
     P = ((0.5, 0.25, 0.25), (0.2, 0.3, 0.5), (1 / 3, 1 / 3, 1 / 3))
     assert small(matrix=P).task.steady().P.tolist() == [list(row) for row in P]
-    assert torch.equal(small(seed=1).task.steady().P, SMALL.task.steady().P)  # the matrix has a seed of its own
+    assert torch.equal(
+        small(seed=1).task.steady().P, SMALL.task.steady().P
+    )  # the matrix has a seed of its own
     assert not torch.equal(small(matrix_seed=1).task.steady().P, SMALL.task.steady().P)
 
 
 def test_the_law_of_a_matrix() -> None:
     config = small(matrix_law="uniform", matrix_seed=11)
     numbers = torch.rand(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(11))
-    assert torch.allclose(config.task.steady().P, numbers / numbers.sum(dim=1, keepdim=True), rtol=1e-15, atol=0)
-    trained, switching = Trainer(config).task, small(matrix_law="uniform", matrix_seed=11, switch_rate=0.1).task.build()
+    assert torch.allclose(
+        config.task.steady().P, numbers / numbers.sum(dim=1, keepdim=True), rtol=1e-15, atol=0
+    )
+    trained, switching = (
+        Trainer(config).task,
+        small(matrix_law="uniform", matrix_seed=11, switch_rate=0.1).task.build(),
+    )
     assert isinstance(trained, Task)
     assert isinstance(switching, SwitchingTask)
     assert torch.equal(trained.P, config.task.steady().P)
@@ -76,7 +83,9 @@ def test_tasks_beyond_the_paper_s_are_trained_on_and_judged_by_exact_bayes() -> 
         assert config.unusual().items() >= changes.items()
         assert digest(config) != digest(small(steps=2, batch=8, held_out=64))
     assert SMALL.task.usual
-    assert not {"fresh", "switch_rate"} & to_version_1(SMALL).keys()  # names of runs are what they were
+    assert (
+        not {"fresh", "switch_rate"} & to_version_1(SMALL).keys()
+    )  # names of runs are what they were
 
 
 @pytest.mark.parametrize(

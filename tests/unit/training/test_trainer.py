@@ -63,7 +63,9 @@ def test_training_is_adam_on_the_cross_entropy_of_fresh_batches(model: str, targ
 
 
 def test_a_batch_that_no_machine_has_is_refused_before_anything_is_made() -> None:
-    with pytest.raises(ValueError, match=r"the attention of 2,000,000,000 sequences of \d+ tokens would take"):
+    with pytest.raises(
+        ValueError, match=r"the attention of 2,000,000,000 sequences of \d+ tokens would take"
+    ):
         Trainer(small(batch=2_000_000_000))
 
 
@@ -98,7 +100,9 @@ def test_same_seed_same_bits_and_another_seed_others() -> None:
 
     assert torch.equal(final(SMALL), final(SMALL))
     assert not torch.equal(final(SMALL), final(small(seed=1)))
-    assert torch.equal(small(seed=1).task.steady().P, SMALL.task.steady().P)  # the matrix has a seed of its own
+    assert torch.equal(
+        small(seed=1).task.steady().P, SMALL.task.steady().P
+    )  # the matrix has a seed of its own
     assert not torch.equal(small(matrix_seed=1).task.steady().P, SMALL.task.steady().P)
 
 
@@ -141,7 +145,11 @@ def test_a_loss_that_is_no_number_stops_the_run() -> None:
     assert trainer.step == 0
 
 
-TASKS: dict[str, dict[str, Any]] = {"known P": {}, "fresh": {"fresh": True}, "switching": {"switch_rate": 0.2}}
+TASKS: dict[str, dict[str, Any]] = {
+    "known P": {},
+    "fresh": {"fresh": True},
+    "switching": {"switch_rate": 0.2},
+}
 
 
 @pytest.mark.parametrize("name", TASKS)

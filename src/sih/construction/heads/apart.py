@@ -66,7 +66,9 @@ def token_heads(parents: Int[Tensor, "hypothesis time"]) -> TokenHeads:
     best = _first_fit(adjacent)
     for heads in range(len(clique), max(best, default=-1) + 1):
         try:
-            found = colour(adjacent, heads, Budget(STEPS), fixed=[(v, k) for k, v in enumerate(clique)])
+            found = colour(
+                adjacent, heads, Budget(STEPS), fixed=[(v, k) for k, v in enumerate(clique)]
+            )
         except OutOfBudgetError:
             continue
         if found is not None:
@@ -109,7 +111,9 @@ def pair_heads(parents: Int[Tensor, "hypothesis next"]) -> tuple[tuple[int, ...]
 
 def _clashes(parents: list[list[int]]) -> list[int]:
     """List the neighbours of each token, as bits: those with which it cannot share a head."""
-    labels = [{m: frozenset(h for h, other in enumerate(at) if other == m) for m in at} for at in parents]
+    labels = [
+        {m: frozenset(h for h, other in enumerate(at) if other == m) for m in at} for at in parents
+    ]
     adjacent = [0] * len(labels)
     for v, mine in enumerate(labels):
         for w, other in enumerate(labels[:v]):

@@ -45,7 +45,13 @@ class Bracket:
     @property
     def query_heads(self) -> int:
         """Count the fewest heads known to be exact, reading the query's side."""
-        return min([self.unmixed, self.closed, *(heads for heads, off in self.query.items() if off < EXACT)])
+        return min(
+            [
+                self.unmixed,
+                self.closed,
+                *(heads for heads, off in self.query.items() if off < EXACT),
+            ]
+        )
 
     @property
     def both_heads(self) -> int:
@@ -80,7 +86,10 @@ def read_brackets(path: Path) -> list[Bracket]:
 
 def _bracket(row: Any) -> Bracket:
     check_entries(row, ENTRIES, tuple(ENTRIES))
-    counts = {name: {int(heads): float(off) for heads, off in row[name].items()} for name in ("query", "both")}
+    counts = {
+        name: {int(heads): float(off) for heads, off in row[name].items()}
+        for name in ("query", "both")
+    }
     found = Bracket(**{**row, **counts, "lags": check_lags(row["lags"])})
     if min(found.unmixed, found.closed, found.lower, *found.query, *found.both) < 1:
         raise ValueError(f"numbers of heads are 1 or more; got {row!r:.60}")

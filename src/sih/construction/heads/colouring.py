@@ -40,7 +40,10 @@ def segment(length: int, distances: Collection[int]) -> list[int]:
         raise OutOfBudgetError
     everything = (1 << length) - 1
     above = sum(1 << d for d in distances)
-    return [above << v & everything | sum(1 << (v - d) for d in distances if d <= v) for v in range(length)]
+    return [
+        above << v & everything | sum(1 << (v - d) for d in distances if d <= v)
+        for v in range(length)
+    ]
 
 
 def circle(length: int, distances: Collection[int]) -> list[int] | None:
@@ -72,7 +75,9 @@ def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...
     return best
 
 
-def class_sizes(distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)) -> list[int]:
+def class_sizes(
+    distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)
+) -> list[int]:
     """Find f[n] for n = 0 .. length, the number of n consecutive integers that one colour can take.
 
     The list stops short when the budget is spent. f[n] is f[n-1], or one more if a set that holds both ends, 0 and
@@ -102,7 +107,9 @@ def class_sizes(distances: Collection[int], length: int, budget: Budget, known: 
     return sizes
 
 
-def largest_on_circle(length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget) -> list[int]:
+def largest_on_circle(
+    length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget
+) -> list[int]:
     """Find the largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
 
     `sizes` is `class_sizes(distances, ...)`, of use as an upper bound on what an arc can hold.
@@ -192,7 +199,9 @@ class _Backtracking:
                     return True
         return False
 
-    def _give_forced(self, free: int, allowed: list[int], room: list[int], used: int) -> tuple[int, int] | None:
+    def _give_forced(
+        self, free: int, allowed: list[int], room: list[int], used: int
+    ) -> tuple[int, int] | None:
         """Colour vertices with one choice while there are some, or return None where one has no choice left."""
         while True:
             choices = allowed[: used + 1]
@@ -216,7 +225,10 @@ def colour_circle(
 ) -> tuple[int, ...] | None:
     """Find a colouring of a circle, or None. One too long for this many of its largest classes is not searched."""
     adjacent = circle(length, distances)
-    if adjacent is None or colours * len(largest_on_circle(length, distances, sizes, budget)) < length:
+    if (
+        adjacent is None
+        or colours * len(largest_on_circle(length, distances, sizes, budget)) < length
+    ):
         return None
     found = colour(adjacent, colours, budget)
     return None if found is None else in_order(found)
@@ -244,21 +256,27 @@ def first_colouring(
     for v in range(len(adjacent)):
         prefix = answer[:v]
         for k in range(answer[v]):
-            better = colour(adjacent, colours, budget, fixed=[*enumerate(prefix), (v, k)], capacity=capacity)
+            better = colour(
+                adjacent, colours, budget, fixed=[*enumerate(prefix), (v, k)], capacity=capacity
+            )
             if better is not None:
                 answer = in_order(better)
                 break
     return answer
 
 
-def cyclic_colouring(distances: Collection[int], colours: int, shift: int, budget: Budget) -> tuple[int, ...] | None:
+def cyclic_colouring(
+    distances: Collection[int], colours: int, shift: int, budget: Budget
+) -> tuple[int, ...] | None:
     """Find a colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`, or None.
 
     Its period is shift x colours, all its colours are equally dense, and only the first `shift` integers are free to
     choose, which makes it quick to look for where a general colouring is not.
     """
     # Integers a = r and b = q*shift + t, at a distance in D, differ in colour iff x_r != x_t + q (modulo colours).
-    banned = [[0] * shift for _ in range(shift)]  # banned[r][t]: the values of x_t - x_r that will not do
+    banned = [
+        [0] * shift for _ in range(shift)
+    ]  # banned[r][t]: the values of x_t - x_r that will not do
     for r in range(shift):
         for d in distances:
             q, t = divmod(r + d, shift)

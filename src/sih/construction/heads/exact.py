@@ -54,7 +54,11 @@ def exact_heads(lags: Sequence[int], *, time_limit: float = 10.0) -> ExactHeads:
     lags = check_lags(lags)
     unmixed, (step, count) = least_heads(lags, time_limit=time_limit).heads, progression(lags)
     if len(lags) > 1 and count - 1 < unmixed:
-        inside = "lags in arithmetic progression" if count == len(lags) else f"lags within {count} in progression"
+        inside = (
+            "lags in arithmetic progression"
+            if count == len(lags)
+            else f"lags within {count} in progression"
+        )
         upper, upper_by = count - 1, f"closed form: {inside}, step {step}"
     else:
         upper, upper_by = unmixed, "nothing mixed: a colouring of the offsets"

@@ -11,7 +11,13 @@ from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
 from sih.checks import FieldError
-from sih.construction.heads.colouring import Budget, OutOfBudgetError, class_sizes, largest_clique, largest_on_circle
+from sih.construction.heads.colouring import (
+    Budget,
+    OutOfBudgetError,
+    class_sizes,
+    largest_clique,
+    largest_on_circle,
+)
 from sih.construction.heads.least import QUICK, Pattern, distances, least_heads
 
 
@@ -27,7 +33,9 @@ def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 1
     (0, -1, -1)
     """
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
-        raise FieldError("heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}")
+        raise FieldError(
+            "heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}"
+        )
     full = least_heads(lags, time_limit=time_limit)
     if heads >= full.heads:
         return full
@@ -36,7 +44,9 @@ def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 1
     patterns = [_largest_classes(full.colours, heads)]
     patterns += [_translates(length, members, D, heads) for length, members in sets]
     # Of equally full patterns the shortest, then the one that uses the newest offsets.
-    best = min(patterns, key=lambda p: (Fraction(p.count(-1), len(p)), len(p), [k < 0 for k in p], p))
+    best = min(
+        patterns, key=lambda p: (Fraction(p.count(-1), len(p)), len(p), [k < 0 for k in p], p)
+    )
     # Short of the least number of heads, some offset goes unused, but how few can is not known: 1 is no sharp bound.
     return Pattern(full.lags, best, heads, min(Fraction(1), heads * mu))
 
@@ -96,7 +106,9 @@ def _largest_classes(colours: tuple[int, ...], heads: int) -> tuple[int, ...]:
     return _numbered(k if k in kept else -1 for k in colours)
 
 
-def _translates(length: int, members: Sequence[int], D: Collection[int], heads: int) -> tuple[int, ...]:
+def _translates(
+    length: int, members: Sequence[int], D: Collection[int], heads: int
+) -> tuple[int, ...]:
     """Give each head a translate of one set on a circle, disjoint from the others, as far as they are found."""
     meet = {(a - b) % length for a in members for b in members}
     near: list[int] = []  # each the next that meets none before it

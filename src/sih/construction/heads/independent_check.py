@@ -12,14 +12,18 @@ from sih.task import check_lags
 def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
     """Tell whether no head mixes: if o + a = o' + b for lags a != b, then o and o' are not of one head. -1 is none."""
     period, moves = len(colours), [a - b for a in lags for b in lags if a != b]
-    return period > 0 and all(k < 0 or k != colours[(o + d) % period] for o, k in enumerate(colours) for d in moves)
+    return period > 0 and all(
+        k < 0 or k != colours[(o + d) % period] for o, k in enumerate(colours) for d in moves
+    )
 
 
 def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
     """Tell whether the proof's points really need `proof.heads` colours, for this set of lags."""
     lags = check_lags(lags)
     forbidden = {abs(a - b) for a in lags for b in lags if a != b}
-    return _needs({p: {q for q in proof.points if abs(p - q) in forbidden} for p in proof.points}, proof)
+    return _needs(
+        {p: {q for q in proof.points if abs(p - q) in forbidden} for p in proof.points}, proof
+    )
 
 
 def _needs(graph: dict[int, set[int]], proof: LowerBoundProof) -> bool:
@@ -64,13 +68,20 @@ def _colourable(graph: dict[int, set[int]], colours: int) -> bool:
     The vertex with most differently coloured neighbours tries each colour in turn.
     """
     colouring: dict[int, int] = {}
-    seen: dict[int, dict[int, int]] = {p: {} for p in graph}  # seen[p][k]: how many neighbours of p have colour k
+    seen: dict[int, dict[int, int]] = {
+        p: {} for p in graph
+    }  # seen[p][k]: how many neighbours of p have colour k
 
     def extend(used: int) -> bool:
         if len(colouring) == len(graph):
             return True
-        p = max((q for q in graph if q not in colouring), key=lambda q: (len(seen[q]), len(graph[q]), -q))
-        for k in range(min(used + 1, colours)):  # unused colours are alike: only the first of them is tried
+        p = max(
+            (q for q in graph if q not in colouring),
+            key=lambda q: (len(seen[q]), len(graph[q]), -q),
+        )
+        for k in range(
+            min(used + 1, colours)
+        ):  # unused colours are alike: only the first of them is tried
             if k in seen[p]:
                 continue
             colouring[p] = k

@@ -42,7 +42,11 @@ class Fresh(NamedTuple):
 
 
 def draw_fresh(
-    lags: tuple[int, ...], length: int, size: int, rng: torch.Generator, dtype: torch.dtype = torch.float64
+    lags: tuple[int, ...],
+    length: int,
+    size: int,
+    rng: torch.Generator,
+    dtype: torch.dtype = torch.float64,
 ) -> Fresh:
     """Draw so many sequences, a multiple of `SHARED`, in random order; all lags are true alike often."""
     first, each = lags[-1], torch.randperm(size, generator=rng)
@@ -60,7 +64,9 @@ def draw_fresh(
     parts = torch.cat([spectrum.real, spectrum.imag], dim=1).permute(2, 0, 1).to(dtype).contiguous()
     fresh = Fresh(parts, laws, own, torch.ones(size, dtype=dtype))
     best = _kl(evidence.cumsum(dim=-1).to(dtype), fresh)
-    of_matrix = torch.zeros(size // SHARED, dtype=dtype).index_add_(0, each.div(SHARED, rounding_mode="floor"), best)
+    of_matrix = torch.zeros(size // SHARED, dtype=dtype).index_add_(
+        0, each.div(SHARED, rounding_mode="floor"), best
+    )
     return fresh._replace(bayes=of_matrix[each.div(SHARED, rounding_mode="floor")] / SHARED)
 
 
@@ -88,7 +94,9 @@ def fresh_kl(F: Float[Tensor, "offset lag lag"], fresh: Fresh) -> Float[Tensor, 
     real, imaginary = filters.real, filters.imag  # as real numbers, which are multiplied faster
     rows = [torch.cat([real, imaginary], dim=2), torch.cat([-imaginary, real], dim=2)]
     moved = torch.bmm(fresh.spectrum, torch.cat(rows, dim=1)).permute(1, 2, 0)
-    scores = torch.fft.irfft(torch.complex(moved[:, :count], moved[:, count:]), _padded(time))[..., :time]
+    scores = torch.fft.irfft(torch.complex(moved[:, :count], moved[:, count:]), _padded(time))[
+        ..., :time
+    ]
     return (_kl(scores, fresh) / fresh.bayes).mean()
 
 

@@ -62,7 +62,9 @@ class Pattern(Drawn):
 
     def _pictures(self) -> Iterator[str]:
         heads = [self.colours[o % self.period] for o in range(24)]
-        yield coloured_cells([[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset")
+        yield coloured_cells(
+            [[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset"
+        )
 
     @property
     def period(self) -> int:
@@ -161,7 +163,9 @@ def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> Least
     if time_limit == 0:
         raise FieldError("time_limit", "time_limit is a positive number of seconds; got 0")
     colours, preferred, certificate = _solve(distances(lags), float(time_limit))
-    return LeastHeads(lags, colours, max(colours) + 1, Fraction(1), certificate, float(time_limit), preferred)
+    return LeastHeads(
+        lags, colours, max(colours) + 1, Fraction(1), certificate, float(time_limit), preferred
+    )
 
 
 @functools.lru_cache(maxsize=1024)  # lag sets moved or mirrored have the same differences
@@ -278,7 +282,9 @@ class _Search:
                 return
 
 
-def _preferred(D: tuple[int, ...], found: tuple[int, ...], deadline: float) -> tuple[tuple[int, ...], bool]:
+def _preferred(
+    D: tuple[int, ...], found: tuple[int, ...], deadline: float
+) -> tuple[tuple[int, ...], bool]:
     """Find the first pattern in the order of preference with as few colours as `found`, and say whether it is sure."""
     c = max(found) + 1
     sizes = class_sizes(D, len(found), Budget(QUICK, deadline))

@@ -37,7 +37,9 @@ def angles(count: int) -> list[float]:
     """Return the roots $\\theta$ for a progression of so many lags, increasing."""
 
     def sign(half: float) -> bool:
-        return count * math.cos(count * half) * math.sin(half) > math.sin(count * half) * math.cos(half)
+        return count * math.cos(count * half) * math.sin(half) > math.sin(count * half) * math.cos(
+            half
+        )
 
     found = []
     for j in range(1, (count - 2) // 2 + 1):
@@ -52,7 +54,10 @@ def angles(count: int) -> list[float]:
 def parabola_and_waves(count: int) -> tuple[float, dict[float, float]]:
     """Return c, and r by angle."""
     cube = count * (count**2 - 1)
-    waves = {t: (1 if t == math.pi else 2) * (count**2 + math.tan(t / 2) ** -2) / cube for t in angles(count)}
+    waves = {
+        t: (1 if t == math.pi else 2) * (count**2 + math.tan(t / 2) ** -2) / cube
+        for t in angles(count)
+    }
     return 6 / cube, waves
 
 

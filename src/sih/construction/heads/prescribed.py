@@ -48,11 +48,15 @@ def rank_bound(lags: Sequence[int], enough: int) -> RankBound:
     best: tuple[int, ...] = (0,)
     most = 1
     for _, offsets in zip(
-        range(CLIQUES), _cliques(dict.fromkeys(sorted(abs(a - b) for a in shrunk for b in shrunk))), strict=False
+        range(CLIQUES),
+        _cliques(dict.fromkeys(sorted(abs(a - b) for a in shrunk for b in shrunk))),
+        strict=False,
     ):
         if most >= min(enough, len(offsets)):
             continue
-        conditions, both = (torch.tensor(rows, dtype=torch.float64) for rows in _prescribed(shared, offsets))
+        conditions, both = (
+            torch.tensor(rows, dtype=torch.float64) for rows in _prescribed(shared, offsets)
+        )
         rank = int(torch.linalg.matrix_rank(both)) - int(torch.linalg.matrix_rank(conditions))
         if rank > most:
             best, most = offsets, rank
@@ -80,8 +84,13 @@ def _shared(lags: Sequence[int]) -> list[dict[int, Fraction]]:
     for a, first in enumerate(lags):
         for b, second in enumerate(lags):
             c, d = pairs.setdefault(second - first, (a, b))
-            equations.append([Fraction((i == b) - (i == a) - (i == d) + (i == c)) for i in range(len(lags))])
-    found = [{x: alpha[b] - alpha[a] for x, (a, b) in pairs.items()} for alpha in _null_space(equations, len(lags))]
+            equations.append(
+                [Fraction((i == b) - (i == a) - (i == d) + (i == c)) for i in range(len(lags))]
+            )
+    found = [
+        {x: alpha[b] - alpha[a] for x, (a, b) in pairs.items()}
+        for alpha in _null_space(equations, len(lags))
+    ]
     return [dict.fromkeys(pairs, Fraction(1)), *found]
 
 
@@ -91,7 +100,11 @@ def _cliques(distances: dict[int, None]) -> Iterator[tuple[int, ...]]:
     while stack:
         offsets = stack.pop()
         yield offsets
-        more = [o for o in distances if o > offsets[-1] and all(o - other in distances for other in offsets)]
+        more = [
+            o
+            for o in distances
+            if o > offsets[-1] and all(o - other in distances for other in offsets)
+        ]
         stack += [(*offsets, o) for o in reversed(more)]
 
 
@@ -107,7 +120,9 @@ def _echelon(rows: Rows) -> tuple[Rows, list[int]]:
         rows[top] = [value / rows[top][column] for value in rows[top]]
         for r, row in enumerate(rows):
             if r != top and row[column]:
-                rows[r] = [value - row[column] * lead for value, lead in zip(row, rows[top], strict=True)]
+                rows[r] = [
+                    value - row[column] * lead for value, lead in zip(row, rows[top], strict=True)
+                ]
         leading.append(column)
     return rows[: len(leading)], leading
 

@@ -28,7 +28,9 @@ class ReadProblem:
     is at place n + pad. The residual at offset o counts `importance[o]` times.
     """
 
-    def __init__(self, lags: tuple[int, ...], heads: int, importance: Float[Tensor, " offset"]) -> None:
+    def __init__(
+        self, lags: tuple[int, ...], heads: int, importance: Float[Tensor, " offset"]
+    ) -> None:
         self.lags, self.heads, self.offsets = lags, heads, len(importance)
         self.pad = lags[-1] - 1
         self.size = self.pad + self.offsets + lags[-1]
@@ -37,13 +39,18 @@ class ReadProblem:
         self.target = torch.eye(len(lags) - 1, dtype=torch.float64).flatten()
         weights = sorted({1 - k for k in lags} | {0})
         differences = sorted({b - a for a in lags for b in lags})
-        self.W = torch.zeros(len(weights), len(differences) + len(lags), len(self.target), dtype=torch.float64)
+        self.W = torch.zeros(
+            len(weights), len(differences) + len(lags), len(self.target), dtype=torch.float64
+        )
         for (a, k), (b, other) in itertools.product(enumerate(lags), repeat=2):
             entry = torch.outer(self.basis[a], self.basis[b]).flatten()
             self.W[weights.index(0), differences.index(other - k)] += entry
             self.W[weights.index(1 - k), len(differences) + b] += entry
         place = self.pad + torch.arange(self.offsets)[:, None]
-        self.at_weights, self.at_query = place + torch.tensor(weights), place + torch.tensor(differences)
+        self.at_weights, self.at_query = (
+            place + torch.tensor(weights),
+            place + torch.tensor(differences),
+        )
         self.at_key = place + torch.tensor(lags)
         # Unknowns by place, then kind, then head, in blocks so long that an offset's meet at most two.
         places = torch.cat([3 * self.at_weights, 3 * self.at_query + 1, 3 * self.at_key + 2], dim=1)
@@ -53,10 +60,16 @@ class ReadProblem:
         row, column = self.columns[:, :, None], self.columns[:, None, :]
         number = row.div(self.block, rounding_mode="floor")
         below = number - column.div(self.block, rounding_mode="floor")
-        flat = ((2 * number + below) * self.block + row % self.block) * self.block + column % self.block
-        self.flat = torch.where(below >= 0, flat, 2 * self.blocks * self.block**2).flatten()  # the rest by symmetry
+        flat = (
+            (2 * number + below) * self.block + row % self.block
+        ) * self.block + column % self.block
+        self.flat = torch.where(
+            below >= 0, flat, 2 * self.blocks * self.block**2
+        ).flatten()  # the rest by symmetry
 
-    def widened(self, weights: Float[Tensor, "*start head offset"]) -> Float[Tensor, "*start head place"]:
+    def widened(
+        self, weights: Float[Tensor, "*start head offset"]
+    ) -> Float[Tensor, "*start head place"]:
         """Put weights at their places, with 0 elsewhere."""
         return torch.nn.functional.pad(weights, (self.pad, self.size - self.pad - self.offsets))
 
@@ -76,7 +89,10 @@ class ReadProblem:
         return self.basis @ inside @ self.basis.T
 
     def cost(
-        self, u: Float[Tensor, "start head place"], g: Float[Tensor, "start side head place"], ridge: float
+        self,
+        u: Float[Tensor, "start head place"],
+        g: Float[Tensor, "start side head place"],
+        ridge: float,
     ) -> Float[Tensor, " start"]:
         """Return what `fitted` makes least: the squared residual as it counts, and the pulls."""
         fit = ((self.residual(u, g) * self.root) ** 2).sum(dim=(1, 2))
@@ -95,29 +111,46 @@ class ReadProblem:
         r = (by_weights.sum(dim=(1, 3)) - self.target) * self.root
         by_reads = torch.einsum("shoa,acr->shocr", near, self.W)
         moved = torch.zeros_like(by_weights) if damping is None else by_weights
-        jacobian = torch.cat([moved, by_reads], dim=3).transpose(1, 2).flatten(2, 3) * self.root[:, :, None]
+        jacobian = (
+            torch.cat([moved, by_reads], dim=3).transpose(1, 2).flatten(2, 3)
+            * self.root[:, :, None]
+        )
         matrix = torch.zeros(starts, 2 * self.blocks * self.block**2 + 1, dtype=torch.float64)
         matrix.index_add_(1, self.flat, (jacobian @ jacobian.mT).flatten(1))
         matrix = matrix[:, :-1].view(starts, self.blocks, 2, self.block, self.block)
         pulls = ridge * torch.tensor(PULLS, dtype=torch.float64)[:, None, None]
         damped = torch.tensor([1.0, 1e-3, 1e-3], dtype=torch.float64)[:, None, None]
         strength = torch.zeros(starts, dtype=torch.float64) if damping is None else damping
-        extra = (pulls + damped * strength[:, None, None, None]).expand(starts, 3, self.heads, self.size)
+        extra = (pulls + damped * strength[:, None, None, None]).expand(
+            starts, 3, self.heads, self.size
+        )
         matrix[:, :, 0].diagonal(dim1=-2, dim2=-1).add_(self._in_blocks(extra, fill=1.0))
         slope = self._in_blocks(pulls * torch.cat([_log(u)[:, None], g], dim=1), fill=0.0)
-        slope.view(starts, -1).index_add_(1, self.columns.flatten(), (jacobian @ r[..., None]).flatten(1))
+        slope.view(starts, -1).index_add_(
+            1, self.columns.flatten(), (jacobian @ r[..., None]).flatten(1)
+        )
         found = -solve_blocks(matrix[:, :, 0], matrix[:, 1:, 1], slope)
-        by_kind = found.flatten(1)[:, : self.unknowns].view(starts, self.size, 3, self.heads).permute(0, 2, 3, 1)
+        by_kind = (
+            found.flatten(1)[:, : self.unknowns]
+            .view(starts, self.size, 3, self.heads)
+            .permute(0, 2, 3, 1)
+        )
         return by_kind[:, 0], by_kind[:, 1:]
 
-    def _near(self, g: Float[Tensor, "*start side head place"]) -> Float[Tensor, "*start head offset column"]:
-        return torch.cat([g[..., 0, :, :][..., self.at_query], g[..., 1, :, :][..., self.at_key]], dim=-1)
+    def _near(
+        self, g: Float[Tensor, "*start side head place"]
+    ) -> Float[Tensor, "*start head offset column"]:
+        return torch.cat(
+            [g[..., 0, :, :][..., self.at_query], g[..., 1, :, :][..., self.at_key]], dim=-1
+        )
 
     def _in_blocks(
         self, values: Float[Tensor, "start kind head place"], fill: float
     ) -> Float[Tensor, "start block row"]:
         flat = values.permute(0, 3, 1, 2).flatten(1)
-        padded = torch.nn.functional.pad(flat, (0, self.blocks * self.block - self.unknowns), value=fill)
+        padded = torch.nn.functional.pad(
+            flat, (0, self.blocks * self.block - self.unknowns), value=fill
+        )
         return padded.view(len(values), self.blocks, self.block)
 
 
@@ -127,7 +160,11 @@ def fitted(
     reads: Float[Tensor, "start side head place"] | None,
     iterations: int,
     ridge: float,
-) -> tuple[Float[Tensor, "start head offset"], Float[Tensor, "start side head place"], Float[Tensor, " start"]]:
+) -> tuple[
+    Float[Tensor, "start head offset"],
+    Float[Tensor, "start side head place"],
+    Float[Tensor, " start"],
+]:
     """Improve each of these weights for so many steps, from these reads or the best; the least cost first.
 
     Returns weights, reads and costs.
@@ -168,7 +205,11 @@ def solve_blocks(
     for n in range(diagonal.shape[1]):
         rest, value = diagonal[:, n], right[:, n, :, None]
         if n:
-            links.append(torch.linalg.solve_triangular(factors[-1].mT, below[:, n - 1], upper=True, left=False))
+            links.append(
+                torch.linalg.solve_triangular(
+                    factors[-1].mT, below[:, n - 1], upper=True, left=False
+                )
+            )
             rest, value = rest - links[-1] @ links[-1].mT, value - links[-1] @ forward[-1]
         factors.append(torch.linalg.cholesky_ex(rest).L)
         forward.append(torch.linalg.solve_triangular(factors[-1], value, upper=False))

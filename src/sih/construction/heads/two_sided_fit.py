@@ -69,10 +69,15 @@ def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
     """
     lags = check_lags(lags)
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
-        raise FieldError("heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}")
+        raise FieldError(
+            "heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}"
+        )
     check_sizes(length=length)
     if length <= lags[-1]:
-        raise FieldError("length", f"length is a number of tokens above the largest lag, {lags[-1]}; got {length!r}")
+        raise FieldError(
+            "length",
+            f"length is a number of tokens above the largest lag, {lags[-1]}; got {length!r}",
+        )
     return _two_sided(lags, length, heads)
 
 
@@ -81,7 +86,9 @@ def _two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile:
     found = quick_two_sided(lags, length, heads)
     if found is None:
         found = best_fit(lags, length, heads)
-        with suppress(ValueError, OSError):  # a cache that cannot be written to costs a fit in each process
+        with suppress(
+            ValueError, OSError
+        ):  # a cache that cannot be written to costs a fit in each process
             write_json(_kept_file(lags, length, heads), found.to_dict())
     return found
 
@@ -116,7 +123,9 @@ def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
     found = _profile(problem, *start)
     if loss(found) < ENOUGH:
         return found
-    fresh = lag_loss.draw_fresh(lags, length, DRAWN, torch.Generator().manual_seed(0), torch.float32)
+    fresh = lag_loss.draw_fresh(
+        lags, length, DRAWN, torch.Generator().manual_seed(0), torch.float32
+    )
     pairs = [start, _unmixed_start(problem, unmixed), *periodic_starts(problem)]
     for count, steps in ROUNDS:
         pairs = [lag_loss.descended(problem, *pair, fresh, steps) for pair in pairs]
@@ -172,7 +181,10 @@ def periodic_starts(
         shift = torch.arange(problem.heads)[:, None] * period // problem.heads
         taken = ((n - shift) % period == 0).to(torch.float64)
         read = taken - c * (n - middle).to(torch.float64) ** 2
-        yield FAINT + (1 - FAINT) * taken[:, problem.here], torch.stack([read, torch.zeros_like(read)])
+        yield (
+            FAINT + (1 - FAINT) * taken[:, problem.here],
+            torch.stack([read, torch.zeros_like(read)]),
+        )
 
 
 def importance(offsets: int) -> Float[Tensor, " offset"]:
@@ -195,26 +207,43 @@ def starts(lags: tuple[int, ...], heads: int, offsets: int) -> Float[Tensor, "st
         chosen = theta[torch.randint(len(theta), (heads, 1), generator=rng)]
         phase = 2 * math.pi * torch.rand(heads, 1, generator=rng, dtype=torch.float64)
         found.append(1 + eta * torch.cos(chosen * a + phase))
-    for noise, period in ((0.05, offsets), (0.5, offsets), (0.5, offsets), (0.5, offsets), (1.0, 2 * lags[-1])):
+    for noise, period in (
+        (0.05, offsets),
+        (0.5, offsets),
+        (0.5, offsets),
+        (0.5, offsets),
+        (1.0, 2 * lags[-1]),
+    ):
         drawn = torch.randn(heads, period, generator=rng, dtype=torch.float64)
         found.append((noise * drawn).exp()[:, torch.arange(offsets) % period])
     return torch.stack(found)
 
 
 def _profile(
-    problem: read_fit.ReadProblem, weights: Float[Tensor, "head offset"], g: Float[Tensor, "side head place"]
+    problem: read_fit.ReadProblem,
+    weights: Float[Tensor, "head offset"],
+    g: Float[Tensor, "side head place"],
 ) -> Profile:
     """Return what was found as a profile, its weights 1 on average."""
     lags, length = problem.lags, problem.offsets + problem.lags[-1]
     scale = weights.mean(dim=-1, keepdim=True)
     first, span = problem.pad - (lags[-1] - lags[0]), lags[-1] - lags[0]
-    query, key = g[0, :, first : first + problem.offsets + 2 * span], g[1, :, problem.pad : problem.pad + length]
+    query, key = (
+        g[0, :, first : first + problem.offsets + 2 * span],
+        g[1, :, problem.pad : problem.pad + length],
+    )
     return Profile(lags, length, weights / scale, query * scale, key * scale)
 
 
 def _kept_file(lags: tuple[int, ...], length: int, heads: int) -> Path:
     """Name the file of a fit after all it depends on: what was asked, the source, torch and the processor."""
     sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, mixing, read_fit)]
-    told = [str((lags, length, heads)), Path(__file__).read_text(), *sources, torch.__version__, compiled.processor()]
+    told = [
+        str((lags, length, heads)),
+        Path(__file__).read_text(),
+        *sources,
+        torch.__version__,
+        compiled.processor(),
+    ]
     digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
     return compiled.cache_folder() / f"two-sided-{digest}.json"

@@ -26,10 +26,17 @@ def to_standard(model: DisentangledTransformer) -> Transformer:
     >>> torch.allclose(standard.predict(tokens), model.predict(tokens)), standard.config.dim
     (True, 216)
     """
-    check_kind("model", model, DisentangledTransformer, "a disentangled transformer, e.g. sih.construct(task)")
+    check_kind(
+        "model",
+        model,
+        DisentangledTransformer,
+        "a disentangled transformer, e.g. sih.construct(task)",
+    )
     depth = len(model.config.heads)
     dim, qk_dim = model.stream(depth).dim, model.stream(depth - 1).dim
-    config = TransformerConfig(**asdict(model.config), dim=dim, qk_dim=qk_dim, mlp_dim=None, activation="relu")
+    config = TransformerConfig(
+        **asdict(model.config), dim=dim, qk_dim=qk_dim, mlp_dim=None, activation="relu"
+    )
     standard = Transformer.from_config(config).to(model.readout)
     assert isinstance(standard, Transformer)
     names = model.stream(0)

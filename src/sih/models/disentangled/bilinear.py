@@ -42,7 +42,10 @@ class CoordinateOrder:
 
     def pieces(self, block: int) -> list[int]:
         """Give the widths of the tokens and of each row block's positions, in the rows of a block."""
-        return [self.tokens, *((self.routes - 1) * (end - start) for start, end in self.row_blocks[: block + 1])]
+        return [
+            self.tokens,
+            *((self.routes - 1) * (end - start) for start, end in self.row_blocks[: block + 1]),
+        ]
 
 
 coordinate_order = lru_cache(maxsize=64)(CoordinateOrder)
@@ -57,7 +60,9 @@ def attend(
 
 
 def reordered(
-    weights: Float[Tensor, "head rows columns"], rows: Int[Tensor, " row"] | None, columns: Int[Tensor, " column"]
+    weights: Float[Tensor, "head rows columns"],
+    rows: Int[Tensor, " row"] | None,
+    columns: Int[Tensor, " column"],
 ) -> Float[Tensor, "head row column"]:
     """Take some rows and columns of every matrix, none twice, in another order."""
     rows = torch.arange(weights.shape[1], device=weights.device) if rows is None else rows
@@ -98,9 +103,13 @@ class _Attend(torch.autograd.Function):
         W, *saved = ctx.saved_tensors
         h, queries, attention = saved[:count], saved[count : 2 * count], saved[2 * count :]
         if torch.is_grad_enabled():
-            return None, *gradients_again(lambda *inputs: tuple(_attention(order, *inputs)[1]), (W, *h), above)
+            return None, *gradients_again(
+                lambda *inputs: tuple(_attention(order, *inputs)[1]), (W, *h), above
+            )
         grad_W, grad_h = torch.zeros_like(W), [torch.zeros_like(rows) for rows in h]
-        for block, ((start, end), width) in enumerate(zip(order.row_blocks, order.widths, strict=True)):
+        for block, ((start, end), width) in enumerate(
+            zip(order.row_blocks, order.widths, strict=True)
+        ):
             p = attention[block]
             ds = torch._softmax_backward_data(above[block], p, -1, p.dtype)
             grad_query = torch.bmm(ds[:, :, start:end], h[block])
@@ -109,7 +118,11 @@ class _Attend(torch.autograd.Function):
                 grad_h[n].baddbmm_(part.mT, queries[block][:, :, :shared])
                 if n < block:
                     grad_query[:, :, :shared] += torch.bmm(part, h[n])
-            rows, ds_rows, query_rows = h[block].flatten(0, 1), ds.flatten(0, 1), grad_query.flatten(0, 1)
+            rows, ds_rows, query_rows = (
+                h[block].flatten(0, 1),
+                ds.flatten(0, 1),
+                grad_query.flatten(0, 1),
+            )
             grad_h[block].flatten(0, 1).addmm_(query_rows, W[:width, :width].T)
             grad_h[block].flatten(0, 1).addmm_(ds_rows, W[:width, held : held + end].T)
             grad_W[:width, :width].addmm_(rows.T, query_rows)

@@ -26,7 +26,9 @@ class ResidualStream:
     def __init__(self, num_states: int, length: int, heads: Sequence[int] = ()) -> None:
         routes = [""]
         for layer, count in enumerate(heads, 1):
-            routes += [f"{layer}.{head}/{route}" for head in range(1, count + 1) for route in routes]
+            routes += [
+                f"{layer}.{head}/{route}" for head in range(1, count + 1) for route in routes
+            ]
         widths = {"token": num_states, "position": length}
         self.routes = tuple(routes)
         """The routes through heads: every block's name without its last word. A head's routes lie side by side."""
@@ -42,7 +44,9 @@ class ResidualStream:
     def __getitem__(self, name: str) -> slice:
         """Give the columns of a block."""
         if name not in self._slices:
-            raise ValueError(f"there is no block {name!r} here; the blocks are {_listed(self.names)}")
+            raise ValueError(
+                f"there is no block {name!r} here; the blocks are {_listed(self.names)}"
+            )
         return self._slices[name]
 
 
@@ -60,13 +64,19 @@ def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
     """
     known = head_names(heads)
     if name not in known:
-        raise ValueError(f"there is no head {name!r}; the heads, layer.head counted from 1, are {_listed([*known])}")
+        raise ValueError(
+            f"there is no head {name!r}; the heads, layer.head counted from 1, are {_listed([*known])}"
+        )
     return known[name]
 
 
 def head_names(heads: Sequence[int]) -> dict[str, tuple[int, int]]:
     """Give the indices of each head by its name."""
-    return {f"{layer + 1}.{head + 1}": (layer, head) for layer, count in enumerate(heads) for head in range(count)}
+    return {
+        f"{layer + 1}.{head + 1}": (layer, head)
+        for layer, count in enumerate(heads)
+        for head in range(count)
+    }
 
 
 def _listed(names: Sequence[str], most: int = 12) -> str:

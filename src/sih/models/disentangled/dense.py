@@ -50,9 +50,18 @@ class DisentangledShape(ModelShape):
         object.__setattr__(self, "heads", check_heads(self.heads))
         check_sizes(qk_dim=self.qk_dim)
 
-    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
+    def build(
+        self,
+        num_states: int,
+        length: int,
+        *,
+        init: str = "zeros",
+        rng: torch.Generator | None = None,
+    ) -> Model:
         temperature = math.sqrt(self.qk_dim)
-        return DisentangledTransformer(num_states, length, self.heads, temperature=temperature, init=init, rng=rng)
+        return DisentangledTransformer(
+            num_states, length, self.heads, temperature=temperature, init=init, rng=rng
+        )
 
 
 class DisentangledTransformer(Model):
@@ -102,11 +111,17 @@ class DisentangledTransformer(Model):
         init: str = "uniform",
         rng: Seed | None = None,
     ) -> None:
-        super().__init__(BoundedConfig(num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)))
+        super().__init__(
+            BoundedConfig(
+                num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)
+            )
+        )
         check_choice("init", init, ("uniform", "zeros"))
         dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
         self.A = nn.ParameterList(
-            nn.Parameter(torch.zeros(count, dim, dim, dtype=dtype))  # head query-coordinate key-coordinate
+            nn.Parameter(
+                torch.zeros(count, dim, dim, dtype=dtype)
+            )  # head query-coordinate key-coordinate
             for count, dim in zip(self.config.heads, dims, strict=False)
         )
         self.readout = nn.Parameter(torch.zeros(num_states, dims[-1], dtype=dtype))
@@ -115,20 +130,33 @@ class DisentangledTransformer(Model):
             for weight in self.parameters():
                 bound = 1 / math.sqrt(weight.shape[-1])
                 with torch.no_grad():
-                    weight.copy_(torch.empty(weight.shape, dtype=dtype).uniform_(-bound, bound, generator=rng))
+                    weight.copy_(
+                        torch.empty(weight.shape, dtype=dtype).uniform_(
+                            -bound, bound, generator=rng
+                        )
+                    )
 
     @classmethod
     def count_weights(cls, config: BoundedConfig) -> int:
         dims = [config.num_states + config.length]
         for count in config.heads:
             dims.append(dims[-1] * (1 + count))
-        return sum(n * dim**2 for n, dim in zip(config.heads, dims, strict=False)) + config.num_states * dims[-1]
+        return (
+            sum(n * dim**2 for n, dim in zip(config.heads, dims, strict=False))
+            + config.num_states * dims[-1]
+        )
 
-    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+    def equations(
+        self, tokens: Int[Tensor, "batch time"], site: Site
+    ) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
-        token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[tokens]
+        token = torch.eye(self.config.num_states, dtype=self.readout.dtype, device=tokens.device)[
+            tokens
+        ]
         position = torch.eye(time, self.config.length, dtype=token.dtype, device=tokens.device)
-        h = torch.cat([site("token", token), site("position", position.expand(batch, -1, -1))], dim=-1)
+        h = torch.cat(
+            [site("token", token), site("position", position.expand(batch, -1, -1))], dim=-1
+        )
         h = site("0/stream", h)
         for layer, heads in enumerate(self.A, 1):
             stream, outputs = self.stream(layer - 1), []
@@ -136,7 +164,9 @@ class DisentangledTransformer(Model):
                 name = f"{layer}.{head}"
                 query, key, value = (site(f"{name}/{use}", h) for use in ("query", "key", "value"))
                 scores = site(f"{name}/scores", mask_later(query @ A @ key.mT))
-                attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
+                attention = site(
+                    f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1)
+                )
                 output = site(f"{name}/output", attention @ value)
                 blocks = {f"{name}/{block}": stream[block] for block in stream.names}
                 outputs.append(site.parts(f"{name}/output", output, blocks))
@@ -173,7 +203,9 @@ class DisentangledTransformer(Model):
     def written_blocks(self) -> WrittenBlocks:
         """Collect the blocks that are not zero."""
         config = self.config
-        found = WrittenBlocks(config.num_states, config.length, config.heads, config.temperature, self.readout.dtype)
+        found = WrittenBlocks(
+            config.num_states, config.length, config.heads, config.temperature, self.readout.dtype
+        )
         for head, blocks in found.A.items():
             names = self.stream(parse_head(head, config.heads)[0]).names
             for query, key in itertools.product(names, names):
@@ -184,7 +216,9 @@ class DisentangledTransformer(Model):
                 found.readout[name] = W
         return found
 
-    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+    def fast(
+        self, tokens: Int[Tensor, "batch time"], path: str
+    ) -> Float[Tensor, "batch time state"]:
         return self._written(tokens).output if path == "written" else self._structured(tokens)[0]
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
@@ -195,7 +229,10 @@ class DisentangledTransformer(Model):
         output, layers = self._structured(tokens)
         known = {"output": output}
         for layer, heads in enumerate(layers, 1):
-            known |= {f"{layer}.{head}/attention": structured.whole(rows) for head, rows in enumerate(heads, 1)}
+            known |= {
+                f"{layer}.{head}/attention": structured.whole(rows)
+                for head, rows in enumerate(heads, 1)
+            }
         A = tuple(self.A) if torch.is_grad_enabled() else tuple(heads.detach() for heads in self.A)
         return LazyValues(tokens, self.config.length, self.config.heads, known, A)
 
@@ -204,5 +241,9 @@ class DisentangledTransformer(Model):
             raise ValueError("the path 'written' has no gradients; use it within torch.no_grad()")
         return written.run(self.written_blocks(), tokens)
 
-    def _structured(self, tokens: Int[Tensor, "batch time"]) -> tuple[Tensor, list[list[structured.HeadAttention]]]:
-        return structured.forward(tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature)
+    def _structured(
+        self, tokens: Int[Tensor, "batch time"]
+    ) -> tuple[Tensor, list[list[structured.HeadAttention]]]:
+        return structured.forward(
+            tokens, tuple(self.A), self.readout, self.config.length, self.config.temperature
+        )

@@ -68,6 +68,9 @@ def _names(num_states: int, length: int, heads: tuple[int, ...]) -> Iterator[str
     for layer, count in enumerate(heads, 1):
         blocks = stream_after(num_states, length, heads[: layer - 1]).names
         for head in range(1, count + 1):
-            yield from (f"{layer}.{head}/{what}" for what in (*READS, "scores", "attention", "output", *blocks))
+            yield from (
+                f"{layer}.{head}/{what}"
+                for what in (*READS, "scores", "attention", "output", *blocks)
+            )
         yield f"{layer}/stream"
     yield "output"

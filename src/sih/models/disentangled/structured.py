@@ -52,7 +52,9 @@ def forward(
         attention.append(heads)
         if layer < len(A) - 1:
             h = _concatenated(h, heads, order)
-            order = coordinate_order(num_states, length, order.routes * (1 + len(heads)), time, count)
+            order = coordinate_order(
+                num_states, length, order.routes * (1 + len(heads)), time, count
+            )
     # W_O [h, attention_1 h, ..., attention_H h]: the H + 1 parts of W_O meet h first.
     parts = readout.view(num_states, 1 + len(heads), -1).transpose(0, 1).flatten(0, 1)
     W_O = reordered(parts[None], None, index)[0].T
@@ -72,7 +74,9 @@ def forward(
 def whole(blocks: HeadAttention) -> Float[Tensor, "batch time time"]:
     """Put one head's attention into one matrix."""
     time = blocks[-1].shape[-1]
-    return torch.cat([torch.nn.functional.pad(rows, (0, time - rows.shape[-1])) for rows in blocks], dim=1)
+    return torch.cat(
+        [torch.nn.functional.pad(rows, (0, time - rows.shape[-1])) for rows in blocks], dim=1
+    )
 
 
 def _concatenated(
@@ -82,7 +86,10 @@ def _concatenated(
     pieces = [torch.split(rows, order.pieces(block), dim=-1) for block, rows in enumerate(h)]
     # Piece 0 is the tokens, piece 1 + q the positions of row block q, which rows before it do not have.
     columns = [torch.cat([piece[0] for piece in pieces], dim=1)]
-    columns += [torch.cat([piece[1 + q] for piece in pieces[q:]], dim=1) for q in range(len(order.row_blocks))]
+    columns += [
+        torch.cat([piece[1 + q] for piece in pieces[q:]], dim=1)
+        for q in range(len(order.row_blocks))
+    ]
     result = []
     for block, (_, end) in enumerate(order.row_blocks):
         parts = [pieces[block][0], *(head[block] @ columns[0][:, :end] for head in heads)]

@@ -38,7 +38,9 @@ class WrittenBlocks:
     ) -> None:
         self.num_states, self.length, self.heads = num_states, length, tuple(heads)
         self.temperature, self.dtype = temperature, dtype
-        self.A: dict[str, dict[tuple[str, str], Tensor]] = {name: {} for name in head_names(self.heads)}
+        self.A: dict[str, dict[tuple[str, str], Tensor]] = {
+            name: {} for name in head_names(self.heads)
+        }
         """By head, "1.1" first, then by block of the query and of the key."""
         self.readout: dict[str, Tensor] = {}
 
@@ -49,7 +51,9 @@ class WrittenBlocks:
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
         columns = self._width(len(self.heads), name)
-        return self.readout.setdefault(name, torch.zeros(self.num_states, columns, dtype=self.dtype))
+        return self.readout.setdefault(
+            name, torch.zeros(self.num_states, columns, dtype=self.dtype)
+        )
 
     def _width(self, layers: int, name: str) -> int:
         columns = stream_after(self.num_states, self.length, self.heads[:layers])[name]
@@ -74,12 +78,20 @@ def run(blocks: WrittenBlocks, tokens: TokenTensor) -> Trace:
     for head, written in blocks.A.items():
         scores = token.new_zeros(batch, time, time)
         for (query, key), A in written.items():
-            rows, columns = (time if name.endswith("position") else blocks.num_states for name in (query, key))
-            queries = A[:rows, :columns] if query == "position" else content(query) @ A[:rows, :columns]
+            rows, columns = (
+                time if name.endswith("position") else blocks.num_states for name in (query, key)
+            )
+            queries = (
+                A[:rows, :columns] if query == "position" else content(query) @ A[:rows, :columns]
+            )
             scores += queries if key == "position" else queries @ content(key).mT
         known[f"{head}/scores"] = mask_later(scores)
-        known[f"{head}/attention"] = torch.softmax(known[f"{head}/scores"] / blocks.temperature, dim=-1)
+        known[f"{head}/attention"] = torch.softmax(
+            known[f"{head}/scores"] / blocks.temperature, dim=-1
+        )
     known["output"] = torch.zeros_like(token)
     for name, W in blocks.readout.items():
-        known["output"] += W.T[:time] if name == "position" else content(name) @ W.T[: content(name).shape[-1]]
+        known["output"] += (
+            W.T[:time] if name == "position" else content(name) @ W.T[: content(name).shape[-1]]
+        )
     return Trace(tokens, LazyValues(tokens, blocks.length, blocks.heads, known), blocks.heads)

@@ -57,14 +57,19 @@ def attention_by_offset(
     if width > time:  # buckets that no key of so short a sequence is in
         near = r.unflatten(-1, (heads, width))[..., width - time :].flatten(-2)
         output, u = attention_by_offset(qkv, near, heads, qk_dim, compiled=compiled, blocks=blocks)
-        return output, nn.functional.pad(u.unflatten(-1, (heads, time)), (width - time, 0)).flatten(-2)
+        return output, nn.functional.pad(u.unflatten(-1, (heads, time)), (width - time, 0)).flatten(
+            -2
+        )
     function = _Compiled if compiled else _ByOffset
     output, u = function.apply(qkv, r, heads, qk_dim, blocks)  # type: ignore[no-untyped-call]
     return output, u
 
 
 def scores_of_buckets(
-    x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"], *, compiled: bool = False
+    x: Float[Tensor, "batch time columns"],
+    table: Float[Tensor, "head bucket n"],
+    *,
+    compiled: bool = False,
 ) -> Float[Tensor, "batch time buckets"]:
     """Return r of every head: the products of its n columns of x with its table, whose rows are by falling offset.
 
@@ -75,11 +80,16 @@ def scores_of_buckets(
         return r
     if len(table) == 1:
         return x @ table[0].T
-    return torch.cat([part @ one.T for part, one in zip(_by_head(x, len(table)), table, strict=True)], dim=-1)
+    return torch.cat(
+        [part @ one.T for part, one in zip(_by_head(x, len(table)), table, strict=True)], dim=-1
+    )
 
 
 def values_of_buckets(
-    u: Float[Tensor, "batch time buckets"], table: Float[Tensor, "head bucket n"], *, compiled: bool = False
+    u: Float[Tensor, "batch time buckets"],
+    table: Float[Tensor, "head bucket n"],
+    *,
+    compiled: bool = False,
 ) -> Float[Tensor, "batch time n"]:
     """Return the sum over heads of u times the head's table, whose rows are by falling offset."""
     if compiled:
@@ -107,7 +117,9 @@ def score_by_bucket(r: Float[Tensor, "batch time bucket"]) -> Float[Tensor, "bat
     return r.gather(2, buckets(time, width - 1).to(r.device).expand(batch, -1, -1))
 
 
-def sum_by_bucket(attention: Float[Tensor, "batch time time"], reach: int) -> Float[Tensor, "batch time bucket"]:
+def sum_by_bucket(
+    attention: Float[Tensor, "batch time time"], reach: int
+) -> Float[Tensor, "batch time bucket"]:
     """Return the attention by bucket, by rising offset. Attention to later keys is zero.
 
     >>> sum_by_bucket(torch.tensor([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]]), reach=1)
@@ -166,7 +178,9 @@ def _band(whole: Tensor, block: _Block) -> Tensor:
     """Return the offsets near - 1 .. 0 of every row, as a view (batch, rows, near)."""
     step = block.end + 1
     first = whole.storage_offset() + block.rows + block.start - block.near + 1
-    return whole.as_strided((len(whole), block.rows, block.near), (block.rows * step, step, 1), first)
+    return whole.as_strided(
+        (len(whole), block.rows, block.near), (block.rows * step, step, 1), first
+    )
 
 
 def _add_buckets(whole: Tensor, block: _Block, bias: Tensor) -> Tensor:
@@ -188,7 +202,9 @@ def _put(to: Tensor, near: Tensor, far: Tensor) -> None:
 
 class _ByOffset(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int
+    ) -> tuple[Tensor, Tensor]:
         q, k, v = head_parts(qkv, heads, qk_dim)
         output, u = qkv.new_empty(*qkv.shape[:2], v[0].shape[-1]), torch.empty_like(r)
         biases, sums, kept = _by_head(r, heads), _by_head(u, heads), []
@@ -216,14 +232,18 @@ class _ByOffset(torch.autograd.Function):
         qkv, r, *kept = ctx.saved_tensors
         heads, qk_dim, blocks = ctx.sizes
         if torch.is_grad_enabled():
-            again = gradients_again(lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u))
+            again = gradients_again(
+                lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u)
+            )
             return *again, None, None, None
         grad_qkv, grad_r = torch.empty_like(qkv), torch.empty_like(r)
         (q, k, v), to_parts = head_parts(qkv, heads, qk_dim), head_parts(grad_qkv, heads, qk_dim)
         biases, to_r = _by_head(above_u, heads), _by_head(grad_r, heads)
         reach = biases[0].shape[-1] - 1
         each_block = list(_row_blocks(qkv.shape[1], reach, blocks))
-        for n, block in reversed(list(enumerate(each_block))):  # the last sees all keys: it writes, the others add
+        for n, block in reversed(
+            list(enumerate(each_block))
+        ):  # the last sees all keys: it writes, the others add
             rows, keys = slice(block.start, block.end), slice(block.end)
             for h in range(heads):
                 p = _matrix(kept[n * heads + h], block)
@@ -234,7 +254,10 @@ class _ByOffset(torch.autograd.Function):
                 _put(to_r[h][:, rows], near, -near.sum(dim=-1))
                 to_q, to_k, to_v = (part[h] for part in to_parts)
                 to_q[:, rows] = torch.bmm(ds, k[h][:, keys])
-                for to, found in ((to_k, torch.bmm(ds.mT, q[h][:, rows])), (to_v, torch.bmm(p.mT, above[:, rows]))):
+                for to, found in (
+                    (to_k, torch.bmm(ds.mT, q[h][:, rows])),
+                    (to_v, torch.bmm(p.mT, above[:, rows])),
+                ):
                     if n == len(each_block) - 1:
                         to.copy_(found)
                     else:
@@ -246,7 +269,9 @@ class _Compiled(torch.autograd.Function):
     """Runs attention.c on shares of the batch, as many as torch may use threads."""
 
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, qkv: Tensor, r: Tensor, heads: int, qk_dim: int, blocks: int
+    ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(qkv, r)
         ctx.sizes = heads, qk_dim
         both = qkv.contiguous(), r.contiguous()
@@ -258,7 +283,9 @@ class _Compiled(torch.autograd.Function):
         qkv, r = ctx.saved_tensors
         heads, qk_dim = ctx.sizes
         if torch.is_grad_enabled():
-            again = gradients_again(lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u))
+            again = gradients_again(
+                lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u)
+            )
             return *again, None, None, None
         arrays = [array.contiguous() for array in (qkv, r, above, above_u)]
         grads = shared(lambda x, y, g, h: library.backward(x, y, g, h, heads, qk_dim), *arrays)
@@ -282,7 +309,9 @@ class _Scores(torch.autograd.Function):
             return gradients_again(scores_of_buckets, (x, table), (above,))
 
         def work(above: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-            return library.bucket_values(above, table, False), library.bucket_gradient(above, x, table)[None]
+            return library.bucket_values(above, table, False), library.bucket_gradient(
+                above, x, table
+            )[None]
 
         grad_x, grad_table = shared(work, above.contiguous(), x)
         return grad_x, grad_table.sum(dim=0)
@@ -305,7 +334,9 @@ class _Values(torch.autograd.Function):
             return gradients_again(values_of_buckets, (u, table), (above,))
 
         def work(above: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
-            return library.bucket_scores(above, table), library.bucket_gradient(u, above, table)[None]
+            return library.bucket_scores(above, table), library.bucket_gradient(u, above, table)[
+                None
+            ]
 
         grad_u, grad_table = shared(work, above.contiguous(), u)
         return grad_u, grad_table.sum(dim=0)

@@ -58,7 +58,9 @@ def mask_later(scores: Float[Tensor, "*batch query key"]) -> Float[Tensor, "*bat
 
 def later_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
     """Make the causal mask of rows `start` to `end - 1`: -inf where a key is later than the row, else 0."""
-    return torch.full((end - start, end), -math.inf, dtype=like.dtype, device=like.device).triu(start + 1)
+    return torch.full((end - start, end), -math.inf, dtype=like.dtype, device=like.device).triu(
+        start + 1
+    )
 
 
 def _attend(
@@ -73,7 +75,9 @@ def _attend(
         for h in range(heads):
             p = torch.softmax(torch.baddbmm(mask, q[h][:, start:end], k[h][:, :end].mT), dim=-1)
             attention.append(p)
-            total = torch.bmm(p, v[h][:, :end]) if h == 0 else torch.baddbmm(total, p, v[h][:, :end])
+            total = (
+                torch.bmm(p, v[h][:, :end]) if h == 0 else torch.baddbmm(total, p, v[h][:, :end])
+            )
         outputs.append(total)
     return torch.cat(outputs, dim=1), attention
 
@@ -98,17 +102,29 @@ class _CausalAttention(torch.autograd.Function):
         qkv, *attention = ctx.saved_tensors
         heads, qk_dim, blocks = ctx.sizes
         if torch.is_grad_enabled():
-            return *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (grad,)), None, None, None
+            return (
+                *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (grad,)),
+                None,
+                None,
+                None,
+            )
         grad_qkv = torch.empty_like(qkv)
-        (q, k, v), (grad_q, grad_k, grad_v) = head_parts(qkv, heads, qk_dim), head_parts(grad_qkv, heads, qk_dim)
+        (q, k, v), (grad_q, grad_k, grad_v) = (
+            head_parts(qkv, heads, qk_dim),
+            head_parts(grad_qkv, heads, qk_dim),
+        )
         rows = row_blocks(qkv.shape[1], blocks)
-        for n in reversed(range(len(rows))):  # the last block sees all keys: it writes, the others add
+        for n in reversed(
+            range(len(rows))
+        ):  # the last block sees all keys: it writes, the others add
             start, end = rows[n]
             above = grad[:, start:end]
             for h in range(heads):
                 p = attention[n * heads + h]
                 # ds = p (dp - sum p dp), torch's own kernel for the gradient of a softmax
-                ds = torch._softmax_backward_data(torch.bmm(above, v[h][:, :end].mT), p, -1, p.dtype)
+                ds = torch._softmax_backward_data(
+                    torch.bmm(above, v[h][:, :end].mT), p, -1, p.dtype
+                )
                 grad_q[h][:, start:end] = torch.bmm(ds, k[h][:, :end])
                 to_k, to_v = torch.bmm(ds.mT, q[h][:, start:end]), torch.bmm(p.mT, above)
                 if n == len(rows) - 1:
@@ -127,7 +143,9 @@ class _Compiled(torch.autograd.Function):
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
         ctx.save_for_backward(qkv)
         ctx.sizes = heads, qk_dim, blocks
-        output: Tensor = shared(lambda x: library.forward(x, None, heads, qk_dim), qkv.contiguous())[0]
+        output: Tensor = shared(
+            lambda x: library.forward(x, None, heads, qk_dim), qkv.contiguous()
+        )[0]
         return output
 
     @staticmethod
@@ -135,7 +153,12 @@ class _Compiled(torch.autograd.Function):
         (qkv,) = ctx.saved_tensors
         heads, qk_dim, _ = ctx.sizes
         if torch.is_grad_enabled():
-            return *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (above,)), None, None, None
+            return (
+                *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (above,)),
+                None,
+                None,
+                None,
+            )
         both = qkv.contiguous(), above.contiguous()
         grads = shared(lambda x, g: library.backward(x, None, g, None, heads, qk_dim), *both)
         return grads[0], None, None, None

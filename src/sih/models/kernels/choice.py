@@ -39,10 +39,14 @@ def fastest() -> Choice:
     kept = compiled.cache_folder() / f"attention-{_machine()}.json"
     try:
         found = read_json(kept)
-        return Choice(bool(found["compiled"]), {str(name): float(s) for name, s in found["seconds"].items()})
+        return Choice(
+            bool(found["compiled"]), {str(name): float(s) for name, s in found["seconds"].items()}
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         choice = measure()
-    with suppress(ValueError, OSError):  # a cache that cannot be written to costs a measurement in each process
+    with suppress(
+        ValueError, OSError
+    ):  # a cache that cannot be written to costs a measurement in each process
         write_json(kept, asdict(choice))
     return choice
 
@@ -55,7 +59,9 @@ def measure() -> Choice:
 
     Whoever asks first may have turned gradients off.
     """
-    qkv = torch.randn(BATCH, TIME, HEADS * (2 * QK_DIM + VALUES), generator=torch.Generator().manual_seed(0))
+    qkv = torch.randn(
+        BATCH, TIME, HEADS * (2 * QK_DIM + VALUES), generator=torch.Generator().manual_seed(0)
+    )
     least = {"torch": float("inf"), "compiled": float("inf")}
     for _ in range(1 + ROUNDS):
         for name in least:
@@ -63,10 +69,17 @@ def measure() -> Choice:
             began = time.perf_counter()
             causal_attention(x, HEADS, QK_DIM, compiled=name == "compiled").sum().backward()
             least[name] = min(least[name], time.perf_counter() - began)
-    return Choice(least["compiled"] < least["torch"], {name: round(s, 6) for name, s in least.items()})
+    return Choice(
+        least["compiled"] < least["torch"], {name: round(s, 6) for name, s in least.items()}
+    )
 
 
 def _machine() -> str:
     """Digest what the choice depends on: source, torch, processor, and what torch was told of it."""
-    told = [torch.__version__, torch.backends.cpu.get_cpu_capability(), compiled.processor(), compiled.built_name()]
+    told = [
+        torch.__version__,
+        torch.backends.cpu.get_cpu_capability(),
+        compiled.processor(),
+        compiled.built_name(),
+    ]
     return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]

@@ -34,13 +34,20 @@ FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-Wno-psabi", "-shared", "-f
 
 
 def forward(
-    qkv: Float[Tensor, "batch time columns"], r: Float[Tensor, "batch time buckets"] | None, heads: int, qk_dim: int
+    qkv: Float[Tensor, "batch time columns"],
+    r: Float[Tensor, "batch time buckets"] | None,
+    heads: int,
+    qk_dim: int,
 ) -> tuple[Float[Tensor, "batch time values"], Float[Tensor, "batch time buckets"] | None]:
     """Compute the heads' summed output and, given `r`, each head's attention by bucket."""
     batch, time, columns = qkv.shape
     output = qkv.new_empty(batch, time, columns // heads - 2 * qk_dim)
     u = None if r is None else torch.empty_like(r)
-    _call("attention_forward", (qkv, r, output, u), (batch, time, heads, qk_dim, output.shape[-1], _reach(r, heads)))
+    _call(
+        "attention_forward",
+        (qkv, r, output, u),
+        (batch, time, heads, qk_dim, output.shape[-1], _reach(r, heads)),
+    )
     return output, u
 
 
@@ -123,7 +130,9 @@ def check_fits(weights: Tensor) -> None:
     """Raise a FieldError about the path unless the compiled source computes with such weights."""
     if not fits(weights):
         why = missing() or f"these weights are {weights.dtype} on {weights.device.type}"
-        raise FieldError("path", f"path 'compiled' is for float32 on a CPU with a C compiler: {why}; use 'fused'")
+        raise FieldError(
+            "path", f"path 'compiled' is for float32 on a CPU with a C compiler: {why}; use 'fused'"
+        )
 
 
 def library() -> ctypes.CDLL | None:
@@ -144,7 +153,9 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
         return ctypes.CDLL(str(_built())), ""
     except (OSError, subprocess.SubprocessError) as error:
         why = " ".join(str(error).split()[:30])
-    _report(f"no compiled attention ({why}): torch's operations do it, slower; SIH_COMPILED=0 leaves this line out")
+    _report(
+        f"no compiled attention ({why}): torch's operations do it, slower; SIH_COMPILED=0 leaves this line out"
+    )
     return None, why
 
 
@@ -164,8 +175,12 @@ def _report(line: str) -> None:
 
 def built_name() -> str:
     """Name the library after all it is made of: source, flags, compiler and processor."""
-    version = subprocess.run([_compiler(), "--version"], capture_output=True, check=True, timeout=60).stdout
-    content = b"\0".join([SOURCE.read_bytes(), " ".join(_flags()).encode(), version, processor().encode()])
+    version = subprocess.run(
+        [_compiler(), "--version"], capture_output=True, check=True, timeout=60
+    ).stdout
+    content = b"\0".join(
+        [SOURCE.read_bytes(), " ".join(_flags()).encode(), version, processor().encode()]
+    )
     return f"attention-{hashlib.sha256(content).hexdigest()[:16]}.so"
 
 
@@ -183,12 +198,20 @@ def _built() -> Path:
     if kept.exists():
         return kept
     folder = kept.parent if _writable(kept.parent) else Path(tempfile.mkdtemp(prefix="sih-"))
-    once = f"once, into {kept}" if folder == kept.parent else "for this process alone: the cache cannot be written to"
-    _report(f"compiling attention for this processor with {compiler}, {once}; SIH_COMPILED=0 turns this off")
+    once = (
+        f"once, into {kept}"
+        if folder == kept.parent
+        else "for this process alone: the cache cannot be written to"
+    )
+    _report(
+        f"compiling attention for this processor with {compiler}, {once}; SIH_COMPILED=0 turns this off"
+    )
     descriptor, part = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".part")
     os.close(descriptor)
     try:
-        built = subprocess.run([compiler, *_flags(), "-o", part, str(SOURCE)], capture_output=True, timeout=120)
+        built = subprocess.run(
+            [compiler, *_flags(), "-o", part, str(SOURCE)], capture_output=True, timeout=120
+        )
         if built.returncode:
             raise OSError(f"{compiler} could not build it: {built.stderr.decode(errors='replace')}")
         os.replace(part, folder / name)  # whole or not at all: several processes may build at once

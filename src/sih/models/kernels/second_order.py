@@ -7,7 +7,9 @@ from torch import Tensor
 
 
 def gradients_again(
-    plain: Callable[..., Tensor | tuple[Tensor, ...]], inputs: Sequence[Tensor], above: Sequence[Tensor]
+    plain: Callable[..., Tensor | tuple[Tensor, ...]],
+    inputs: Sequence[Tensor],
+    above: Sequence[Tensor],
 ) -> tuple[Tensor | None, ...]:
     r"""Compute $(\partial f / \partial x)^\top g$ for each input x of f = `plain`, as a function of x and g = `above`.
 
@@ -19,5 +21,7 @@ def gradients_again(
     with torch.enable_grad():
         outputs = plain(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        found = iter(torch.autograd.grad(outputs, wanted, above, create_graph=True, materialize_grads=True))
+        found = iter(
+            torch.autograd.grad(outputs, wanted, above, create_graph=True, materialize_grads=True)
+        )
     return tuple(next(found) if x.requires_grad else None for x in inputs)

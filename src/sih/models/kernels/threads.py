@@ -23,7 +23,9 @@ def limited_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(allowed)
 
 
-def side_by_side(work: Callable[[Part], Result], parts: Sequence[Part], threads: int) -> Iterator[Result]:
+def side_by_side(
+    work: Callable[[Part], Result], parts: Sequence[Part], threads: int
+) -> Iterator[Result]:
     """Yield the work on each part, in order, done by this number of threads that work alone."""
     threads = min(threads, len(parts))
     if threads <= 1:

@@ -61,7 +61,14 @@ def _tables_pay(layer: RelativeLayer, states: int) -> bool:
 
 
 def _attend(
-    x: Stream, Q: Weights, K: Weights, V: Weights, aK: Weights | None, aV: Weights | None, rotary: bool, compiled: bool
+    x: Stream,
+    Q: Weights,
+    K: Weights,
+    V: Weights,
+    aK: Weights | None,
+    aV: Weights | None,
+    rotary: bool,
+    compiled: bool,
 ) -> Stream:
     """Compute what the heads of a layer write, given what they read."""
     heads, _, qk_dim = Q.shape
@@ -78,7 +85,14 @@ def _attend(
 
 
 def _look_up(
-    token: Stream, E: Tensor, Q: Weights, K: Weights, V: Weights, aK: Weights | None, aV: Weights | None, compiled: bool
+    token: Stream,
+    E: Tensor,
+    Q: Weights,
+    K: Weights,
+    V: Weights,
+    aK: Weights | None,
+    aV: Weights | None,
+    compiled: bool,
 ) -> Stream:
     """Compute what the heads of the first layer write, from tables by token and offset.
 

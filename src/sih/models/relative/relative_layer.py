@@ -15,15 +15,25 @@ WORDS = ("both", "keys", "none", "rotary")
 class RelativeLayer(nn.Module):
     """Holds the weights of one layer. What the layer's word for `offsets` does not use is absent."""
 
-    def __init__(self, heads: int, dim: int, qk_dim: int, reach: int, offsets: str, dtype: torch.dtype) -> None:
+    def __init__(
+        self, heads: int, dim: int, qk_dim: int, reach: int, offsets: str, dtype: torch.dtype
+    ) -> None:
         super().__init__()
         self.rotary = offsets == "rotary"
         self.Q = nn.Parameter(torch.zeros(heads, dim, qk_dim, dtype=dtype))
         self.K = nn.Parameter(torch.zeros(heads, dim, qk_dim, dtype=dtype))
         self.V = nn.Parameter(torch.zeros(heads, dim, dim, dtype=dtype))
         buckets = reach + 1
-        self.aK = nn.Parameter(torch.zeros(heads, buckets, qk_dim, dtype=dtype)) if offsets in KEYS else None
-        self.aV = nn.Parameter(torch.zeros(heads, buckets, dim, dtype=dtype)) if offsets in VALUES else None
+        self.aK = (
+            nn.Parameter(torch.zeros(heads, buckets, qk_dim, dtype=dtype))
+            if offsets in KEYS
+            else None
+        )
+        self.aV = (
+            nn.Parameter(torch.zeros(heads, buckets, dim, dtype=dtype))
+            if offsets in VALUES
+            else None
+        )
 
 
 def offsets_by_layer(offsets: object, layers: int) -> tuple[str, ...]:
@@ -32,7 +42,13 @@ def offsets_by_layer(offsets: object, layers: int) -> tuple[str, ...]:
     >>> offsets_by_layer("both", 3)
     ('both', 'both', 'both')
     """
-    words = (offsets,) if isinstance(offsets, str) else tuple(offsets) if isinstance(offsets, list | tuple) else ()
+    words = (
+        (offsets,)
+        if isinstance(offsets, str)
+        else tuple(offsets)
+        if isinstance(offsets, list | tuple)
+        else ()
+    )
     if len(words) not in (1, layers):
         wanted = f"one of {', '.join(WORDS)}, or such a word for each of the {layers} layers"
         raise FieldError("offsets", f"offsets is {wanted}, e.g. 'both'; got {offsets!r}")

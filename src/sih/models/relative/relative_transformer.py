@@ -94,7 +94,14 @@ class RelativeShape(ModelShape):
         check_sizes(reach=1 if self.reach is None else self.reach)
         _check_sizes(self.dim, self.qk_dim, words, self.start)
 
-    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
+    def build(
+        self,
+        num_states: int,
+        length: int,
+        *,
+        init: str = "zeros",
+        rng: torch.Generator | None = None,
+    ) -> Model:
         """Make a model of this shape. Without a `reach` it tells all offsets of a sequence of this length apart."""
         largest = length - 1 + int(self.start)
         sizes = {**asdict(self), "reach": largest if self.reach is None else self.reach}
@@ -164,12 +171,16 @@ class RelativeTransformer(Model):
         counts = check_heads(heads)
         words = offsets_by_layer(offsets, len(counts))
         usual = (num_states, counts, alpha, readout, dtype_name(dtype))
-        super().__init__(RelativeConfig(*usual, dim=dim, qk_dim=qk_dim, reach=reach, offsets=words, start=start))
+        super().__init__(
+            RelativeConfig(*usual, dim=dim, qk_dim=qk_dim, reach=reach, offsets=words, start=start)
+        )
         check_choice("init", init, ("uniform", "normal", "zeros"))
         self.first = int(start)
         self.token = nn.Parameter(torch.zeros(num_states + self.first, dim, dtype=dtype))
         pairs = zip(counts, words, strict=True)
-        self.layers = nn.ModuleList(RelativeLayer(n, dim, qk_dim, reach, word, dtype) for n, word in pairs)
+        self.layers = nn.ModuleList(
+            RelativeLayer(n, dim, qk_dim, reach, word, dtype) for n, word in pairs
+        )
         self.readout = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
         if init != "zeros":
             self._draw(init, generator(0 if rng is None else rng))
@@ -179,7 +190,9 @@ class RelativeTransformer(Model):
         total = (2 * config.num_states + int(config.start)) * config.dim
         for heads, word in zip(config.heads, config.offsets, strict=True):
             vectors = {"both": config.qk_dim + config.dim, "keys": config.qk_dim}.get(word, 0)
-            total += heads * (config.dim * (2 * config.qk_dim + config.dim) + (config.reach + 1) * vectors)
+            total += heads * (
+                config.dim * (2 * config.qk_dim + config.dim) + (config.reach + 1) * vectors
+            )
         return total
 
     @torch.no_grad()
@@ -199,7 +212,9 @@ class RelativeTransformer(Model):
                 draw.uniform_(-bound, bound, generator=rng)
             weight.copy_(draw)
 
-    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+    def equations(
+        self, tokens: Int[Tensor, "batch time"], site: Site
+    ) -> Float[Tensor, "batch time state"]:
         tokens = self._started(tokens)
         self._check_maps(tokens)
         h = site("0/stream", site("token", self.token[tokens]))
@@ -212,7 +227,11 @@ class RelativeTransformer(Model):
         return site("output", (h @ self.readout.T)[:, self.first :])
 
     def _head(
-        self, layer: RelativeLayer, head: int, site: Callable[[str, Tensor], Tensor], h: Float[Tensor, "batch row dim"]
+        self,
+        layer: RelativeLayer,
+        head: int,
+        site: Callable[[str, Tensor], Tensor],
+        h: Float[Tensor, "batch row dim"],
     ) -> Float[Tensor, "batch row dim"]:
         """Compute what one head writes."""
         query, key, value = (site(use, h) for use in ("query", "key", "value"))
@@ -226,17 +245,24 @@ class RelativeTransformer(Model):
         attention = site("attention", torch.softmax(scores / self.config.temperature, dim=-1))
         output = attention @ v
         if layer.aV is not None:
-            output = output + site("offset", sum_by_bucket(attention, self.config.reach)) @ layer.aV[head]
+            output = (
+                output
+                + site("offset", sum_by_bucket(attention, self.config.reach)) @ layer.aV[head]
+            )
         return site("output", output)
 
-    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+    def fast(
+        self, tokens: Int[Tensor, "batch time"], path: str
+    ) -> Float[Tensor, "batch time state"]:
         in_c = path == "compiled"
         if in_c:
             compiled.check_fits(self.readout)
         tokens = self._started(tokens)
         self._check_maps(tokens, kept=not in_c)
         layers, temperature = self.each_layer(), self.config.temperature
-        return fast_pass.forward(tokens, self.token, layers, self.readout, temperature, in_c)[:, self.first :]
+        return fast_pass.forward(tokens, self.token, layers, self.readout, temperature, in_c)[
+            :, self.first :
+        ]
 
     def usual_path(self) -> str:
         return "compiled" if compiled.fits(self.readout) and fastest().compiled else "fused"
@@ -261,8 +287,12 @@ class RelativeTransformer(Model):
         return scores if layer.aK is None else {**scores, "offset": q @ layer.aK[index].mT}
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
-        written = (name for name in trace.names if name.count("/") == 1 and name.endswith("/output"))
-        return {name: (trace[name] @ self.readout.T)[:, self.first :] for name in ("token", *written)}
+        written = (
+            name for name in trace.names if name.count("/") == 1 and name.endswith("/output")
+        )
+        return {
+            name: (trace[name] @ self.readout.T)[:, self.first :] for name in ("token", *written)
+        }
 
     def each_layer(self) -> list[RelativeLayer]:
         """List the layers, each with its weights Q, K, V, aK, aV by head.
@@ -297,4 +327,7 @@ def _check_sizes(dim: int, qk_dim: int, offsets: Sequence[str], start: bool) -> 
     check_sizes(dim=dim, qk_dim=qk_dim)
     check_kind("start", start, bool, "True or False")
     if "rotary" in offsets and qk_dim % 2:
-        raise FieldError("qk_dim", f"rotary turns pairs of coordinates, so that qk_dim is even, e.g. 32; got {qk_dim}")
+        raise FieldError(
+            "qk_dim",
+            f"rotary turns pairs of coordinates, so that qk_dim is even, e.g. 32; got {qk_dim}",
+        )

@@ -35,7 +35,9 @@ def forward(
         last = number == len(layers) and layer.W1 is None
         V = layer.V @ W_O.T if last else layer.V
         parts = (layer.Q / temperature, layer.K, V)
-        W = torch.cat([part.transpose(0, 1).flatten(1) for part in parts], dim=1)  # [Q_1 .. Q_H | K_1 .. | V_1 ..]
+        W = torch.cat(
+            [part.transpose(0, 1).flatten(1) for part in parts], dim=1
+        )  # [Q_1 .. Q_H | K_1 .. | V_1 ..]
         # A product with the one-hot tokens is a look-up whose gradient is a product as well, not a scatter.
         qkv = token @ (E @ W) + F @ W if number == 1 else h @ W
         output = causal_attention(qkv, heads, qk_dim, compiled=compiled)

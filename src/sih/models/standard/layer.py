@@ -10,7 +10,9 @@ ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 class Layer(nn.Module):
     """Holds the weights of one layer. W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP."""
 
-    def __init__(self, heads: int, dim: int, qk_dim: int, mlp_dim: int | None, dtype: torch.dtype) -> None:
+    def __init__(
+        self, heads: int, dim: int, qk_dim: int, mlp_dim: int | None, dtype: torch.dtype
+    ) -> None:
         super().__init__()
         self.Q = nn.Parameter(torch.zeros(heads, dim, qk_dim, dtype=dtype))
         self.K = nn.Parameter(torch.zeros(heads, dim, qk_dim, dtype=dtype))
@@ -18,7 +20,9 @@ class Layer(nn.Module):
         self.W1 = nn.Parameter(torch.zeros(dim, mlp_dim, dtype=dtype)) if mlp_dim else None
         self.W2 = nn.Parameter(torch.zeros(dim, mlp_dim, dtype=dtype)) if mlp_dim else None
 
-    def mlp(self, h: Float[Tensor, "batch time dim"], activation: str) -> Float[Tensor, "batch time dim"]:
+    def mlp(
+        self, h: Float[Tensor, "batch time dim"], activation: str
+    ) -> Float[Tensor, "batch time dim"]:
         """Compute sigma(h W_1) W_2^T."""
         assert self.W1 is not None
         assert self.W2 is not None

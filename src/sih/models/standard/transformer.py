@@ -61,7 +61,14 @@ class TransformerShape(ModelShape):
         object.__setattr__(self, "heads", check_heads(self.heads))
         _check_widths(self.dim, self.qk_dim, self.mlp_dim)
 
-    def build(self, num_states: int, length: int, *, init: str = "zeros", rng: torch.Generator | None = None) -> Model:
+    def build(
+        self,
+        num_states: int,
+        length: int,
+        *,
+        init: str = "zeros",
+        rng: torch.Generator | None = None,
+    ) -> Model:
         return Transformer(num_states, length, **asdict(self), init=init, rng=rng)
 
 
@@ -121,11 +128,17 @@ class Transformer(Model):
         check_sizes(qk_dim=qk_dim)
         alpha = math.sqrt(qk_dim) if temperature is None else temperature
         usual = (num_states, length, check_heads(heads), alpha, readout, dtype_name(dtype))
-        super().__init__(TransformerConfig(*usual, dim=dim, qk_dim=qk_dim, mlp_dim=mlp_dim, activation=activation))
+        super().__init__(
+            TransformerConfig(
+                *usual, dim=dim, qk_dim=qk_dim, mlp_dim=mlp_dim, activation=activation
+            )
+        )
         check_choice("init", init, ("uniform", "normal", "zeros"))
         self.token = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
         self.position = nn.Parameter(torch.zeros(length, dim, dtype=dtype))
-        self.layers = nn.ModuleList(Layer(count, dim, qk_dim, mlp_dim, dtype) for count in self.config.heads)
+        self.layers = nn.ModuleList(
+            Layer(count, dim, qk_dim, mlp_dim, dtype) for count in self.config.heads
+        )
         self.readout = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
         if init != "zeros":
             self._draw(init, generator(0 if rng is None else rng))
@@ -134,13 +147,17 @@ class Transformer(Model):
     def count_weights(cls, config: TransformerConfig) -> int:
         head = config.dim * (2 * config.qk_dim + config.dim)
         mlps = 2 * config.dim * (config.mlp_dim or 0) * len(config.heads)
-        return (2 * config.num_states + config.length) * config.dim + sum(config.heads) * head + mlps
+        return (
+            (2 * config.num_states + config.length) * config.dim + sum(config.heads) * head + mlps
+        )
 
     @torch.no_grad()
     def _draw(self, init: str, rng: torch.Generator) -> None:
         for name, weight in self.named_parameters():
             draw = torch.empty(weight.shape, dtype=weight.dtype)
-            inputs = weight.shape[-1] if name == "readout" or name.endswith("W2") else self.config.dim
+            inputs = (
+                weight.shape[-1] if name == "readout" or name.endswith("W2") else self.config.dim
+            )
             if init == "normal":
                 draw.normal_(0, 1 / math.sqrt(inputs), generator=rng)
             elif name in ("token", "position"):
@@ -149,7 +166,9 @@ class Transformer(Model):
                 draw.uniform_(-1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=rng)
             weight.copy_(draw)
 
-    def equations(self, tokens: Int[Tensor, "batch time"], site: Site) -> Float[Tensor, "batch time state"]:
+    def equations(
+        self, tokens: Int[Tensor, "batch time"], site: Site
+    ) -> Float[Tensor, "batch time state"]:
         batch, time = tokens.shape
         position = self.position[:time].expand(batch, -1, -1)
         h = site("0/stream", site("token", self.token[tokens]) + site("position", position))
@@ -159,7 +178,9 @@ class Transformer(Model):
                 name = f"{number}.{head}"
                 query, key, value = (site(f"{name}/{use}", h) for use in ("query", "key", "value"))
                 scores = site(f"{name}/scores", mask_later(query @ Q @ (key @ K).mT))
-                attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
+                attention = site(
+                    f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1)
+                )
                 outputs.append(site(f"{name}/output", attention @ (value @ V)))
             h = h + sum(outputs)
             if self.config.mlp_dim is not None:
@@ -168,12 +189,20 @@ class Transformer(Model):
             h = site(f"{number}/stream", h)
         return site("output", h @ self.readout.T)
 
-    def fast(self, tokens: Int[Tensor, "batch time"], path: str) -> Float[Tensor, "batch time state"]:
+    def fast(
+        self, tokens: Int[Tensor, "batch time"], path: str
+    ) -> Float[Tensor, "batch time state"]:
         in_c = path == "compiled"
         if in_c:
             compiled.check_fits(self.readout)
-        layers, temperature, activation = self.each_layer(), self.config.temperature, self.config.activation
-        return fused.forward(tokens, self.token, self.position, layers, self.readout, temperature, activation, in_c)
+        layers, temperature, activation = (
+            self.each_layer(),
+            self.config.temperature,
+            self.config.activation,
+        )
+        return fused.forward(
+            tokens, self.token, self.position, layers, self.readout, temperature, activation, in_c
+        )
 
     def usual_path(self) -> str:
         return "compiled" if compiled.fits(self.readout) and fastest().compiled else "fused"
@@ -182,7 +211,9 @@ class Transformer(Model):
         layer, index = (int(part) - 1 for part in head.split("."))
         weights = self.each_layer()[layer]
         QK = weights.Q[index] @ weights.K[index].mT
-        return {name: x @ QK @ x.mT for name, x in (("token", self.token), ("position", self.position))}
+        return {
+            name: x @ QK @ x.mT for name, x in (("token", self.token), ("position", self.position))
+        }
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
         written = (name for name in trace.names if name.endswith(("/output", "/mlp")))

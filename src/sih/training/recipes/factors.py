@@ -32,7 +32,9 @@ class Factors(Recipe):
     name = "factors"
     kinds = ("disentangled",)
 
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> "FactorStart":
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> "FactorStart":
         model = shape.build(task.num_states, task.length, init="zeros").to(device)
         assert isinstance(model, DisentangledTransformer)
         assert isinstance(shape, DisentangledShape)

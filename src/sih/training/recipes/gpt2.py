@@ -31,7 +31,9 @@ class Gpt2(Recipe):
     embedding_deviation: ClassVar[float] = STANDARD_DEVIATION
     """The standard deviation of the embeddings of tokens and positions."""
 
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> Start:
         model = shape.build(task.num_states, task.length, init="zeros")
         assert isinstance(model, Transformer)
         for name, weight in model.named_parameters():

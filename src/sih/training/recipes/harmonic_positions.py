@@ -72,7 +72,9 @@ class HarmonicPositions(StagedRecipe):
         check_steps("parts_steps", kept, steps)
         return dataclasses.replace(fitted, parts_steps=kept)
 
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> Start:
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
         assert isinstance(model, Transformer)
         set_parts(model, self)
@@ -113,7 +115,11 @@ def harmonics(length: int, max_period: int) -> Float[Tensor, "time harmonic"]:
     for n in range(2, max_period + 1):
         for m in (m for m in range(1, n // 2 + 1) if math.gcd(m, n) == 1):
             angle = 2 * math.pi * m / n * times
-            columns += [angle.cos()] if n == 2 else [math.sqrt(2) * angle.cos(), math.sqrt(2) * angle.sin()]
+            columns += (
+                [angle.cos()]
+                if n == 2
+                else [math.sqrt(2) * angle.cos(), math.sqrt(2) * angle.sin()]
+            )
     return torch.stack(columns, dim=1) if columns else torch.zeros(length, 0, dtype=torch.float64)
 
 

@@ -19,7 +19,9 @@ class Plain(Recipe):
 
     name = "uniform"
 
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> Start:
         return Start(shape.build(task.num_states, task.length, init=self.name, rng=rng).to(device))
 
 

@@ -25,7 +25,9 @@ def draw_normal(weight: nn.Parameter, deviation: float, rng: torch.Generator) ->
 @torch.no_grad()
 def draw_uniform(weight: nn.Parameter, bound: float, rng: torch.Generator) -> None:
     """Fill a weight with uniform numbers from -bound to bound, drawn on the CPU."""
-    weight.copy_(torch.empty(weight.shape, dtype=weight.dtype).uniform_(-bound, bound, generator=rng))
+    weight.copy_(
+        torch.empty(weight.shape, dtype=weight.dtype).uniform_(-bound, bound, generator=rng)
+    )
 
 
 class Start:
@@ -67,21 +69,33 @@ class Recipe(ABC):
     """pairs of a step and a length: shorter sequences until that step (None: 32, then 64 tokens)."""
 
     @abstractmethod
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> Start:
         """Make the model before its first step, drawn from `rng`."""
 
     def fit(self, shape: ModelShape, task: LagTask, steps: int) -> "Recipe":
         """Return the recipe with nothing left None, or raise a FieldError where it does not fit the rest."""
         if self.kinds and shape.kind not in self.kinds:
-            raise FieldError("init", f"the recipe {self.name} is for {', '.join(self.kinds)}; got {shape.kind}")
+            raise FieldError(
+                "init", f"the recipe {self.name} is for {', '.join(self.kinds)}; got {shape.kind}"
+            )
         schedule = self.length_schedule
         if schedule is None:
-            stages = [(a * steps // b, length) for a, b, length in self.stages if task.max_lag < length < task.length]
+            stages = [
+                (a * steps // b, length)
+                for a, b, length in self.stages
+                if task.max_lag < length < task.length
+            ]
             schedule = tuple((until, length) for until, length in stages if until)
         pairs = as_pairs(schedule)
         untils = [0, *(until for until, _ in pairs or ())]
         rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= steps
-        if pairs is None or not rising or any(not task.max_lag < length < task.length for _, length in pairs):
+        if (
+            pairs is None
+            or not rising
+            or any(not task.max_lag < length < task.length for _, length in pairs)
+        ):
             wanted = f"a step (rising, at most {steps}) and a length ({task.max_lag + 1} to {task.length - 1})"
             message = f"length_schedule is pairs of {wanted} until then, e.g. (1000, 32); got {described(schedule)}"
             raise FieldError("length_schedule", message)
@@ -129,9 +143,13 @@ class StagedRecipe(Recipe):
     def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
         assert isinstance(fitted, StagedRecipe)
-        frozen = min(self.most_frozen, steps // 4) if self.frozen_steps is None else self.frozen_steps
+        frozen = (
+            min(self.most_frozen, steps // 4) if self.frozen_steps is None else self.frozen_steps
+        )
         layers = len(dataclasses.asdict(shape)["heads"])
         check_steps("frozen_steps", frozen, steps)
         if frozen and layers < 2:
-            raise FieldError("frozen_steps", f"frozen_steps is for models of two layers or more; got {frozen}")
+            raise FieldError(
+                "frozen_steps", f"frozen_steps is for models of two layers or more; got {frozen}"
+            )
         return dataclasses.replace(fitted, frozen_steps=frozen)

@@ -22,7 +22,9 @@ class Small(Recipe):
     name = "small"
     kinds = ("disentangled",)
 
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> Start:
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> Start:
         model = shape.build(task.num_states, task.length, init="zeros")
         for weight in model.parameters():
             draw_normal(weight, STANDARD_DEVIATION, rng)

@@ -37,12 +37,19 @@ class TiedTables(StagedRecipe):
 
     name = "harmonic"
     kinds = ("disentangled",)
-    settings: ClassVar[Fields] = {**StagedRecipe.settings, "steps": 3000, "learning_rate": 5e-2, "stored": "float16"}
+    settings: ClassVar[Fields] = {
+        **StagedRecipe.settings,
+        "steps": 3000,
+        "learning_rate": 5e-2,
+        "stored": "float16",
+    }
     with_soap: ClassVar[Fields] = {**StagedRecipe.with_soap, "steps": 1600}
     stages = ((2, 5, 32), (11, 15, 64))
     most_frozen = 200
 
-    def start(self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device) -> "TiedStart":
+    def start(
+        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+    ) -> "TiedStart":
         model = shape.build(task.num_states, task.length).to(device)
         assert isinstance(model, DisentangledTransformer)
         start = TiedStart(model, self.max_period, self.frozen_steps or 0)
@@ -60,13 +67,19 @@ class TiedStart(Start):
 
     model: DisentangledTransformer
 
-    def __init__(self, model: DisentangledTransformer, max_period: int, frozen_steps: int = 0) -> None:
+    def __init__(
+        self, model: DisentangledTransformer, max_period: int, frozen_steps: int = 0
+    ) -> None:
         self.frozen_steps, length = frozen_steps, model.config.length
         self.sizes, self.last = (model.config.num_states, length), len(model.config.heads)
         times, distances = torch.arange(length), torch.arange(1 - length, length)
         self.by_position = residues(times, range(1, max_period + 1)).to(model.readout)
-        near = nn.functional.one_hot(distances.clamp(-max_period, max_period) + max_period, 2 * max_period + 1)
-        self.by_distance = torch.cat([near, residues(distances, range(2, max_period + 1))], dim=1).to(model.readout)
+        near = nn.functional.one_hot(
+            distances.clamp(-max_period, max_period) + max_period, 2 * max_period + 1
+        )
+        self.by_distance = torch.cat(
+            [near, residues(distances, range(2, max_period + 1))], dim=1
+        ).to(model.readout)
         zeros = self._collected(map(torch.zeros_like, model.A), torch.zeros_like(model.readout))
         super().__init__(model, {name: nn.Parameter(table) for name, table in zeros.items()})
 
@@ -74,7 +87,9 @@ class TiedStart(Start):
     def draw(self, rng: torch.Generator) -> None:
         """Fill tables with small random numbers where `moves_at_first`, and in the layers between, 0 elsewhere."""
         for name, table in self.moves.items():
-            noise = torch.empty(table.shape, dtype=table.dtype).normal_(generator=rng).to(table.device)
+            noise = (
+                torch.empty(table.shape, dtype=table.dtype).normal_(generator=rng).to(table.device)
+            )
             table.copy_(SCALE * noise * (1 if self.between(name) else self.moves_at_first(name)))
         self.write()
 
@@ -94,15 +109,22 @@ class TiedStart(Start):
         layer, *kinds = name.split("/")
         if layer == "readout":
             paths = self.model.stream(self.last).routes
-            wanted = [path.startswith(f"{self.last}.") and _readable(path, kinds[0]) for path in paths]
+            wanted = [
+                path.startswith(f"{self.last}.") and _readable(path, kinds[0]) for path in paths
+            ]
             result[:, torch.tensor(wanted)] = 1
         elif layer == "1":
             result += kinds == ["token", "token"]
         elif not self.between(name):
             paths = self.model.stream(int(layer) - 1).routes
-            query, key = (torch.tensor([_readable(path, kind) for path in paths], dtype=table.dtype) for kind in kinds)
+            query, key = (
+                torch.tensor([_readable(path, kind) for path in paths], dtype=table.dtype)
+                for kind in kinds
+            )
             pairs = (query[:, None] * key).to(table.device)
-            result += pairs[..., None] if kinds == ["position", "position"] else pairs[:, None, :, None]
+            result += (
+                pairs[..., None] if kinds == ["position", "position"] else pairs[:, None, :, None]
+            )
         return result
 
     def gradients(self, step: int) -> None:
@@ -123,7 +145,11 @@ class TiedStart(Start):
             tt, tp, pt, pp = self._blocks(A)
             tt.copy_(self.moves[f"{layer}/token/token"])
             tp.copy_(self.moves[f"{layer}/token/position"] @ self.by_position.T)
-            pt.copy_(torch.einsum("hpcqs,ic->hpiqs", self.moves[f"{layer}/position/token"], self.by_position))
+            pt.copy_(
+                torch.einsum(
+                    "hpcqs,ic->hpiqs", self.moves[f"{layer}/position/token"], self.by_position
+                )
+            )
             by_distance = self.moves[f"{layer}/position/position"] @ self.by_distance.T
             pp.copy_(toeplitz(by_distance).transpose(2, 3))
         token, position = self._readout_blocks(self.model.readout)
@@ -138,7 +164,9 @@ class TiedStart(Start):
         for name, grad in self._collected(A, readout).items():
             self.moves[name].grad = grad
 
-    def _collected(self, A: Iterable[Float[Tensor, "_ _ _"]], readout: Float[Tensor, "state dim"]) -> dict[str, Tensor]:
+    def _collected(
+        self, A: Iterable[Float[Tensor, "_ _ _"]], readout: Float[Tensor, "state dim"]
+    ) -> dict[str, Tensor]:
         """Apply the transpose of `write` to A and W_O, or to their gradients."""
         found = {}
         for layer, weights in enumerate(A, 1):
@@ -146,34 +174,52 @@ class TiedStart(Start):
             found[f"{layer}/token/token"] = tt.clone()
             found[f"{layer}/token/position"] = tp @ self.by_position
             found[f"{layer}/position/token"] = torch.einsum("hpiqs,ic->hpcqs", pt, self.by_position)
-            found[f"{layer}/position/position"] = diagonal_sums(pp.transpose(2, 3)) @ self.by_distance
+            found[f"{layer}/position/position"] = (
+                diagonal_sums(pp.transpose(2, 3)) @ self.by_distance
+            )
         token, position = self._readout_blocks(readout)
-        return {**found, "readout/token": token.clone(), "readout/position": position @ self.by_position}
+        return {
+            **found,
+            "readout/token": token.clone(),
+            "readout/position": position @ self.by_position,
+        }
 
-    def _blocks(self, A: Float[Tensor, "head dim dim"]) -> list[Float[Tensor, "head path _ path _"]]:
+    def _blocks(
+        self, A: Float[Tensor, "head dim dim"]
+    ) -> list[Float[Tensor, "head path _ path _"]]:
         """Split A by kind of query and key coordinate: token/token, token/position, ..."""
         width = sum(self.sizes)
         split = A.detach().view(A.shape[0], A.shape[1] // width, width, -1, width)
         return [block for rows in split.split(self.sizes, 2) for block in rows.split(self.sizes, 4)]
 
     def _readout_blocks(self, readout: Float[Tensor, "state dim"]) -> tuple[Tensor, ...]:
-        token, position = readout.detach().view(readout.shape[0], -1, sum(self.sizes)).split(self.sizes, 2)
+        token, position = (
+            readout.detach().view(readout.shape[0], -1, sum(self.sizes)).split(self.sizes, 2)
+        )
         return token, position
 
 
 def residues(numbers: Int[Tensor, " number"], periods: range) -> Float[Tensor, "number entry"]:
     """Mark with 1 the residue of each number, for each period."""
     columns = [numbers % n == r for n in periods for r in range(n)]
-    return torch.stack(columns, dim=1).to(torch.float64) if columns else torch.zeros(len(numbers), 0).double()
+    return (
+        torch.stack(columns, dim=1).to(torch.float64)
+        if columns
+        else torch.zeros(len(numbers), 0).double()
+    )
 
 
 def toeplitz(values: Float[Tensor, "*blocks distance"]) -> Float[Tensor, "*blocks time time"]:
     """Make matrices whose entry i, j is the value at distance i - j, the values being those of 1 - T .. T - 1."""
     time = (values.shape[-1] + 1) // 2
-    return values.flip(-1).unfold(-1, time, 1).flip(-2)  # row i is the window of the flipped values at T - 1 - i
+    return (
+        values.flip(-1).unfold(-1, time, 1).flip(-2)
+    )  # row i is the window of the flipped values at T - 1 - i
 
 
-def diagonal_sums(matrices: Float[Tensor, "*blocks time time"]) -> Float[Tensor, "*blocks distance"]:
+def diagonal_sums(
+    matrices: Float[Tensor, "*blocks time time"],
+) -> Float[Tensor, "*blocks distance"]:
     """Sum a matrix over i - j = 1 - T .. T - 1: the transpose of `toeplitz`."""
     time = matrices.shape[-1]
     # With rows reversed and T zeros behind each, a row of 2T - 1 of the same numbers starts one further to the right.

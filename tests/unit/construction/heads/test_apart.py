@@ -27,14 +27,22 @@ def verify_token_heads(parents: Sequence[Sequence[int]], found: TokenHeads) -> b
     Two tokens mix if some position is the parent of one under other hypotheses than of the other.
     """
     under = [
-        {m: {h for h, row in enumerate(parents) if row[n] == m} for m in {row[n] for row in parents} if m >= 0}
+        {
+            m: {h for h, row in enumerate(parents) if row[n] == m}
+            for m in {row[n] for row in parents}
+            if m >= 0
+        }
         for n in range(len(parents[0]))
     ]
 
     def mix(n: int, other: int) -> bool:
-        return any(under[other][m] != hypotheses for m, hypotheses in under[n].items() if m in under[other])
+        return any(
+            under[other][m] != hypotheses for m, hypotheses in under[n].items() if m in under[other]
+        )
 
-    speak = [n for n in range(len(under)) if len(under[n]) > 1 and all(row[n] >= 0 for row in parents)]
+    speak = [
+        n for n in range(len(under)) if len(under[n]) > 1 and all(row[n] >= 0 for row in parents)
+    ]
     right = [n for n, head in enumerate(found.colours) if head >= 0] == speak and not any(
         mix(n, other) for n in speak for other in speak if found.colours[n] == found.colours[other]
     )
@@ -54,7 +62,8 @@ def test_tokens_of_one_head_do_not_clash_and_no_fewer_heads_do(table: list[list[
     fewer = itertools.product(range(found.heads - 1), repeat=len(speak))
     assert not any(
         all(
-            a != b or not clash(table, n, m) for (n, a), (m, b) in itertools.combinations(zip(speak, c, strict=True), 2)
+            a != b or not clash(table, n, m)
+            for (n, a), (m, b) in itertools.combinations(zip(speak, c, strict=True), 2)
         )
         for c in (fewer if found.heads else ())
         if len(speak) <= 7
@@ -72,7 +81,10 @@ def test_the_independent_check_sees_what_is_wrong() -> None:
     for colours in (merged, [-1, *worse[1:-1], -1]):
         assert not verify_token_heads(table.tolist(), replace(found, colours=tuple(colours)))
     points = found.certificate.points
-    for proof in (LowerBoundProof("clique", found.heads + 1, points), LowerBoundProof("exhaustion", 9, points[:2])):
+    for proof in (
+        LowerBoundProof("clique", found.heads + 1, points),
+        LowerBoundProof("exhaustion", 9, points[:2]),
+    ):
         assert not verify_token_heads(table.tolist(), replace(found, certificate=proof))
 
 
@@ -104,7 +116,15 @@ def test_pairs_of_one_head_ask_for_the_same_reads(table: list[list[int]]) -> Non
 
 def test_children_of_one_parent_share_a_head_and_silent_tokens_have_none() -> None:
     star = torch.tensor([[-1, 0, 0, 0, 0, 0, 0], [-1, 0, 1, 1, 1, 1, 1]])
-    assert token_heads(star).colours == (-1, -1, 0, 0, 0, 0, 0)  # siblings under both: one head at any length
+    assert token_heads(star).colours == (
+        -1,
+        -1,
+        0,
+        0,
+        0,
+        0,
+        0,
+    )  # siblings under both: one head at any length
     assert token_heads(torch.tensor([[-1, 0, 0, 1]] * 3)).colours == (-1, -1, -1, -1)
 
 
@@ -119,7 +139,9 @@ def test_two_hypotheses_need_two_heads_at_most_where_they_may_mix() -> None:
     first, second = table[0].tolist(), table[1].tolist()
     offs = []
     for _ in range(3):
-        share = torch.rand(60, generator=rng).tolist()  # p-tilde of the first hypothesis, any numbers
+        share = torch.rand(
+            60, generator=rng
+        ).tolist()  # p-tilde of the first hypothesis, any numbers
         held = {True: [0.0] * 60, False: [0.0] * 60}
         spoken = [n for n in range(1, 60) if first[n] != second[n]]
         for n in spoken:
@@ -134,27 +156,38 @@ def test_two_hypotheses_need_two_heads_at_most_where_they_may_mix() -> None:
 def test_heads_that_mix_need_not_grow_with_the_length() -> None:
     """docs/family_circuits.md: (K - 1)^2 + 1 heads for any table. Scores of slots, against sums of any p-tilde."""
     count, length = 3, 50
-    table, rng = sih.random_parents(count, length, rng=1)[:, :length], torch.Generator().manual_seed(0)
+    table, rng = (
+        sih.random_parents(count, length, rng=1)[:, :length],
+        torch.Generator().manual_seed(0),
+    )
     phi = torch.randn(length, count - 1, generator=rng, dtype=torch.float64)
     tokens = range(count, length)
-    heads: dict[tuple[int, int], dict[int, float]] = {(h, d): {} for h in range(1, count) for d in range(count - 1)}
+    heads: dict[tuple[int, int], dict[int, float]] = {
+        (h, d): {} for h in range(1, count) for d in range(count - 1)
+    }
     for n, h in itertools.product(tokens, range(1, count)):
         points = torch.cat([torch.ones(count, 1, dtype=torch.float64), phi[table[:, n]]], dim=1)
-        wanted = torch.tensor([float(g == h) - float(g == 0) for g in range(count)], dtype=torch.float64)
+        wanted = torch.tensor(
+            [float(g == h) - float(g == 0) for g in range(count)], dtype=torch.float64
+        )
         for d, value in enumerate(torch.linalg.solve(points, wanted)[1:].tolist()):
             heads[h, d][n] = value
     assert len(heads) + 1 == (count - 1) ** 2 + 1
     added = {head: 1 + max(map(abs, weights.values())) for head, weights in heads.items()}
     offs = []
     for _ in range(3):
-        shares = torch.softmax(torch.randn(length, count, generator=rng, dtype=torch.float64), dim=1)
+        shares = torch.softmax(
+            torch.randn(length, count, generator=rng, dtype=torch.float64), dim=1
+        )
         off = []
         for h in range(1, count):
             score = 0.0
             for d in range(count - 1):
                 kept = {n: float((shares[n] * phi[table[:, n], d]).sum()) for n in tokens}
                 assert all(heads[h, d][n] + added[h, d] > 0 for n in tokens)
-                score += sum((heads[h, d][n] + added[h, d]) * kept[n] for n in tokens)  # positive weights
+                score += sum(
+                    (heads[h, d][n] + added[h, d]) * kept[n] for n in tokens
+                )  # positive weights
                 score -= added[h, d] * sum(kept.values())  # the head of equal weights
             off.append(score - float((shares[count:, h] - shares[count:, 0]).sum()))
         offs.append(off)

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from sih.construction.heads.brackets import EXACT, LENGTH, STARTS, TABLE, Bracket, normal_form, read_brackets
+from sih.construction.heads.brackets import (
+    EXACT,
+    LENGTH,
+    STARTS,
+    TABLE,
+    Bracket,
+    normal_form,
+    read_brackets,
+)
 
 
 def test_sets_with_the_same_numbers_have_one_form() -> None:
@@ -27,18 +35,42 @@ def test_the_kept_table_says_how_it_was_searched() -> None:
 
 
 def test_a_table_is_read_back(tmp_path: Path) -> None:
-    row = {"lags": [1, 2, 5], "unmixed": 4, "closed": 4, "lower": 2, "query": {"3": 1e-9}, "both": {}}
+    row = {
+        "lags": [1, 2, 5],
+        "unmixed": 4,
+        "closed": 4,
+        "lower": 2,
+        "query": {"3": 1e-9},
+        "both": {},
+    }
     (tmp_path / "t.json").write_text(json.dumps({"brackets": [row]}))
     assert read_brackets(tmp_path / "t.json") == [Bracket((1, 2, 5), 4, 4, 2, {3: 1e-9}, {})]
 
 
 @pytest.mark.parametrize(
     ("entry", "value"),
-    [("lags", [2, 1]), ("lags", 3), ("lower", 0), ("lower", "2"), ("query", {"x": 1}), ("both", {"1": None})],
+    [
+        ("lags", [2, 1]),
+        ("lags", 3),
+        ("lower", 0),
+        ("lower", "2"),
+        ("query", {"x": 1}),
+        ("both", {"1": None}),
+    ],
 )
 def test_a_damaged_table_is_refused_in_one_line(tmp_path: Path, entry: str, value: Any) -> None:
-    row = {"lags": [1, 2, 5], "unmixed": 4, "closed": 4, "lower": 2, "query": {"3": 1e-9}, "both": {}}
-    tables: list[Any] = [{"brackets": [{**row, entry: value}]}, {"brackets": [{n: row[n] for n in row if n != entry}]}]
+    row = {
+        "lags": [1, 2, 5],
+        "unmixed": 4,
+        "closed": 4,
+        "lower": 2,
+        "query": {"3": 1e-9},
+        "both": {},
+    }
+    tables: list[Any] = [
+        {"brackets": [{**row, entry: value}]},
+        {"brackets": [{n: row[n] for n in row if n != entry}]},
+    ]
     for table in (*tables, [], 1):
         (tmp_path / "t.json").write_text(json.dumps(table))
         with pytest.raises(ValueError, match=r"t\.json is no table of brackets") as error:

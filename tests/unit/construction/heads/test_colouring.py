@@ -25,7 +25,10 @@ def test_searches_against_enumeration(D: set[int], length: int) -> None:
     def apart(members: tuple[int, ...], around: int | None = None) -> bool:
         return not any(
             b - a in D
-            or (around is not None and any((b - a - d) % around == 0 or (b - a + d) % around == 0 for d in D))
+            or (
+                around is not None
+                and any((b - a - d) % around == 0 or (b - a + d) % around == 0 for d in D)
+            )
             for a, b in itertools.combinations(members, 2)
         )
 
@@ -51,14 +54,21 @@ def test_colourings_against_enumeration(D: set[int], length: int, colours: int) 
         proper = [
             c
             for c in itertools.product(range(colours), repeat=length)
-            if not any(c[a] == c[(a + d) % length] for a in range(length) for d in D if around or a + d < length)
+            if not any(
+                c[a] == c[(a + d) % length]
+                for a in range(length)
+                for d in D
+                if around or a + d < length
+            )
         ]
         found = colour(adjacent, colours, Budget())
         assert (found is None) == (not proper)
         assert found is None or tuple(found) in proper
         assert first_colouring(adjacent, colours, Budget()) == (proper[0] if proper else None)
         capped = [c for c in proper if all(c.count(k) <= 2 for k in range(colours))]
-        assert first_colouring(adjacent, colours, Budget(), capacity=2) == (capped[0] if capped else None)
+        assert first_colouring(adjacent, colours, Budget(), capacity=2) == (
+            capped[0] if capped else None
+        )
 
 
 @given(st.sets(st.integers(1, 8), min_size=1), st.integers(2, 4), st.integers(1, 3))

@@ -47,8 +47,12 @@ def test_brackets_hold_and_the_upper_number_is_built() -> None:
                 assert profile.residual.max() < 1e-10
 
 
-@pytest.mark.parametrize("lags", [(1, 2), (3, 4, 5), (1, 2, 4), (2, 5, 8), (1, 2, 4, 8), (1, 2, 3, 5)], ids=str)
-def test_the_default_uses_it_and_is_the_posterior(lags: tuple[int, ...], rng: torch.Generator) -> None:
+@pytest.mark.parametrize(
+    "lags", [(1, 2), (3, 4, 5), (1, 2, 4), (2, 5, 8), (1, 2, 4, 8), (1, 2, 3, 5)], ids=str
+)
+def test_the_default_uses_it_and_is_the_posterior(
+    lags: tuple[int, ...], rng: torch.Generator
+) -> None:
     _is_the_posterior(lags, rng)
 
 
@@ -65,7 +69,9 @@ def _is_the_posterior(lags: tuple[int, ...], rng: torch.Generator) -> None:
     task = sih.Task(sih.random_transition_matrix(5, rng=rng), lags, 128, prior / prior.sum())
     model = sih.construct(task, target="bayes")
     assert model.circuit.heads == sih.exact_heads(lags).upper
-    tokens = torch.cat([sih.sample(task, 4, rng=rng).tokens, torch.randint(5, (2, 128), generator=rng)])
+    tokens = torch.cat(
+        [sih.sample(task, 4, rng=rng).tokens, torch.randint(5, (2, 128), generator=rng)]
+    )
     attention = model.trace(tokens)["3.1/attention"]
     exact = sih.lag_posterior(tokens, task)
     for j, lag in enumerate(lags):

@@ -16,7 +16,9 @@ from sih.construction.heads.fewer import _largest_classes, none_denser
 from sih.construction.heads.least import Pattern, distances
 
 
-@pytest.mark.parametrize("lags", [(1, 2), (1, 2, 3), (1, 3), (1, 3, 4), (2, 5), (1, 4, 5), (1, 2, 4)])
+@pytest.mark.parametrize(
+    "lags", [(1, 2), (1, 2, 3), (1, 3), (1, 3, 4), (2, 5), (1, 4, 5), (1, 2, 4)]
+)
 @pytest.mark.parametrize("heads", [1, 2])
 def test_fewer_heads_use_the_most_offsets(lags: tuple[int, ...], heads: int) -> None:
     answer = head_offsets(lags, heads)

@@ -17,7 +17,9 @@ def test_all_kinds_of_proof_occur_and_broken_ones_fail() -> None:
         assert verify_lower_bound(lags, proof)
         assert not verify_lower_bound(lags, dataclasses.replace(proof, heads=proof.heads + 1))
         assert not verify_lower_bound(lags, dataclasses.replace(proof, points=proof.points[:-1]))
-        assert not verify_lower_bound(lags, dataclasses.replace(proof, points=proof.points[:-1] * 2))
+        assert not verify_lower_bound(
+            lags, dataclasses.replace(proof, points=proof.points[:-1] * 2)
+        )
         assert not verify_lower_bound((lags[0], lags[-1]), proof)
     assert set(kinds) == {"clique", "count", "exhaustion"}
     assert not verify_lower_bound((1, 2, 5, 12), dataclasses.replace(kinds["count"], largest=None))

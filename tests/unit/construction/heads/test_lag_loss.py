@@ -37,9 +37,14 @@ def test_the_loss_is_kl_over_that_of_bayes() -> None:
     fresh = draw_fresh((1, 2, 4), 10, SHARED, torch.Generator().manual_seed(1))
     F = torch.randn(6, 3, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     found, best = [], []
-    for q, laws, true in zip(evidence_of(fresh).tolist(), fresh.laws.tolist(), true_of(fresh).tolist(), strict=True):
+    for q, laws, true in zip(
+        evidence_of(fresh).tolist(), fresh.laws.tolist(), true_of(fresh).tolist(), strict=True
+    ):
         mixed = [
-            [sum(float(F[o, k, b]) * q[b][i - o] for o in range(i + 1) for b in range(3)) for k in range(3)]
+            [
+                sum(float(F[o, k, b]) * q[b][i - o] for o in range(i + 1) for b in range(3))
+                for k in range(3)
+            ]
             for i in range(6)
         ]
         added = [[sum(q[k][: i + 1]) for k in range(3)] for i in range(6)]
@@ -71,7 +76,9 @@ def test_fresh_sequences_are_of_tasks() -> None:
     for _ in range(40):
         task = sih.Task(sih.random_transition_matrix(5, rng=rng), lags, length)
         batch = sih.sample(task, 40, rng=rng)
-        ratios.append(sih.kl_to_truth(sih.bma(batch.tokens, task), batch, task)[:, 3:].mean().item())
+        ratios.append(
+            sih.kl_to_truth(sih.bma(batch.tokens, task), batch, task)[:, 3:].mean().item()
+        )
     mean, error = torch.tensor(ratios).mean().item(), torch.tensor(ratios).std().item() / 40**0.5
     assert abs(fresh.bayes.mean().item() - mean) < 5 * error
 
@@ -90,7 +97,10 @@ def test_descent_lowers_the_loss_on_other_matrices() -> None:
     drawn = draw_fresh((1, 2, 3), 23, 1000, torch.Generator().manual_seed(0), torch.float32)
     fresh = draw_fresh((1, 2, 3), 23, 600, torch.Generator().manual_seed(4))
     found = descended(problem, weights, g, drawn, 25)
-    before, after = (fresh_kl(problem.matrices(problem.widened(u), reads), fresh) for u, reads in ((weights, g), found))
+    before, after = (
+        fresh_kl(problem.matrices(problem.widened(u), reads), fresh)
+        for u, reads in ((weights, g), found)
+    )
     assert after < 0.97 * before
     again = descended(problem, weights, g, drawn, 25)
     assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))

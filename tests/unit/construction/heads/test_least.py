@@ -12,7 +12,13 @@ from support.oracles_heads import SMALL, mixes, patterns, some_assignment
 from support.strategies import lag_sets
 
 import sih
-from sih.construction import head_offsets, heads_needed, least_heads, verify_colouring, verify_lower_bound
+from sih.construction import (
+    head_offsets,
+    heads_needed,
+    least_heads,
+    verify_colouring,
+    verify_lower_bound,
+)
 from sih.construction.heads import least as heads_module
 
 CHECKED = [  # mathematics.md 2, and a single lag
@@ -83,7 +89,9 @@ def test_any_set_is_proved_from_both_sides(lags: tuple[int, ...]) -> None:
 
 @settings(max_examples=40)
 @given(lag_sets, st.integers(1, 20), st.integers(1, 3))
-def test_only_differences_matter_and_scale_does_not(lags: tuple[int, ...], move: int, scale: int) -> None:
+def test_only_differences_matter_and_scale_does_not(
+    lags: tuple[int, ...], move: int, scale: int
+) -> None:
     answer = least_heads(lags)
     assert least_heads([k + move for k in lags]).colours == answer.colours
     assert least_heads(sorted(lags[-1] + 1 - k for k in lags)).colours == answer.colours
@@ -148,4 +156,10 @@ def test_public_names() -> None:
 
 
 def test_two_lags_need_one_head_and_other_sets_the_least() -> None:
-    assert [heads_needed(lags) for lags in ((4,), (1, 3), (2, 5), (1, 2, 3), (1, 3, 4))] == [1, 1, 1, 3, 4]
+    assert [heads_needed(lags) for lags in ((4,), (1, 3), (2, 5), (1, 2, 3), (1, 3, 4))] == [
+        1,
+        1,
+        1,
+        3,
+        4,
+    ]

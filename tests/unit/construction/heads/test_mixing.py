@@ -9,7 +9,13 @@ import pytest
 import torch
 
 import sih
-from sih.construction.heads.mixing import angles, exact_profile, mixing_profile, parabola_and_waves, progression
+from sih.construction.heads.mixing import (
+    angles,
+    exact_profile,
+    mixing_profile,
+    parabola_and_waves,
+    progression,
+)
 from sih.task import Task
 
 
@@ -26,7 +32,9 @@ def test_a_parabola_and_waves_make_an_indicator(count: int) -> None:
         assert value(0) - value(x) == pytest.approx(1, abs=1e-12)
     for theta in angles(count):
         if theta < 3:
-            assert math.tan(count * theta / 2) == pytest.approx(count * math.tan(theta / 2), rel=1e-9)
+            assert math.tan(count * theta / 2) == pytest.approx(
+                count * math.tan(theta / 2), rel=1e-9
+            )
 
 
 @pytest.mark.parametrize("count", range(2, 13))
@@ -56,11 +64,15 @@ def test_no_exact_profile_without_two_lags_a_transition_or_the_heads() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_as_weights_with_a_prior_within_the_bound(symmetric: bool, dtype: torch.dtype, rng: torch.Generator) -> None:
+def test_as_weights_with_a_prior_within_the_bound(
+    symmetric: bool, dtype: torch.dtype, rng: torch.Generator
+) -> None:
     for lags in [(1, 2), (2, 4, 6), (1, 3, 4)]:
         prior = tuple(torch.softmax(torch.arange(len(lags), dtype=torch.float64), 0).tolist())
         task = Task(sih.random_transition_matrix(4, rng=rng), lags, 40 if symmetric else 24, prior)
-        model = sih.construct(task, target="bayes", heads=progression(lags)[1] - 1, symmetric=symmetric, dtype=dtype)
+        model = sih.construct(
+            task, target="bayes", heads=progression(lags)[1] - 1, symmetric=symmetric, dtype=dtype
+        )
         assert model.circuit.profile is not None
         found = sih.verify(model, task)
         assert found.ok

@@ -32,7 +32,11 @@ def brute_force(lags: tuple[int, ...], offsets: tuple[int, ...]) -> int:
     complement = torch.cat([_null(space) for space in spaces])
     shared = _null(complement)
     assert all(w in [o + x for x in differences] for o in offsets for w in _support(shared, wide))
-    return int(torch.linalg.matrix_rank(shared[:, [wide.index(o) for o in offsets]], atol=1e-8)) if len(shared) else 0
+    return (
+        int(torch.linalg.matrix_rank(shared[:, [wide.index(o) for o in offsets]], atol=1e-8))
+        if len(shared)
+        else 0
+    )
 
 
 def _null(rows: torch.Tensor) -> torch.Tensor:
@@ -70,7 +74,9 @@ def test_what_is_known_of_intervals_progressions_and_shared_differences() -> Non
     assert rank_bound((2, 5), 1).heads == 1
     assert rank_bound((3, 5, 7, 9), 3).offsets == (0, 2, 4)
     for lags in itertools.combinations(range(1, 8), 4):
-        shared = max(sum(k + d in lags for k in lags) for d in range(1, 7))  # pairs of lags with the same difference
+        shared = max(
+            sum(k + d in lags for k in lags) for d in range(1, 7)
+        )  # pairs of lags with the same difference
         assert rank_bound(lags, 9).heads >= shared
 
 
@@ -82,4 +88,6 @@ def test_no_exact_circuit_has_fewer_heads_than_the_bound() -> None:
     g = profile.query[:, o[:, None] + torch.tensor([-1, 0, 1]) + profile.span]
     second = -(g[..., 0] - 2 * g[..., 1] + g[..., 2])  # head, index
     found = profile.weights[:, o].T @ second
-    assert torch.allclose(found, 2 * torch.eye(3).double() - torch.eye(4)[1:, :3] - torch.eye(4)[:3, 1:], atol=1e-12)
+    assert torch.allclose(
+        found, 2 * torch.eye(3).double() - torch.eye(4)[1:, :3] - torch.eye(4)[:3, 1:], atol=1e-12
+    )

@@ -26,7 +26,10 @@ def residual_by_loops(profile: Profile) -> list[float]:
                 for h in range(len(u)):
                     F[a][b] += u[h][o] * g[h][o + other - k + lags[-1] - lags[0]]
                     F[a][b] += u[h][o - k + 1] * key[h][o + other] if o >= k - 1 else 0.0
-        rows, columns = [sum(row) / count for row in F], [sum(row[b] for row in F) / count for b in range(count)]
+        rows, columns = (
+            [sum(row) / count for row in F],
+            [sum(row[b] for row in F) / count for b in range(count)],
+        )
         mean = sum(rows) / count
         total = 0.0
         for a in range(count):
@@ -36,7 +39,9 @@ def residual_by_loops(profile: Profile) -> list[float]:
     return norms
 
 
-def kl_over_bayes(lags: tuple[int, ...], length: int, heads: int, seeds: range, states: int = 4) -> float:
+def kl_over_bayes(
+    lags: tuple[int, ...], length: int, heads: int, seeds: range, states: int = 4
+) -> float:
     """Mean ratio of KL to Bayes' over random matrices, by the closed form of the circuit."""
     ratios = []
     for seed in seeds:
@@ -50,7 +55,9 @@ def kl_over_bayes(lags: tuple[int, ...], length: int, heads: int, seeds: range, 
     return sum(ratios) / len(ratios)
 
 
-@pytest.mark.parametrize(("lags", "heads"), [((1, 2, 3), 1), ((2, 3, 5), 1), ((1, 3, 4), 2), ((1, 2), 1), ((3,), 1)])
+@pytest.mark.parametrize(
+    ("lags", "heads"), [((1, 2, 3), 1), ((2, 3, 5), 1), ((1, 3, 4), 2), ((1, 2), 1), ((3,), 1)]
+)
 def test_the_residual_is_a_certificate(lags: tuple[int, ...], heads: int) -> None:
     found = two_sided(lags, length=32, heads=heads)
     offsets = 32 - lags[-1]
@@ -97,7 +104,9 @@ def test_kl_is_no_worse_than_found_before(lags: tuple[int, ...], heads: int, mos
     assert kl_over_bayes(lags, 128, heads, range(500, 506), states=5) < most
 
 
-def test_far_too_few_heads_do_better_than_the_unmixed_circuit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_far_too_few_heads_do_better_than_the_unmixed_circuit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(two_sided_fit, "ROUNDS", ((2, 40), (1, 150)))
     monkeypatch.setattr(two_sided_fit, "DRAWN", 2000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -108,7 +117,9 @@ def test_far_too_few_heads_do_better_than_the_unmixed_circuit(tmp_path: Path, mo
         task = sih.Task(sih.random_transition_matrix(5, rng=rng), lags, length)
         batch = sih.sample(task, 300, rng=rng)
         options = ({"heads": 1, "reading": "both"}, {"heads": 1})
-        laws = [sih.construct(task, target="bayes", **each).predict(batch.tokens) for each in options]
+        laws = [
+            sih.construct(task, target="bayes", **each).predict(batch.tokens) for each in options
+        ]
         kl = [sih.mean_kl(sih.kl_to_truth(law, batch, task), task).mean() for law in laws]
         ratios.append((kl[0] / kl[1]).item())
     assert sum(ratios) / 3 < 0.95  # on a single matrix it may be worse
@@ -131,7 +142,9 @@ def test_spikes_on_a_parabola_start_better_than_the_unmixed_circuit() -> None:
     assert u[[8, 9, 12, 13]].max() < 0.1 * u[7]
 
 
-@pytest.mark.parametrize(("lags", "heads"), [((1, 2, 3, 4, 5), 1), ((1, 3, 4, 6), 1), ((2, 3, 4, 5, 6), 2)], ids=str)
+@pytest.mark.parametrize(
+    ("lags", "heads"), [((1, 2, 3, 4, 5), 1), ((1, 3, 4, 6), 1), ((2, 3, 4, 5, 6), 2)], ids=str
+)
 def test_a_fit_is_never_worse_than_the_unmixed_circuit(
     lags: tuple[int, ...], heads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,10 +153,14 @@ def test_a_fit_is_never_worse_than_the_unmixed_circuit(
     monkeypatch.setattr(two_sided_fit, "DRAWN", 400)
     found, unmixed = best_fit(lags, 20, heads), two_sided_fit.unmixed_profile(lags, 20, heads)
     fresh, J = draw_fresh(lags, 20, 1000, torch.Generator().manual_seed(8)), centring(len(lags))
-    assert fresh_kl(J @ found.matrices @ J, fresh) <= 1.01 * fresh_kl(J @ unmixed.matrices @ J, fresh)
+    assert fresh_kl(J @ found.matrices @ J, fresh) <= 1.01 * fresh_kl(
+        J @ unmixed.matrices @ J, fresh
+    )
 
 
-def test_a_fit_is_kept_and_the_same_with_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_is_kept_and_the_same_with_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(two_sided_fit, "ROUNDS", ((1, 5),))
     monkeypatch.setattr(two_sided_fit, "DRAWN", 400)
@@ -162,12 +179,17 @@ def test_a_fit_is_kept_and_the_same_with_and_without(tmp_path: Path, monkeypatch
 
 def test_as_weights_it_is_verified_and_mutations_fail() -> None:
     rng = torch.Generator().manual_seed(0)
-    task = sih.Task(sih.random_transition_matrix(3, rng=rng), (1, 2, 3), 32, lag_prior=(0.2, 0.3, 0.5))
+    task = sih.Task(
+        sih.random_transition_matrix(3, rng=rng), (1, 2, 3), 32, lag_prior=(0.2, 0.3, 0.5)
+    )
     model = sih.construct(task, target="bayes", heads=1, reading="both")
     assert model.circuit.heads == 1
     assert model.circuit.residual.tolist() == two_sided((1, 2, 3), 32, 1).residual.tolist()
     assert sih.verify(model, task).ok
-    for head, query, key in (("3.1", "position", "2.1/1.1/position"), ("3.1", "2.1/1.2/position", "position")):
+    for head, query, key in (
+        ("3.1", "position", "2.1/1.1/position"),
+        ("3.1", "2.1/1.2/position", "position"),
+    ):
         block = model.block(head, query, key)
         block.neg_()
         assert not sih.verify(model, task).ok

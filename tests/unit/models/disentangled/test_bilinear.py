@@ -17,13 +17,17 @@ def _rows(order: CoordinateOrder, rng: torch.Generator) -> list[Tensor]:
     for (start, end), width in zip(order.row_blocks, order.widths, strict=True):
         position = order.index[:width] % (STATES + LENGTH) - STATES
         free = position <= torch.arange(start, end)[:, None]
-        rows.append(torch.randn(BATCH, end - start, width, generator=rng, dtype=torch.float64) * free)
+        rows.append(
+            torch.randn(BATCH, end - start, width, generator=rng, dtype=torch.float64) * free
+        )
     return rows
 
 
 def _dense(W: Tensor, h: list[Tensor], order: CoordinateOrder) -> Tensor:
     held = order.widths[-1]
-    stream = torch.cat([torch.nn.functional.pad(rows, (0, held - rows.shape[2])) for rows in h], dim=1)
+    stream = torch.cat(
+        [torch.nn.functional.pad(rows, (0, held - rows.shape[2])) for rows in h], dim=1
+    )
     stream = torch.cat([stream, torch.eye(TIME, dtype=stream.dtype).expand(BATCH, -1, -1)], dim=2)
     later = torch.ones(TIME, TIME, dtype=torch.bool).triu(1)
     return torch.softmax((stream @ W @ stream.mT).masked_fill(later, -torch.inf), dim=-1)
@@ -39,7 +43,10 @@ def test_attention_and_gradient_equal_the_dense_ones(count: int, rng: torch.Gene
     above = torch.randn(BATCH, TIME, TIME, generator=rng, dtype=torch.float64)
     for part, (start, end) in zip(found, order.row_blocks, strict=True):
         torch.testing.assert_close(part, wanted[:, start:end, :end])
-    weighed = [part * above[:, start:end, :end] for part, (start, end) in zip(found, order.row_blocks, strict=True)]
+    weighed = [
+        part * above[:, start:end, :end]
+        for part, (start, end) in zip(found, order.row_blocks, strict=True)
+    ]
     fast = torch.autograd.grad(torch.stack([part.sum() for part in weighed]).sum(), [W, *h])
     plain = torch.autograd.grad((wanted * above).sum(), [W, *h])
     for ours, theirs in zip(fast, plain, strict=True):
@@ -56,13 +63,23 @@ def test_reordering_and_its_gradient(rng: torch.Generator) -> None:
 
 
 @pytest.mark.parametrize(("routes", "time", "count"), [(2, 10, 4), (6, 7, 1), (1, 5, 2), (4, 3, 8)])
-def test_every_coordinate_of_the_first_tokens_has_one_place(routes: int, time: int, count: int) -> None:
+def test_every_coordinate_of_the_first_tokens_has_one_place(
+    routes: int, time: int, count: int
+) -> None:
     states, length = 3, 12
     order = CoordinateOrder(states, length, routes, time, count)
     block = states + length
-    wanted = {route * block + c for route in range(routes) for c in (*range(states), *range(states, states + time))}
+    wanted = {
+        route * block + c
+        for route in range(routes)
+        for c in (*range(states), *range(states, states + time))
+    }
     assert sorted(order.index.tolist()) == sorted(wanted)
-    assert order.index[:states].tolist() == [0, 1, 2]  # the embedding's tokens first, its positions last
+    assert order.index[:states].tolist() == [
+        0,
+        1,
+        2,
+    ]  # the embedding's tokens first, its positions last
     assert order.index[-time:].tolist() == [states + i for i in range(time)]
 
 

@@ -38,9 +38,14 @@ def test_dense_path_is_the_papers_equations(case: Case) -> None:
             model.readout.tolist(),
             model.config.temperature,
         )
-        torch.testing.assert_close(trace.output[row], torch.tensor(output, dtype=torch.float64), rtol=0, atol=1e-12)
         torch.testing.assert_close(
-            trace.stream(f"{depth}/stream")[row], torch.tensor(stream, dtype=torch.float64), rtol=0, atol=1e-12
+            trace.output[row], torch.tensor(output, dtype=torch.float64), rtol=0, atol=1e-12
+        )
+        torch.testing.assert_close(
+            trace.stream(f"{depth}/stream")[row],
+            torch.tensor(stream, dtype=torch.float64),
+            rtol=0,
+            atol=1e-12,
         )
         for layer in range(depth):
             expected = torch.tensor(attention[layer], dtype=torch.float64)
@@ -49,7 +54,9 @@ def test_dense_path_is_the_papers_equations(case: Case) -> None:
 
 @pytest.mark.parametrize("path", ["dense", "structured"])
 def test_gradients_against_finite_differences(path: str, rng: torch.Generator) -> None:
-    model = sih.DisentangledTransformer(2, 4, heads=(1, 2), temperature=0.5, dtype=torch.float64, rng=rng)
+    model = sih.DisentangledTransformer(
+        2, 4, heads=(1, 2), temperature=0.5, dtype=torch.float64, rng=rng
+    )
     tokens = torch.tensor([[0, 1, 1, 0], [1, 1, 0, 1]])
 
     def output(*weights: Tensor) -> Tensor:
@@ -69,8 +76,12 @@ def test_no_position_sees_a_later_token(case: Case, data: st.DataObject) -> None
     model.requires_grad_(False)
     for path in model.paths:
         full = model(tokens, path=path)
-        torch.testing.assert_close(model(changed, path=path)[:, :cut], full[:, :cut], rtol=0, atol=1e-12)
-        torch.testing.assert_close(model(tokens[:, :cut], path=path), full[:, :cut], rtol=0, atol=1e-12)
+        torch.testing.assert_close(
+            model(changed, path=path)[:, :cut], full[:, :cut], rtol=0, atol=1e-12
+        )
+        torch.testing.assert_close(
+            model(tokens[:, :cut], path=path), full[:, :cut], rtol=0, atol=1e-12
+        )
 
 
 def test_the_papers_worked_example(rng: torch.Generator) -> None:
@@ -89,8 +100,12 @@ def test_the_papers_worked_example(rng: torch.Generator) -> None:
         . . . . + + + . . .
         . . . . . + + + . .
         . . . . . . + + + ."""
-    signs = torch.tensor([[1.0 if x == "+" else -1.0 for x in row.split()] for row in printed.strip().splitlines()])
-    model = sih.DisentangledTransformer(4, 10, heads=(1, 3, 1), temperature=1.0, init="zeros", dtype=torch.float64)
+    signs = torch.tensor(
+        [[1.0 if x == "+" else -1.0 for x in row.split()] for row in printed.strip().splitlines()]
+    )
+    model = sih.DisentangledTransformer(
+        4, 10, heads=(1, 3, 1), temperature=1.0, init="zeros", dtype=torch.float64
+    )
     model.block("1.1", "token", "token").copy_(P.log().T)
     model.block("1.1", "position", "position").copy_(lam * signs)
     assert torch.equal(model.A[0][0, 4:, 4:], lam * signs.double())
@@ -109,7 +124,9 @@ def test_the_papers_worked_example(rng: torch.Generator) -> None:
                     expected[i, i - k] = p / sum(weights.values())
             torch.testing.assert_close(trace.attention[0][row, 0], expected, rtol=0, atol=1e-12)
             # "directly copy the normalized transition probabilities" into element S + (i - k)
-            torch.testing.assert_close(trace.stream("1.1/position")[row], expected, rtol=0, atol=1e-12)
+            torch.testing.assert_close(
+                trace.stream("1.1/position")[row], expected, rtol=0, atol=1e-12
+            )
             mixed = torch.zeros(10, 4, dtype=torch.float64)
             for i in range(10):
                 for j in range(10):
@@ -129,7 +146,8 @@ def test_weights_by_name_land_where_the_stream_says() -> None:
 
 def test_the_same_generator_state_gives_the_same_weights() -> None:
     one, other = (
-        sih.DisentangledTransformer(3, 5, heads=(1, 2), rng=torch.Generator().manual_seed(4)) for _ in range(2)
+        sih.DisentangledTransformer(3, 5, heads=(1, 2), rng=torch.Generator().manual_seed(4))
+        for _ in range(2)
     )
     for a, b in zip(one.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)

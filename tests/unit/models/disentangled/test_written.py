@@ -86,14 +86,19 @@ def test_any_weights_are_the_dense_model(
                         model.block(f"{layer + 1}.{head}", query, key).zero_()
     assert sum(map(len, model.written_blocks().A.values())) == kept
     with torch.no_grad():
-        torch.testing.assert_close(model(tokens, path="written"), model(tokens, path="dense"), rtol=0, atol=1e-10)
+        torch.testing.assert_close(
+            model(tokens, path="written"), model(tokens, path="dense"), rtol=0, atol=1e-10
+        )
 
 
 def test_it_refuses_to_be_differentiated(rng: torch.Generator) -> None:
     model = sih.DisentangledTransformer(3, 6, (1, 1), rng=rng)
     tokens = torch.tensor([[0, 1, 2]])
     for call in (model, partial(model.trace, detach=False)):
-        with pytest.raises(ValueError, match=r"the path 'written' has no gradients; use it within torch\.no_grad\(\)"):
+        with pytest.raises(
+            ValueError,
+            match=r"the path 'written' has no gradients; use it within torch\.no_grad\(\)",
+        ):
             call(tokens, path="written")
     with torch.no_grad():
         loss = sih.next_token_loss(model, tokens, path="written")
@@ -112,7 +117,11 @@ def test_blocks_by_wrong_names_are_one_clear_error() -> None:
 
 
 def test_sixteen_heads_take_little_room() -> None:
-    task = sih.Task(sih.random_transition_matrix(2, rng=torch.Generator().manual_seed(0)), tuple(range(1, 17)), 256)
+    task = sih.Task(
+        sih.random_transition_matrix(2, rng=torch.Generator().manual_seed(0)),
+        tuple(range(1, 17)),
+        256,
+    )
     circuit = PaperCircuit().resolve(task, torch.float64)
     blocks = write(WrittenBlocks(2, 256, circuit.model_heads), task, circuit)
     numbers = sum(block.numel() for head in blocks.A.values() for block in head.values())

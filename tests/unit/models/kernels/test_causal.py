@@ -11,7 +11,9 @@ from torch import Tensor
 from sih.models.kernels import compiled
 from sih.models.kernels.causal import causal_attention
 
-needs_compiler = pytest.mark.skipif(compiled.library() is None, reason="no C compiler on this machine")
+needs_compiler = pytest.mark.skipif(
+    compiled.library() is None, reason="no C compiler on this machine"
+)
 
 
 def by_definition(qkv: Tensor, heads: int, qk_dim: int) -> Tensor:
@@ -31,7 +33,13 @@ def by_definition(qkv: Tensor, heads: int, qk_dim: int) -> Tensor:
 
 
 def with_gradient(
-    qkv: Tensor, heads: int, qk_dim: int, above: Tensor, *, compiled: bool = False, blocks: int | None = None
+    qkv: Tensor,
+    heads: int,
+    qk_dim: int,
+    above: Tensor,
+    *,
+    compiled: bool = False,
+    blocks: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     leaf = qkv.clone().requires_grad_()
     output = causal_attention(leaf, heads, qk_dim, compiled=compiled, blocks=blocks)
@@ -42,15 +50,23 @@ def with_gradient(
 @st.composite
 def packed(draw: st.DrawFn, max_time: int = 50) -> tuple[Tensor, int, int, Tensor]:
     batch, time = draw(st.integers(1, 3)), draw(st.integers(1, max_time))
-    heads, qk_dim, values = draw(st.integers(1, 3)), draw(st.integers(1, 40)), draw(st.integers(1, 70))
+    heads, qk_dim, values = (
+        draw(st.integers(1, 3)),
+        draw(st.integers(1, 40)),
+        draw(st.integers(1, 70)),
+    )
     rng = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
     scale = draw(st.sampled_from([0.1, 1.0, 3.0]))
-    qkv = scale * torch.randn(batch, time, heads * (2 * qk_dim + values), generator=rng, dtype=torch.float64)
+    qkv = scale * torch.randn(
+        batch, time, heads * (2 * qk_dim + values), generator=rng, dtype=torch.float64
+    )
     return qkv, heads, qk_dim, torch.randn(batch, time, values, generator=rng, dtype=torch.float64)
 
 
 @given(packed(max_time=9), st.integers(1, 4))
-def test_torch_operations_are_the_definition(case: tuple[Tensor, int, int, Tensor], blocks: int) -> None:
+def test_torch_operations_are_the_definition(
+    case: tuple[Tensor, int, int, Tensor], blocks: int
+) -> None:
     qkv, heads, qk_dim, above = case
     leaf = qkv.clone().requires_grad_()
     expected = by_definition(leaf, heads, qk_dim)
@@ -70,12 +86,16 @@ def test_compiled_is_the_same(case: tuple[Tensor, int, int, Tensor]) -> None:
     assert quick.dtype == torch.float32
     for found, expected in ((quick, output), (quick_grad, grad)):
         # scores are sums of up to 40 products: their rounding grows with them, and the softmax with their error
-        rounding = 2e-6 * (1 + qkv.abs().max().item() ** 2 * qk_dim) * (1 + expected.abs().max().item())
+        rounding = (
+            2e-6 * (1 + qkv.abs().max().item() ** 2 * qk_dim) * (1 + expected.abs().max().item())
+        )
         torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=rounding)
 
 
 @needs_compiler
-@pytest.mark.parametrize(("time", "heads", "qk_dim", "values"), [(128, 3, 32, 64), (128, 1, 32, 5), (300, 2, 32, 64)])
+@pytest.mark.parametrize(
+    ("time", "heads", "qk_dim", "values"), [(128, 3, 32, 64), (128, 1, 32, 5), (300, 2, 32, 64)]
+)
 def test_compiled_at_the_papers_sizes(time: int, heads: int, qk_dim: int, values: int) -> None:
     rng = torch.Generator().manual_seed(0)
     qkv = torch.randn(2, time, heads * (2 * qk_dim + values), generator=rng)
@@ -91,7 +111,9 @@ def test_compiled_at_the_papers_sizes(time: int, heads: int, qk_dim: int, values
 @pytest.mark.parametrize("size", [1e3, 1e30])
 def test_scores_of_any_size(size: float) -> None:
     """A row that is all but certain, and one whose scores overflow nothing but an exponential without its maximum."""
-    qkv = torch.tensor([[[1.0, 1.0, 3.0], [1.0, -size, 5.0], [1.0, -size / 2, 7.0]]])  # q, k, v of one dimension
+    qkv = torch.tensor(
+        [[[1.0, 1.0, 3.0], [1.0, -size, 5.0], [1.0, -size / 2, 7.0]]]
+    )  # q, k, v of one dimension
     output, grad = with_gradient(qkv, 1, 1, torch.ones(1, 3, 1), compiled=True)
     torch.testing.assert_close(output.flatten(), torch.tensor([3.0, 3.0, 3.0]))
     assert torch.isfinite(grad).all()
@@ -109,7 +131,10 @@ def test_nan_is_kept() -> None:
 @needs_compiler
 def test_threads_change_nothing() -> None:
     rng = torch.Generator().manual_seed(0)
-    qkv, above = torch.randn(5, 33, 2 * (2 * 8 + 6), generator=rng), torch.randn(5, 33, 6, generator=rng)
+    qkv, above = (
+        torch.randn(5, 33, 2 * (2 * 8 + 6), generator=rng),
+        torch.randn(5, 33, 6, generator=rng),
+    )
     alone = with_gradient(qkv, 2, 8, above, compiled=True)
     allowed = torch.get_num_threads()
     torch.set_num_threads(3)

@@ -41,7 +41,9 @@ def test_it_is_measured_where_gradients_are_off(cache: Path, off: type) -> None:
         assert choice.fastest().seconds.keys() == {"torch", "compiled"}
 
 
-def test_the_choice_is_kept_and_a_damaged_one_made_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_choice_is_kept_and_a_damaged_one_made_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = choice.fastest()
     (kept,) = cache.iterdir()
     kept.write_text(json.dumps({"compiled": not first.compiled, "seconds": {}}))
@@ -55,7 +57,9 @@ def test_the_choice_is_kept_and_a_damaged_one_made_again(cache: Path, monkeypatc
 
 @pytest.mark.parametrize("faster", [True, False])
 def test_a_model_takes_the_chosen_path(faster: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sih.models.standard.transformer.fastest", lambda: choice.Choice(faster, {}))
+    monkeypatch.setattr(
+        "sih.models.standard.transformer.fastest", lambda: choice.Choice(faster, {})
+    )
     model = sih.Transformer(num_states=3, length=20, dim=8, qk_dim=4, heads=(1, 2))
     tokens = torch.randint(3, (4, 20), generator=torch.Generator().manual_seed(1))
     assert model.usual_path() == ("compiled" if faster else "fused")

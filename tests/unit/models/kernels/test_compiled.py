@@ -14,7 +14,9 @@ import pytest
 
 from sih.models.kernels import compiled
 
-needs_compiler = pytest.mark.skipif(compiled.library() is None, reason="no C compiler on this machine")
+needs_compiler = pytest.mark.skipif(
+    compiled.library() is None, reason="no C compiler on this machine"
+)
 
 LOSSES = """
 import json, os, sys, torch, sih
@@ -50,8 +52,13 @@ def test_without_a_compiler_the_same_loss_and_a_line_that_says_so_once(tmp_path:
     none, failed, flags = told.splitlines()
     assert none.startswith("sih: no compiled attention (no C compiler found (cc, gcc, clang)): ")
     assert failed.startswith("sih: no compiled attention (Command ")
-    assert "(CFLAGS is not a list of words, no closing quotation: -O3 '-g)" in flags or compiled.library() is None
-    assert all(line.endswith("SIH_COMPILED=0 leaves this line out") for line in (none, failed, flags))
+    assert (
+        "(CFLAGS is not a list of words, no closing quotation: -O3 '-g)" in flags
+        or compiled.library() is None
+    )
+    assert all(
+        line.endswith("SIH_COMPILED=0 leaves this line out") for line in (none, failed, flags)
+    )
 
 
 @needs_compiler
@@ -76,7 +83,10 @@ TARGETS = {
     "SSE2": ("-march=x86-64",),
     "AVX2": ("-march=x86-64-v3",),
     "AVX-512": ("-march=x86-64-v4",),
-    "AVX-512's tiles, in halves": ("-march=x86-64-v3", "-D__AVX512F__"),  # the compiler splits each vector in two
+    "AVX-512's tiles, in halves": (
+        "-march=x86-64-v3",
+        "-D__AVX512F__",
+    ),  # the compiler splits each vector in two
     "aarch64": ("-static",),
 }
 SUPPORT = Path(__file__).parents[3] / "support"
@@ -87,16 +97,22 @@ SUPPORT = Path(__file__).parents[3] / "support"
 def test_every_target_gives_the_definition(tmp_path: Path, target: str) -> None:
     """The kernel of this and of other processors, where their code can be built and run."""
     arm, here = target == "aarch64", platform.machine()
-    compiler, runner = ("aarch64-linux-gnu-gcc", ["qemu-aarch64"]) if arm else (os.environ.get("CC") or "cc", [])
+    compiler, runner = (
+        ("aarch64-linux-gnu-gcc", ["qemu-aarch64"]) if arm else (os.environ.get("CC") or "cc", [])
+    )
     if arm and not all(map(shutil.which, [compiler, *runner])):
-        pytest.skip("Debian's gcc-aarch64-linux-gnu and qemu-user build and run code for aarch64; they are not here")
+        pytest.skip(
+            "Debian's gcc-aarch64-linux-gnu and qemu-user build and run code for aarch64; they are not here"
+        )
     if not arm and target != "native" and here != "x86_64":
         pytest.skip(f"code for {target} does not run on {here}")
     flags = [flag for flag in compiled.FLAGS if flag not in ("-march=native", "-shared", "-fPIC")]
     sources = [str(compiled.SOURCE), str(SUPPORT / "attention_check.c")]
     program = tmp_path / "check"
     subprocess.run([compiler, *flags, *TARGETS[target], *sources, "-o", program, "-lm"], check=True)
-    needed = {"AVX2": "avx2", "AVX-512": "avx512bw", "AVX-512's tiles, in halves": "avx2"}.get(target, "")
+    needed = {"AVX2": "avx2", "AVX-512": "avx512bw", "AVX-512's tiles, in halves": "avx2"}.get(
+        target, ""
+    )
     if needed not in compiled.processor():
         pytest.skip(f"code for {target} was built, and this processor cannot run it")
     done = subprocess.run([*runner, str(program)], capture_output=True, text=True)

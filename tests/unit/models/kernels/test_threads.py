@@ -32,4 +32,6 @@ def test_parts_come_back_in_order_and_each_worker_works_alone() -> None:
     assert [part for part, _, _ in found] == list(range(5))
     assert {threads for _, threads, _ in found} == {1}
     assert all(name.startswith("sih-loss") for _, _, name in found)
-    assert {name for _, _, name in side_by_side(work, range(3), threads=1)} == {threading.current_thread().name}
+    assert {name for _, _, name in side_by_side(work, range(3), threads=1)} == {
+        threading.current_thread().name
+    }

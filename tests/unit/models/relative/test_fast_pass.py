@@ -32,14 +32,20 @@ def test_derivatives_of_the_fast_paths(sizes: dict[str, Any], path: str) -> None
     if path == "compiled" and compiled.library() is None:
         pytest.skip("no C compiler on this machine")
     dtype = torch.float32 if path == "compiled" else torch.float64
-    model = sih.RelativeTransformer(**{"num_states": 3, "dim": 8, "qk_dim": 4, "rng": 1, "dtype": dtype, **sizes})
+    model = sih.RelativeTransformer(
+        **{"num_states": 3, "dim": 8, "qk_dim": 4, "rng": 1, "dtype": dtype, **sizes}
+    )
     tokens = torch.randint(3, (3, 70), generator=torch.Generator().manual_seed(0))
     grads = []
     for way in (path, "plain"):
         model.zero_grad()
-        torch.nn.functional.cross_entropy(model(tokens, path=way)[:, :-1].mT, tokens[:, 1:]).backward()
+        torch.nn.functional.cross_entropy(
+            model(tokens, path=way)[:, :-1].mT, tokens[:, 1:]
+        ).backward()
         grads.append([weight.grad for weight in model.parameters()])
     for x, y in zip(*grads, strict=True):
         assert x is not None
         assert y is not None
-        assert (x - y).abs().max() <= (1e-12 if path == "fused" else 1e-5) * max(1.0, y.abs().max().item())
+        assert (x - y).abs().max() <= (1e-12 if path == "fused" else 1e-5) * max(
+            1.0, y.abs().max().item()
+        )

@@ -20,7 +20,9 @@ def test_what_is_not_used_is_absent(word: str, names: str) -> None:
     weights = dict(layer.named_parameters())
     assert list(weights) == names.split()
     shapes = {"Q": (2, 6, 4), "K": (2, 6, 4), "V": (2, 6, 6), "aK": (2, 4, 4), "aV": (2, 4, 6)}
-    assert {name: weight.shape for name, weight in weights.items()} == {name: shapes[name] for name in weights}
+    assert {name: weight.shape for name, weight in weights.items()} == {
+        name: shapes[name] for name in weights
+    }
     assert layer.rotary == (word == "rotary")
 
 

@@ -29,7 +29,9 @@ CASES: list[dict[str, Any]] = [
 
 
 def small(dtype: torch.dtype = torch.float64, **sizes: Any) -> sih.RelativeTransformer:
-    return sih.RelativeTransformer(num_states=3, **{"dim": 6, "qk_dim": 4, "rng": 1, "dtype": dtype, **sizes})
+    return sih.RelativeTransformer(
+        num_states=3, **{"dim": 6, "qk_dim": 4, "rng": 1, "dtype": dtype, **sizes}
+    )
 
 
 def tokens_of(time: int, batch: int = 3) -> Tensor:
@@ -46,7 +48,10 @@ def by_loops(model: sih.RelativeTransformer, sequence: list[int]) -> Tensor:
         new = list(h)
         for n in range(len(layer.Q)):
             q, k, v = ([x @ weights[n] for x in h] for weights in (layer.Q, layer.K, layer.V))
-            assert (layer.aK is not None, layer.aV is not None) == (word in ("both", "keys"), word == "both")
+            assert (layer.aK is not None, layer.aV is not None) == (
+                word in ("both", "keys"),
+                word == "both",
+            )
             for i in range(len(h)):
                 scores, values = [], []
                 for j in range(i + 1):
@@ -56,10 +61,14 @@ def by_loops(model: sih.RelativeTransformer, sequence: list[int]) -> Tensor:
                     if word == "rotary":
                         scores.append(turned(q[i], i) @ turned(k[j], j))
                     else:
-                        scores.append(q[i] @ (k[j] + layer.aK[n, b] if layer.aK is not None else k[j]))
+                        scores.append(
+                            q[i] @ (k[j] + layer.aK[n, b] if layer.aK is not None else k[j])
+                        )
                     values.append(v[j] + layer.aV[n, b] if layer.aV is not None else v[j])
                 p = torch.softmax(torch.stack(scores) / config.temperature, dim=0)
-                new[i] = new[i] + sum(weight * value for weight, value in zip(p, values, strict=True))
+                new[i] = new[i] + sum(
+                    weight * value for weight, value in zip(p, values, strict=True)
+                )
         h = new
     return torch.stack([model.readout @ x for x in h])[int(config.start) :]
 
@@ -70,7 +79,9 @@ def turned(x: Tensor, position: int) -> Tensor:
     out = x.clone()
     for n in range(half):
         angle = position * 10_000 ** (-2 * n / len(x))
-        pair = torch.complex(x[n], x[n + half]) * torch.polar(*torch.tensor([1.0, angle], dtype=x.dtype))
+        pair = torch.complex(x[n], x[n + half]) * torch.polar(
+            *torch.tensor([1.0, angle], dtype=x.dtype)
+        )
         out[n], out[n + half] = pair.real, pair.imag
     return out
 
@@ -129,7 +140,9 @@ def test_named_values_by_offset() -> None:
     torch.testing.assert_close(u.sum(dim=-1), torch.ones_like(u[..., 0]))
     second = model.each_layer()[1]
     assert second.aK is not None
-    torch.testing.assert_close(trace["2.1/by_offset"], trace["2.1/query"] @ second.Q[0] @ second.aK[0].T)
+    torch.testing.assert_close(
+        trace["2.1/by_offset"], trace["2.1/query"] @ second.Q[0] @ second.aK[0].T
+    )
     hidden = {"2.1/offset", "3.1/offset", "3.1/by_offset"}
     assert not hidden & set(trace.names)
     moved = model.run(tokens, replace={"1.1/offset": 0.0}).output
@@ -167,12 +180,16 @@ def test_direct_scores_are_those_of_a_stream_of_tokens_alone(start: bool) -> Non
     trace, named = model.trace(tokens), tokens.tolist()
     first = model.first
     for i, j in ((0, 0), (3, 1), (5, 0)):
-        want = scores["token"][named[0][i], named[0][j]] + scores["offset"][named[0][i], min(i - j, 3)]
+        want = (
+            scores["token"][named[0][i], named[0][j]] + scores["offset"][named[0][i], min(i - j, 3)]
+        )
         torch.testing.assert_close(trace["1.1/scores"][0, i + first, j + first], want.detach())
     assert model.direct_scores("2.1").keys() == {"token"}
     assert model.direct_scores("3.1") == {}
     maps = model.direct_attention()["1.1"]
-    torch.testing.assert_close(maps["offset"].sum(dim=-1), torch.ones(3 + start, dtype=torch.float64))
+    torch.testing.assert_close(
+        maps["offset"].sum(dim=-1), torch.ones(3 + start, dtype=torch.float64)
+    )
     assert "by offset alone" in model._repr_html_()
     model.plot()
 
@@ -186,10 +203,19 @@ def test_weights_at_the_start() -> None:
         else:
             assert weight.abs().max() <= 1 / 8
             assert weight.std().item() == pytest.approx(1 / 8 / math.sqrt(3), abs=0.01)
-    assert sum(weight.numel() for weight in drawn.values()) == 43_648 == model.count_weights(model.config)
+    assert (
+        sum(weight.numel() for weight in drawn.values())
+        == 43_648
+        == model.count_weights(model.config)
+    )
     normal = sih.RelativeTransformer(5, reach=63, init="normal", rng=3)
-    assert dict(normal.named_parameters())["layers.1.aV"].std().item() == pytest.approx(1 / 8, abs=0.02)
-    assert all(not weight.any() for weight in sih.RelativeTransformer(5, reach=3, init="zeros").parameters())
+    assert dict(normal.named_parameters())["layers.1.aV"].std().item() == pytest.approx(
+        1 / 8, abs=0.02
+    )
+    assert all(
+        not weight.any()
+        for weight in sih.RelativeTransformer(5, reach=3, init="zeros").parameters()
+    )
 
 
 @pytest.mark.parametrize("sizes", CASES)
@@ -205,7 +231,10 @@ def test_saved_and_loaded(sizes: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_or_with_a_length_is_refused(tmp_path: Path) -> None:
-    for name, model in (("relative", small(reach=3)), ("standard", sih.Transformer(3, 8, 6, 4, (1, 1, 1)))):
+    for name, model in (
+        ("relative", small(reach=3)),
+        ("standard", sih.Transformer(3, 8, 6, 4, (1, 1, 1))),
+    ):
         sih.save(model, tmp_path / name)
     path = tmp_path / "relative" / "config.json"
     config = json.loads(path.read_text())
@@ -216,7 +245,9 @@ def test_a_file_of_another_kind_or_with_a_length_is_refused(tmp_path: Path) -> N
     with pytest.raises(ValueError, match="asks for"):
         sih.load(tmp_path / "relative")
     path.write_text(json.dumps({**config, "offsets": ["both", "sideways", "both"]}))
-    with pytest.raises(ValueError, match="offsets must be one of both, keys, none, rotary; got 'sideways'"):
+    with pytest.raises(
+        ValueError, match="offsets must be one of both, keys, none, rotary; got 'sideways'"
+    ):
         sih.load(tmp_path / "relative")
 
 
@@ -227,7 +258,9 @@ def test_reach_is_a_whole_number(reach: Any) -> None:
 
 
 def test_other_bad_sizes() -> None:
-    with pytest.raises(FieldError, match="offsets must be one of both, keys, none, rotary; got 'values'"):
+    with pytest.raises(
+        FieldError, match="offsets must be one of both, keys, none, rotary; got 'values'"
+    ):
         small(reach=3, offsets="values")
     with pytest.raises(FieldError, match="such a word for each of the 3 layers"):
         small(reach=3, offsets=("both", "keys"))

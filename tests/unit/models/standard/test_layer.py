@@ -21,7 +21,9 @@ def test_the_mlp_against_loops(activation: str, rng: torch.Generator) -> None:
     def bent(x: float) -> float:
         return max(x, 0.0) if activation == "relu" else x * (1 + math.erf(x / math.sqrt(2))) / 2
 
-    inner = [bent(sum(h[0, 0, d].item() * layer.W1[d, n].item() for d in range(3))) for n in range(4)]
+    inner = [
+        bent(sum(h[0, 0, d].item() * layer.W1[d, n].item() for d in range(3))) for n in range(4)
+    ]
     wanted = [sum(inner[n] * layer.W2[d, n].item() for n in range(4)) for d in range(3)]
     assert layer.mlp(h, activation)[0, 0].tolist() == pytest.approx(wanted)
 

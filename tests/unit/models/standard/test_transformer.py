@@ -43,13 +43,19 @@ def test_plain_path_is_the_papers_equations(case: Case) -> None:
             model.config.temperature,
         )
         found = model(tokens, path="plain")[row]
-        torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(
+            found, torch.tensor(expected, dtype=torch.float64), rtol=1e-10, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize("path", ["plain", "fused"])
 @pytest.mark.parametrize("mlp_dim", [None, 3])
-def test_gradients_against_finite_differences(path: str, mlp_dim: int | None, rng: torch.Generator) -> None:
-    model = sih.Transformer(2, 4, 3, 2, (1, 2), mlp_dim, activation="gelu", dtype=torch.float64, rng=rng)
+def test_gradients_against_finite_differences(
+    path: str, mlp_dim: int | None, rng: torch.Generator
+) -> None:
+    model = sih.Transformer(
+        2, 4, 3, 2, (1, 2), mlp_dim, activation="gelu", dtype=torch.float64, rng=rng
+    )
     tokens = torch.tensor([[0, 1, 1, 0], [1, 1, 0, 1]])
 
     def output(*weights: Tensor) -> Tensor:
@@ -68,8 +74,12 @@ def test_no_position_sees_a_later_token(case: Case, data: st.DataObject) -> None
     changed[:, cut:] = (changed[:, cut:] + 1) % model.config.num_states
     for path in ("plain", "fused"):
         full = model(tokens, path=path)
-        torch.testing.assert_close(model(changed, path=path)[:, :cut], full[:, :cut], rtol=0, atol=1e-12)
-        torch.testing.assert_close(model(tokens[:, :cut], path=path), full[:, :cut], rtol=0, atol=1e-12)
+        torch.testing.assert_close(
+            model(changed, path=path)[:, :cut], full[:, :cut], rtol=0, atol=1e-12
+        )
+        torch.testing.assert_close(
+            model(tokens[:, :cut], path=path), full[:, :cut], rtol=0, atol=1e-12
+        )
 
 
 def test_initial_weights_are_the_documented_ones() -> None:
@@ -86,7 +96,11 @@ def test_initial_weights_are_the_documented_ones() -> None:
     assert abs(normal.position.std().item() - 0.1) < 0.01
 
 
-@pytest.mark.parametrize("change", [{"dim": 0}, {"qk_dim": -1}, {"mlp_dim": 0}, {"activation": "tanh"}])
+@pytest.mark.parametrize(
+    "change", [{"dim": 0}, {"qk_dim": -1}, {"mlp_dim": 0}, {"activation": "tanh"}]
+)
 def test_bad_sizes_are_one_clear_error(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=rf"{next(iter(change))} must be .*got {next(iter(change.values()))!r}"):
+    with pytest.raises(
+        ValueError, match=rf"{next(iter(change))} must be .*got {next(iter(change.values()))!r}"
+    ):
         sih.Transformer(**{"num_states": 3, "length": 4, **change})  # type: ignore[arg-type]

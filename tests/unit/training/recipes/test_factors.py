@@ -60,7 +60,9 @@ def test_gradients_are_those_of_the_loss_in_the_factors() -> None:
     sih.next_token_loss(start.model, tokens).backward()
     start.gradients(0)
     moves = {name: weight.detach().clone().requires_grad_() for name, weight in start.moves.items()}
-    weights = {f"A.{n - 1}": moves[f"{n}/Q"] @ moves[f"{n}/K"].mT for n in (1, 2)} | {"readout": moves["readout"]}
+    weights = {f"A.{n - 1}": moves[f"{n}/Q"] @ moves[f"{n}/K"].mT for n in (1, 2)} | {
+        "readout": moves["readout"]
+    }
     output = torch.func.functional_call(start.model, weights, (tokens,), {"path": "dense"})
     nn.functional.cross_entropy(output[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()).backward()
     for name, weight in moves.items():

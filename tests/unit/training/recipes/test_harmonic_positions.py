@@ -47,12 +47,16 @@ def test_rows_of_tokens_and_positions_are_as_long_as_if_they_were_normal() -> No
 
 
 def test_while_frozen_each_layer_keeps_to_its_part() -> None:
-    config = small(init="harmonic", max_period=4, heads=(1, 2, 1), frozen_steps=3, dim=12)  # 5 + 3 + 4 coordinates
+    config = small(
+        init="harmonic", max_period=4, heads=(1, 2, 1), frozen_steps=3, dim=12
+    )  # 5 + 3 + 4 coordinates
     trainer = Trainer(config)
     begin = trainer.state()
     assert begin["model/token"][:, :8].abs().max() == 0
     assert begin["model/position"][:, 5:].abs().max() == 0
-    assert begin["model/position"].norm(dim=1).tolist() == pytest.approx([math.sqrt(12)] * 12, rel=1e-5)
+    assert begin["model/position"].norm(dim=1).tolist() == pytest.approx(
+        [math.sqrt(12)] * 12, rel=1e-5
+    )
     for _ in range(3):
         trainer.advance()
     frozen = trainer.state()
@@ -73,7 +77,9 @@ def test_while_frozen_each_layer_keeps_to_its_part() -> None:
 
 
 def test_while_parts_are_kept_the_layers_between_move_and_read_positions_alone() -> None:
-    config = small(init="harmonic", max_period=4, heads=(1, 2, 2, 1), parts_steps=3, dim=12)  # 5 + 3 + 4 coordinates
+    config = small(
+        init="harmonic", max_period=4, heads=(1, 2, 2, 1), parts_steps=3, dim=12
+    )  # 5 + 3 + 4 coordinates
     trainer = Trainer(config)
     begin = trainer.state()
     for _ in range(3):
@@ -88,18 +94,29 @@ def test_while_parts_are_kept_the_layers_between_move_and_read_positions_alone()
             assert state[f"model/layers.{layer}.{name}"][:, :5].abs().min() > 0
         assert state["model/layers.3.V"][:, 5:].abs().max() > 0
     for layer, name in itertools.product(range(4), ("Q", "K", "V")):
-        assert not torch.equal(kept[f"model/layers.{layer}.{name}"], begin[f"model/layers.{layer}.{name}"])
+        assert not torch.equal(
+            kept[f"model/layers.{layer}.{name}"], begin[f"model/layers.{layer}.{name}"]
+        )
     trainer.advance()
     assert trainer.state()["model/layers.1.V"][:, 5:].abs().max() > 0
 
 
-def test_parts_are_kept_for_three_tenths_of_the_steps_unless_said_and_for_no_more_than_all() -> None:
-    assert small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=None).flat()["parts_steps"] == 2
+def test_parts_are_kept_for_three_tenths_of_the_steps_unless_said_and_for_no_more_than_all() -> (
+    None
+):
+    assert (
+        small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=None).flat()[
+            "parts_steps"
+        ]
+        == 2
+    )
     with pytest.raises(ValueError, match="parts_steps is a number of steps, 0 to 9; got 10"):
         small(init="harmonic", max_period=4, dim=12, steps=9, parts_steps=10)
 
 
-@pytest.mark.parametrize(("name", "word"), [("standard-1.2.3-3.3", "harmonic"), ("standard-1.2.3", "auto")])
+@pytest.mark.parametrize(
+    ("name", "word"), [("standard-1.2.3-3.3", "harmonic"), ("standard-1.2.3", "auto")]
+)
 def test_shipped_models_were_trained_by_its_lengths_and_frozen_steps(name: str, word: str) -> None:
     config = sih.open_run(name).config
     assert preset(word, lags=config.task.lags, steps=config.optimiser.steps).recipe == config.recipe

@@ -29,7 +29,9 @@ def test_recipes_are_found_by_name_and_kind() -> None:
     fitting = "factors, uniform, small, harmonic"
     with pytest.raises(ValueError, match=f"init must be one of {fitting}; got 'magic'"):
         recipe_named("magic", "disentangled")
-    with pytest.raises(ValueError, match=f"the recipe normal is for standard; a disentangled model has {fitting}$"):
+    with pytest.raises(
+        ValueError, match=f"the recipe normal is for standard; a disentangled model has {fitting}$"
+    ):
         recipe_named("normal", "disentangled")
 
 
@@ -43,7 +45,12 @@ def test_lengths_that_are_refused_are_told_which_are_allowed() -> None:
     for schedule in (((3, 2),), ((3, 12),)):  # max_lag, and the length of a sequence itself
         with pytest.raises(ValueError, match=wanted):
             small(lags=(1, 2), length=12, steps=9, length_schedule=schedule)
-    assert small(lags=(1, 2), length=12, steps=9, length_schedule=((3, 3), (9, 11))).recipe.length_at(8, 12) == 11
+    assert (
+        small(lags=(1, 2), length=12, steps=9, length_schedule=((3, 3), (9, 11))).recipe.length_at(
+            8, 12
+        )
+        == 11
+    )
 
 
 def test_shorter_sequences_come_first() -> None:
@@ -53,7 +60,12 @@ def test_shorter_sequences_come_first() -> None:
 
 @pytest.mark.parametrize("kind", ["standard", "disentangled"])
 def test_what_is_left_open_is_filled_in_from_steps_and_length(kind: str) -> None:
-    fields: dict[str, Any] = {"model": kind, "init": "harmonic", "frozen_steps": None, "length_schedule": None}
+    fields: dict[str, Any] = {
+        "model": kind,
+        "init": "harmonic",
+        "frozen_steps": None,
+        "length_schedule": None,
+    }
     filled = [TrainConfig(**fields, steps=600, length=length).recipe for length in (128, 50, 20)]
     lengths = [[length for _, length in recipe.length_schedule or ()] for recipe in filled]
     assert lengths == [[32, 64], [32], []]

@@ -20,7 +20,11 @@ from sih.training.trainer import Trainer, train
 
 
 def tied_model(
-    states: int = 3, length: int = 6, heads: tuple[int, ...] = (1, 2, 1), period: int = 4, seed: int = 0
+    states: int = 3,
+    length: int = 6,
+    heads: tuple[int, ...] = (1, 2, 1),
+    period: int = 4,
+    seed: int = 0,
 ) -> TiedStart:
     model = sih.DisentangledTransformer(states, length, heads, dtype=torch.float64, init="zeros")
     start = TiedStart(model, period)
@@ -37,7 +41,8 @@ def test_nothing_is_frozen_unless_it_is_asked_for() -> None:
     shape = preset("auto", model="disentangled", heads=(1, 2, 1)).model
     for asked, steps in ((0, 0), (3, 3)):
         recipe = TiedTables(frozen_steps=asked)
-        assert recipe.start(shape, task, torch.Generator().manual_seed(0), torch.device("cpu")).frozen_steps == steps
+        rng, device = torch.Generator().manual_seed(0), torch.device("cpu")
+        assert recipe.start(shape, task, rng, device).frozen_steps == steps
 
 
 def tokens_of(start: TiedStart, batch: int = 4, seed: int = 0) -> torch.Tensor:
@@ -47,15 +52,24 @@ def tokens_of(start: TiedStart, batch: int = 4, seed: int = 0) -> torch.Tensor:
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.integers(1, 3), st.integers(1, 7), st.sampled_from([(1,), (2, 1), (1, 2, 1)]), st.integers(1, 5))
-def test_weights_are_the_tables_looked_up(states: int, length: int, heads: tuple[int, ...], period: int) -> None:
+@given(
+    st.integers(1, 3),
+    st.integers(1, 7),
+    st.sampled_from([(1,), (2, 1), (1, 2, 1)]),
+    st.integers(1, 5),
+)
+def test_weights_are_the_tables_looked_up(
+    states: int, length: int, heads: tuple[int, ...], period: int
+) -> None:
     start = tied_model(states, length, heads, period)
     tables = {name: table.detach() for name, table in start.moves.items()}
     for layer, count in enumerate(heads, 1):
         paths = len(start.model.stream(layer - 1).routes)
         places = [(p, "token", s) for p in range(paths) for s in range(states)]
         places += [(p, "position", i) for p in range(paths) for i in range(length)]
-        places.sort(key=lambda place: (place[0], place[1] == "position", place[2]))  # the stream's order
+        places.sort(
+            key=lambda place: (place[0], place[1] == "position", place[2])
+        )  # the stream's order
         A = start.model.A[layer - 1].detach()
         rng = torch.Generator().manual_seed(layer)
         for _ in range(60):
@@ -100,14 +114,22 @@ def test_collecting_is_the_transpose_of_writing() -> None:
     for weight in weights:
         weight.grad = torch.randn(weight.shape, generator=rng, dtype=torch.float64)
     start.collect_gradients()
-    there = sum((weight.detach() * weight.grad).sum() for weight in weights if weight.grad is not None)
-    back = sum((table.detach() * table.grad).sum() for table in start.moves.values() if table.grad is not None)
+    there = sum(
+        (weight.detach() * weight.grad).sum() for weight in weights if weight.grad is not None
+    )
+    back = sum(
+        (table.detach() * table.grad).sum()
+        for table in start.moves.values()
+        if table.grad is not None
+    )
     assert torch.isclose(torch.as_tensor(there), torch.as_tensor(back), rtol=1e-10)
 
 
 def test_toeplitz_and_its_transpose() -> None:
     values = torch.tensor([[-2.0, -1.0, 0.0, 1.0, 2.0]])  # at distances -2 .. 2
-    assert torch.equal(toeplitz(values)[0], torch.tensor([[0.0, -1.0, -2.0], [1.0, 0.0, -1.0], [2.0, 1.0, 0.0]]))
+    assert torch.equal(
+        toeplitz(values)[0], torch.tensor([[0.0, -1.0, -2.0], [1.0, 0.0, -1.0], [2.0, 1.0, 0.0]])
+    )
     matrix = torch.arange(9.0).view(1, 3, 3)
     assert diagonal_sums(matrix).tolist() == [[2.0, 1 + 5, 0 + 4 + 8, 3 + 7, 6.0]]
 
@@ -126,7 +148,12 @@ def test_what_a_model_starts_with() -> None:
     for name in model.stream(3).names:
         read = name.startswith("3.1/") and not ("1.1/" in name and name.endswith("token"))
         assert bool(model.readout_block(name).any()) == read, name
-    assert all(model.block(f"2.{h}", q, k).any() for h in (1, 2) for q in model.stream(1).names for k in ("token",))
+    assert all(
+        model.block(f"2.{h}", q, k).any()
+        for h in (1, 2)
+        for q in model.stream(1).names
+        for k in ("token",)
+    )
 
 
 def test_while_frozen_only_what_a_model_starts_with_moves() -> None:
@@ -141,7 +168,10 @@ def test_while_frozen_only_what_a_model_starts_with_moves() -> None:
             assert not table.grad.any()
         else:
             assert not table.grad[table == 0].any()
-    assert all(start.moves[name].grad.any() for name in ("1/token/token", "3/position/position", "readout/token"))  # type: ignore[union-attr]
+    for name in ("1/token/token", "3/position/position", "readout/token"):
+        grad = start.moves[name].grad
+        assert grad is not None
+        assert grad.any()
 
 
 def test_distances_past_the_largest_period_are_told_apart_by_residues_alone() -> None:
@@ -165,7 +195,9 @@ def adam_on_tables(config: TrainConfig) -> dict[str, Tensor]:
     start = recipe.start(config.model, task, rng, torch.device("cpu"))
     model = start.model
     tables = {name: table.detach().clone().requires_grad_() for name, table in start.moves.items()}
-    effects: dict[str, dict[str, Tensor]] = {}  # what one unit of each entry does to the model's weights
+    effects: dict[
+        str, dict[str, Tensor]
+    ] = {}  # what one unit of each entry does to the model's weights
     for name, own in start.moves.items():
         columns = []
         for entry in itertools.product(*map(range, own.shape)):
@@ -173,28 +205,45 @@ def adam_on_tables(config: TrainConfig) -> dict[str, Tensor]:
                 other.data.zero_()
             own.data[entry] = 1
             start.write()
-            columns.append({key: weight.detach().clone() for key, weight in model.named_parameters()})
-        effects[name] = {key: torch.stack([column[key] for column in columns], dim=-1) for key in columns[0]}
-    moments = {name: (torch.zeros_like(table), torch.zeros_like(table)) for name, table in tables.items()}
+            columns.append(
+                {key: weight.detach().clone() for key, weight in model.named_parameters()}
+            )
+        effects[name] = {
+            key: torch.stack([column[key] for column in columns], dim=-1) for key in columns[0]
+        }
+    moments = {
+        name: (torch.zeros_like(table), torch.zeros_like(table)) for name, table in tables.items()
+    }
     weights: dict[str, Tensor] = {}
     for step in range(1, adam.steps + 2):
         weights = {key: torch.zeros(weight.shape) for key, weight in model.named_parameters()}
         for name, table in tables.items():
-            weights = {key: weight + effects[name][key] @ table.flatten() for key, weight in weights.items()}
+            weights = {
+                key: weight + effects[name][key] @ table.flatten()
+                for key, weight in weights.items()
+            }
         if step > adam.steps:
             break
         tokens = sih.sample(task, adam.batch, rng=rng).tokens
         output = torch.func.functional_call(model, weights, (tokens,))
-        loss = torch.nn.functional.cross_entropy(output[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+        loss = torch.nn.functional.cross_entropy(
+            output[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+        )
         grads = torch.autograd.grad(loss, list(tables.values()))
         b1, b2 = adam.betas
         with torch.no_grad():
             for (name, table), grad in zip(tables.items(), grads, strict=True):
-                grad = grad * start.moves_at_first(name) if step <= (recipe.frozen_steps or 0) else grad
+                grad = (
+                    grad * start.moves_at_first(name)
+                    if step <= (recipe.frozen_steps or 0)
+                    else grad
+                )
                 m, v = moments[name]
                 m.mul_(b1).add_((1 - b1) * grad)
                 v.mul_(b2).add_((1 - b2) * grad**2)
-                table.sub_(adam.learning_rate * (m / (1 - b1**step)) / ((v / (1 - b2**step)).sqrt() + 1e-8))
+                table.sub_(
+                    adam.learning_rate * (m / (1 - b1**step)) / ((v / (1 - b2**step)).sqrt() + 1e-8)
+                )
     return {key: weight.detach() for key, weight in weights.items()}
 
 
@@ -213,7 +262,12 @@ def test_a_disentangled_models_tables_are_moved_by_adam() -> None:
 
 def test_a_disentangled_model_keeps_to_its_parts_while_frozen_and_to_its_tables_for_ever() -> None:
     config = small(
-        model="disentangled", init="harmonic", max_period=3, heads=(1, 2, 1), frozen_steps=2, length_schedule=((3, 6),)
+        model="disentangled",
+        init="harmonic",
+        max_period=3,
+        heads=(1, 2, 1),
+        frozen_steps=2,
+        length_schedule=((3, 6),),
     )
     trainer = Trainer(config)
     begin = trainer.state()
@@ -233,7 +287,9 @@ def test_a_disentangled_model_keeps_to_its_parts_while_frozen_and_to_its_tables_
     assert torch.equal(block[1:, 1:], block[:-1, :-1])
 
 
-@pytest.mark.parametrize(("name", "word"), [("disentangled-1.2.3", "harmonic"), ("disentangled-1.3.4", "auto")])
+@pytest.mark.parametrize(
+    ("name", "word"), [("disentangled-1.2.3", "harmonic"), ("disentangled-1.3.4", "auto")]
+)
 def test_shipped_models_were_trained_by_its_lengths_and_frozen_steps(name: str, word: str) -> None:
     config = sih.open_run(name).config
     ours = preset(word, model="disentangled", lags=config.task.lags, steps=config.optimiser.steps)
