@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from support.small_runs import make_all
 
 from sih.artifacts.keep import data_key, models_read
@@ -16,6 +19,7 @@ from sih.experiments.model_choice import (
     heads_of,
     model_of,
     shipped_models,
+    unsettled,
 )
 from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
@@ -62,6 +66,27 @@ def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
     assert {name for name, one in every.items() if one.training == "paper"} == {
         name for name in every if name.startswith("paper-")
     }
+
+
+@pytest.mark.parametrize(
+    ("kl", "falls"),
+    [
+        ([1.0] * 20, False),
+        ([2.0] * 16 + [1.0, 1.0, 0.97, 0.97], True),
+        ([2.0] * 16 + [1.0, 1.0, 0.985, 0.985], False),  # by less than 2 %
+        ([2.0] * 16 + [0.9, 1.0, 1.0, 0.9], False),  # both tenths have the same mean
+        ([1.0, 0.9], True),
+        ([1.0], False),  # nothing to compare with
+    ],
+)
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_a_kl_that_still_falls_is_that_of_the_last_two_tenths(
+    kl: list[float], falls: bool, schedule: str
+) -> None:
+    evaluations = [{"step": 1_000 * n, "kl": value} for n, value in enumerate(kl, 1)]
+    run: Any = SimpleNamespace(config=TrainConfig(schedule=schedule), evaluations=evaluations)
+    said = f"at {len(kl)},000 steps, where its KL still falls"
+    assert unsettled(run) == (said if falls and schedule == "constant" else "")
 
 
 def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: Path) -> None:
