@@ -66,9 +66,17 @@ RUN = "import json, sys; from sih.cli import main; sys.exit(max(main(words) for 
 
 
 def main(what: str, old: str, new: str, *more: str) -> int:
-    ways: dict[str, Callable[..., Iterator[str]]] = {"training": training, "numbers": numbers, "circuits": circuits}
+    ways: dict[str, Callable[..., Iterator[str]]] = {
+        "training": training,
+        "numbers": numbers,
+        "circuits": circuits,
+    }
     differences = list(ways[what](Path(old), Path(new), *more))
-    print("\n".join([*differences, f"{what} of {old} and {new}: {len(differences) or 'no'} differences"]))
+    print(
+        "\n".join(
+            [*differences, f"{what} of {old} and {new}: {len(differences) or 'no'} differences"]
+        )
+    )
     return 1 if differences else 0
 
 
@@ -91,7 +99,8 @@ def training(old: Path, new: Path) -> Iterator[str]:
 
 def _train_all(checkout: Path, out: Path) -> None:
     commands = [
-        ["train", *_flags(f"{SMALL} {words}"), "--out", str(out / str(n))] for n, words in enumerate(CASES.values())
+        ["train", *_flags(f"{SMALL} {words}"), "--out", str(out / str(n))]
+        for n, words in enumerate(CASES.values())
     ]
     environment = {**os.environ, "PYTHONPATH": str(checkout.resolve() / "src")}
     subprocess.run(
@@ -111,10 +120,17 @@ def _flags(words: str) -> list[str]:
 
 def numbers(old: Path, new: Path, *without: str) -> Iterator[str]:
     """Compare the data of every experiment and say what is lost, what is new, and what differs."""
-    files = {path.relative_to(out) for out in (old, new) for path in out.glob("data/*") if "drawn" not in path.name}
+    files = {
+        path.relative_to(out)
+        for out in (old, new)
+        for path in out.glob("data/*")
+        if "drawn" not in path.name
+    }
     data = {file.with_suffix(".json") for file in files if file.suffix in (".json", ".npz")}
     tables = {file for file in files if file.suffix == ".csv"}
-    for file in sorted(one for one in data | tables | {Path("report.json")} if one.stem not in without):
+    for file in sorted(
+        one for one in data | tables | {Path("report.json")} if one.stem not in without
+    ):
         table = file.suffix == ".csv"
         was, now = ((_read_table if table else _read_record)(out / file) for out in (old, new))
         if was is None or now is None:
@@ -126,7 +142,10 @@ def numbers(old: Path, new: Path, *without: str) -> Iterator[str]:
 
 def _read_record(path: Path) -> Any:
     """Return what a .json file holds, or a list of it and of the arrays beside it, None where there is neither."""
-    record, arrays = json.loads(path.read_bytes()) if path.exists() else None, path.with_suffix(".npz")
+    record, arrays = (
+        json.loads(path.read_bytes()) if path.exists() else None,
+        path.with_suffix(".npz"),
+    )
     if not arrays.exists():
         return record
     with np.load(arrays) as found:
@@ -139,7 +158,9 @@ def _compare_records(old: Any, new: Any) -> Iterator[str]:
     extra = [value for value in extra if not float(value).is_integer()]
     if lost or extra:
         yield f"{len(lost)} of {len(theirs)} numbers are lost {lost[:4]}, {len(extra)} are new {extra[:4]}"
-    was, now = ({one["id"]: one["verdict"] for one in record if _is_finding(one)} for record in (old, new))
+    was, now = (
+        {one["id"]: one["verdict"] for one in record if _is_finding(one)} for record in (old, new)
+    )
     changed = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     yield from (f"verdict on {name} was {was.get(name)} and is {now.get(name)}" for name in changed)
 

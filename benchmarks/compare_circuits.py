@@ -53,7 +53,13 @@ PLAIN: dict[str, list[dict[str, Any]]] = {
     "two-lags": [{}, {"beta": 3.0, "temper": 0.5}, {"beta": math.inf}, {"dtype": "float32"}],
 }
 OF_PARENTS: dict[str, list[dict[str, Any]]] = {
-    "paper": [{}, {"third": "slots"}, {"third": "parents"}, {"evidence": "sum"}, {"beta": 3.0, "dtype": "float32"}],
+    "paper": [
+        {},
+        {"third": "slots"},
+        {"third": "parents"},
+        {"evidence": "sum"},
+        {"beta": 3.0, "dtype": "float32"},
+    ],
     "bayes": [{}, {"third": "slots", "symmetric": False}, {"temper": 0.01, "readout": "logit"}],
 }
 FITTED = ((1, 2, 3), (1, 3, 4), (2, 5))
@@ -62,10 +68,15 @@ NUMBERS = ("tolerance", "early_tolerance", "posterior_error", "bound", "first_ex
 
 def compare(old: Path, new: Path, step: int = 1) -> Iterator[str]:
     """Yield what differs, and print how much was compared."""
-    count, largest = Counter[str](), dict.fromkeys(("weights", "bounds", "posterior errors", "errors"), 0.0)
+    count, largest = (
+        Counter[str](),
+        dict.fromkeys(("weights", "bounds", "posterior errors", "errors"), 0.0),
+    )
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("old.npy", "new.npy")]
-        workers = [_started(checkout, file) for checkout, file in zip((old, new), files, strict=True)]
+        workers = [
+            _started(checkout, file) for checkout, file in zip((old, new), files, strict=True)
+        ]
         for case in cases(step):
             for worker in workers:
                 _say(worker, case)
@@ -90,7 +101,11 @@ def cases(step: int) -> Iterator[dict[str, Any]]:
     for number, lags in enumerate(sets):
         if number % step and lags not in FITTED:
             continue
-        prior = [2 * (k + 1) / (len(lags) * (len(lags) + 1)) for k in range(len(lags))] if number % 3 == 1 else None
+        prior = (
+            [2 * (k + 1) / (len(lags) * (len(lags) + 1)) for k in range(len(lags))]
+            if number % 3 == 1
+            else None
+        )
         task = {"lags": lags, "number": number, "prior": prior}
         for target, several in PLAIN.items():
             yield from ({**task, "target": target, "options": options} for options in several)
@@ -101,7 +116,12 @@ def cases(step: int) -> Iterator[dict[str, Any]]:
     for number, hypotheses in enumerate((2, 2, 3, 4)):
         for target, several in OF_PARENTS.items():
             for options in several:
-                yield {"hypotheses": hypotheses, "number": number, "target": target, "options": options}
+                yield {
+                    "hypotheses": hypotheses,
+                    "number": number,
+                    "target": target,
+                    "options": options,
+                }
 
 
 def _differences(was: Any, now: Any, files: list[Path], largest: dict[str, float]) -> Iterator[str]:
@@ -193,7 +213,10 @@ def _work(weights: Path) -> None:
         state = sorted(model.state_dict().items())
         np.save(weights, torch.cat([weight.double().flatten() for _, weight in state]).numpy())
         answer = {name: getattr(found, name) for name in (*NUMBERS, "ok")}
-        comparisons = {"sites": [c.site for c in found.comparisons], "errors": [c.error for c in found.comparisons]}
+        comparisons = {
+            "sites": [c.site for c in found.comparisons],
+            "errors": [c.error for c in found.comparisons],
+        }
         print(json.dumps({**answer, **comparisons}), flush=True)
 
 

@@ -24,7 +24,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "sih"
-BRANCHES = (ast.If, ast.IfExp, ast.Match, ast.For, ast.While, ast.Try, ast.BoolOp, ast.comprehension)
+BRANCHES = (
+    ast.If,
+    ast.IfExp,
+    ast.Match,
+    ast.For,
+    ast.While,
+    ast.Try,
+    ast.BoolOp,
+    ast.comprehension,
+)
 NOT_COUNTED = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 KINDS = ("Transformer", "Circuit")
 LONG = 40
@@ -51,7 +60,8 @@ def main(words: list[str]) -> None:
     if len(sizes) == 2:
         old, new = map(whole, sizes)
         print_row(
-            f"{'difference':16}", [f"{now - was:+,g}" for was, now in zip(numbers(old), numbers(new), strict=True)]
+            f"{'difference':16}",
+            [f"{now - was:+,g}" for was, now in zip(numbers(old), numbers(new), strict=True)],
         )
 
 
@@ -70,7 +80,11 @@ def size(source: str) -> Counter[str]:
     tree = ast.parse(source)
     prose = lines_of_prose(source, tree)
     nodes = list(ast.walk(without_docstrings(tree)))
-    statements = [own_nodes(node) for node in nodes if isinstance(node, ast.stmt) and not isinstance(node, NOT_COUNTED)]
+    statements = [
+        own_nodes(node)
+        for node in nodes
+        if isinstance(node, ast.stmt) and not isinstance(node, NOT_COUNTED)
+    ]
     widths = [(len(line), number in prose) for number, line in enumerate(source.splitlines(), 1)]
     return Counter(
         {
@@ -106,7 +120,11 @@ def public_names(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Assign | ast.AnnAssign):  # A, B = ... defines two
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found = (each for target in targets for each in ast.walk(target))
-            names = [each.id for each in found if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+            names = [
+                each.id
+                for each in found
+                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+            ]
         else:
             names = []
         yield from (name for name in names if not name.startswith("_"))
@@ -121,7 +139,11 @@ def python_files(path: Path) -> list[Path]:
 
 def is_docstring(node: ast.AST) -> bool:
     """Tell whether a statement is a bare string: a docstring, or an attribute's."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
@@ -145,7 +167,11 @@ def own_nodes(statement: ast.stmt) -> int:
 
 def lines_of_prose(source: str, tree: ast.Module) -> set[int]:
     """Return the numbers of the lines of docstrings and of whole-line comments."""
-    comments = {number for number, line in enumerate(source.splitlines(), 1) if line.lstrip().startswith("#")}
+    comments = {
+        number
+        for number, line in enumerate(source.splitlines(), 1)
+        if line.lstrip().startswith("#")
+    }
     strings = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and is_docstring(node)]
     return comments.union(*(range(node.lineno, (node.end_lineno or 0) + 1) for node in strings))
 
@@ -154,7 +180,9 @@ def checks_kind(node: ast.AST) -> bool:
     """Tell whether a node is `isinstance(x, KIND)` of a class of models or circuits."""
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "isinstance":
         return False
-    return any(isinstance(each, ast.Name) and each.id.endswith(KINDS) for each in ast.walk(node.args[1]))
+    return any(
+        isinstance(each, ast.Name) and each.id.endswith(KINDS) for each in ast.walk(node.args[1])
+    )
 
 
 def whole(by_room: dict[str, Counter[str]]) -> Counter[str]:

@@ -34,7 +34,11 @@ def numbers(value: Any) -> list[Any]:
     """Return the leaves of plain JSON, in the order of names."""
     if isinstance(value, dict):
         return [leaf for name in sorted(value) for leaf in [name, *numbers(value[name])]]
-    return [leaf for each in value for leaf in numbers(each)] if isinstance(value, list | tuple) else [value]
+    return (
+        [leaf for each in value for leaf in numbers(each)]
+        if isinstance(value, list | tuple)
+        else [value]
+    )
 
 
 @pytest.mark.parametrize("line", EACH)
@@ -52,7 +56,9 @@ def test_it_is_read_rebuilt_and_verified(line: dict[str, Any], tmp_path: Path) -
     wanted = line["certified"]
     assert certificate.first_exact_position == wanted["first"]
     assert certificate.tolerance == pytest.approx(wanted["tolerance"], rel=1e-9)
-    assert certificate.bound == (None if wanted["bound"] is None else pytest.approx(wanted["bound"], rel=1e-9))
+    assert certificate.bound == (
+        None if wanted["bound"] is None else pytest.approx(wanted["bound"], rel=1e-9)
+    )
 
 
 @pytest.mark.parametrize("line", EACH)
@@ -64,7 +70,10 @@ def test_the_same_options_give_the_same_circuit(line: dict[str, Any]) -> None:
     _, task = carried(rebuilt(line))
     today, wanted = (
         read_circuit(notes).to_dict()
-        for notes in (sih.construct(task, target=line["target"], **options).notes["circuit"], line["notes"]["circuit"])
+        for notes in (
+            sih.construct(task, target=line["target"], **options).notes["circuit"],
+            line["notes"]["circuit"],
+        )
     )
     if options.get("reading") == "both":  # a fit, of another minimum on another machine
         today["profile"], wanted["profile"] = today["profile"].keys(), wanted["profile"].keys()
@@ -75,14 +84,23 @@ def test_the_same_options_give_the_same_circuit(line: dict[str, Any]) -> None:
 def test_what_is_saved_has_every_kind_and_form() -> None:
     circuits = [line["notes"]["circuit"] for line in LINES]
     assert {circuit["target"] for circuit in circuits} == {"paper", "two-lags", "bayes", "looking"}
-    assert {circuit["third"] for circuit in circuits} == {"mask", "position", "key", "looking", "parents", "slots"}
+    assert {circuit["third"] for circuit in circuits} == {
+        "mask",
+        "position",
+        "key",
+        "looking",
+        "parents",
+        "slots",
+    }
     assert {"sum", "mean"} == {circuit["evidence"] for circuit in circuits}
     assert any(circuit.get("profile") for circuit in circuits)
     assert {line["options"].get("kind") for line in LINES} == {None, "standard"}
     assert len(LINES) >= 150
 
 
-def test_a_circuit_of_version_0_1_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_circuit_of_version_0_1_is_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It has no notes: circuit and task stand in its certificate, in other words."""
     folder = tmp_path / "circuit"
     shutil.copytree(OLD, folder)

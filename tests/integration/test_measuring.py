@@ -42,9 +42,13 @@ def test_size_counts_what_is_written() -> None:
 
 
 def test_docstrings_comments_and_line_breaks_change_no_node() -> None:
-    shorter = SOURCE.replace('    """Nor does this one."""\n', "").replace("        # nor a comment\n", "")
+    shorter = SOURCE.replace('    """Nor does this one."""\n', "").replace(
+        "        # nor a comment\n", ""
+    )
     wrapped = SOURCE.replace("A, B = 1, 2", "A, B = (\n    1,\n    2,\n)")
-    assert {size.size(each)["nodes"] for each in (SOURCE, shorter, wrapped)} == {size.size(SOURCE)["nodes"]}
+    assert {size.size(each)["nodes"] for each in (SOURCE, shorter, wrapped)} == {
+        size.size(SOURCE)["nodes"]
+    }
 
 
 def test_lines_are_wide_by_their_kind() -> None:
@@ -53,10 +57,14 @@ def test_lines_are_wide_by_their_kind() -> None:
     assert (found["code"], found["prose"]) == (1, 2)
 
 
-def test_names_that_stand_twice_and_rooms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_stand_twice_and_rooms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "one.py").write_text("A, B = 1, 2\ndef compute(): ...\ndef _own(): ...\n")
-    (tmp_path / "two.py").write_text("A: int = 1\ndef compute(): ...\ndef _own(): ...\ndef b(): ...\n")
+    (tmp_path / "two.py").write_text(
+        "A: int = 1\ndef compute(): ...\ndef _own(): ...\ndef b(): ...\n"
+    )
     (tmp_path / "three_command.py").write_text("def b(): ...\n")
     assert size.names_that_stand_twice([tmp_path]) == ["A"]
     assert sorted(size.rooms([tmp_path])) == ["room", "three_command", "two"]
@@ -82,8 +90,12 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_numbers_may_move_into_arrays(folders: tuple[Path, Path]) -> None:
     old, new = folders
-    (new / "data" / "curves_1.2.json").write_text(json.dumps({"arrays": "curves_1.2.npz", "windows": 3}))
-    np.savez(new / "data" / "curves_1.2.npz", kl=np.array([[0.2 + 1e-16], [0.3]]), mean=np.array(0.1))
+    (new / "data" / "curves_1.2.json").write_text(
+        json.dumps({"arrays": "curves_1.2.npz", "windows": 3})
+    )
+    np.savez(
+        new / "data" / "curves_1.2.npz", kl=np.array([[0.2 + 1e-16], [0.3]]), mean=np.array(0.1)
+    )
     assert list(numbers(old, new)) == []
     assert compare("numbers", str(old), str(new)) == 0
 
@@ -91,7 +103,9 @@ def test_numbers_may_move_into_arrays(folders: tuple[Path, Path]) -> None:
 def test_what_is_lost_or_judged_otherwise_is_said(folders: tuple[Path, Path]) -> None:
     old, new = folders
     np.savez(new / "data" / "curves_1.2.npz", kl=np.array([0.2, 0.3 + 1e-9]))
-    (new / "report.json").write_text(json.dumps([{"id": "claim", "verdict": "fails", "measured": {"value": 0.25}}]))
+    (new / "report.json").write_text(
+        json.dumps([{"id": "claim", "verdict": "fails", "measured": {"value": 0.25}}])
+    )
     (new / "data" / "curves_1.2.csv").write_text("c,d\n1,3\n")
     found = "\n".join(numbers(old, new))
     assert "2 of 3 numbers are lost [0.1, 0.3]" in found

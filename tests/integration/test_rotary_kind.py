@@ -37,7 +37,9 @@ class Rotary(sih.Transformer):
                 query, key, value = (site(f"{name}/{use}", h) for use in ("query", "key", "value"))
                 scores = (rotate(query @ Q) @ rotate(key @ K).mT).masked_fill(later, -torch.inf)
                 scores = site(f"{name}/scores", scores)
-                attention = site(f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1))
+                attention = site(
+                    f"{name}/attention", torch.softmax(scores / self.config.temperature, dim=-1)
+                )
                 outputs.append(site(f"{name}/output", attention @ (value @ V)))
             h = site(f"{number}/stream", h + sum(outputs))
         return site("output", h @ self.readout.T)
@@ -55,7 +57,10 @@ def batch(task: sih.Task) -> sih.Batch:
 
 def with_rotary_failing(reason: str) -> list[Any]:
     failing = pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
-    return [pytest.param(sih.Transformer, id="standard"), pytest.param(Rotary, id="rotary", marks=failing)]
+    return [
+        pytest.param(sih.Transformer, id="standard"),
+        pytest.param(Rotary, id="rotary", marks=failing),
+    ]
 
 
 def made(kind: type[sih.Transformer]) -> sih.Transformer:
@@ -77,7 +82,9 @@ def scores_of_lags(model: sih.Transformer, tokens: Tensor, task: sih.Task) -> Te
     """Return the last layer's attention scores of the lags, less their mean, from max_lag on."""
     with torch.no_grad():
         scores = model.trace(tokens)["3.1/scores"] / model.config.temperature
-    found = torch.stack([scores.diagonal(1 - lag, -2, -1)[:, task.max_lag - lag + 1 :] for lag in task.lags], dim=-1)
+    found = torch.stack(
+        [scores.diagonal(1 - lag, -2, -1)[:, task.max_lag - lag + 1 :] for lag in task.lags], dim=-1
+    )
     return found - found.mean(dim=-1, keepdim=True)
 
 
@@ -97,20 +104,28 @@ def test_evidence_flow(kind: type[sih.Transformer], task: sih.Task, batch: sih.B
     flow = unless_refused(lambda: sih.evidence_flow(model, task, batch))
     if flow is not None:
         scores = scores_of_lags(model, batch.tokens, task)[:, :-1] * model.config.temperature
-        assert flow.spread == pytest.approx((scores - scores.mean(dim=0)).square().mean().sqrt().item())
+        assert flow.spread == pytest.approx(
+            (scores - scores.mean(dim=0)).square().mean().sqrt().item()
+        )
         assert sum(flow.shares.values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("kind", with_rotary_failing("path_votes makes scores anew, as a form of the stream"))
+@pytest.mark.parametrize(
+    "kind", with_rotary_failing("path_votes makes scores anew, as a form of the stream")
+)
 def test_path_votes(kind: type[sih.Transformer], task: sih.Task, batch: sih.Batch) -> None:
     """The scores that it splits are those of the model."""
     model, tokens = made(kind), batch.tokens[0]
     found = unless_refused(lambda: path_votes(model, task, tokens, averages(model, batch)))
     if found is not None:
-        torch.testing.assert_close(found.score[task.max_lag :], scores_of_lags(model, tokens[None], task)[0])
+        torch.testing.assert_close(
+            found.score[task.max_lag :], scores_of_lags(model, tokens[None], task)[0]
+        )
 
 
-@pytest.mark.parametrize("kind", with_rotary_failing("edges are told by the names of two kinds: no 'position' here"))
+@pytest.mark.parametrize(
+    "kind", with_rotary_failing("edges are told by the names of two kinds: no 'position' here")
+)
 @pytest.mark.parametrize("method", METHODS)
 def test_edge_scores(kind: type[sih.Transformer], task: sih.Task, method: str) -> None:
     """The score of an edge is what is lost where it alone carries the other sequence's data."""
@@ -120,7 +135,13 @@ def test_edge_scores(kind: type[sih.Transformer], task: sih.Task, method: str) -
     if found is None:
         return
     embeddings = {"token"} if kind is Rotary else {"token", "position"}
-    assert {edge.source for edge in found} == {*embeddings, "1.1/output", "2.1/output", "2.2/output", "3.1/output"}
+    assert {edge.source for edge in found} == {
+        *embeddings,
+        "1.1/output",
+        "2.1/output",
+        "2.2/output",
+        "3.1/output",
+    }
     if method != "exact":
         return
     with torch.no_grad():

@@ -73,7 +73,9 @@ def helps() -> dict[str, dict[str, str]]:
     found = {name: help_of(name.split()) for name in COMMANDS}
     for words in train_words():
         own = help_of(words)
-        found[" ".join(words)] = {flag: text for flag, text in own.items() if found["train"].get(flag) != text}
+        found[" ".join(words)] = {
+            flag: text for flag, text in own.items() if found["train"].get(flag) != text
+        }
     return found
 
 
@@ -186,7 +188,11 @@ def random_fields(draw: random.Random) -> dict[str, Any]:
         "stored": (0.25, ["float32", "float16"]),
         "target": (0.1, ["sampled", "distribution"]),
     }
-    return {name: draw.choice(values) for name, (chance, values) in choices.items() if draw.random() < chance}
+    return {
+        name: draw.choice(values)
+        for name, (chance, values) in choices.items()
+        if draw.random() < chance
+    }
 
 
 class AskedError(Exception):
@@ -213,7 +219,11 @@ def as_text(name: str) -> str:
     if name == "printed_commands.txt":
         return "\n".join(printed_commands()) + "\n"
     return (
-        json.dumps({"public_names.json": public_names, "helps.json": helps}[name](), indent=1, ensure_ascii=False)
+        json.dumps(
+            {"public_names.json": public_names, "helps.json": helps}[name](),
+            indent=1,
+            ensure_ascii=False,
+        )
         + "\n"
     )
 

@@ -54,7 +54,12 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"beta": 3.0, "lam": 700.0, "readout": "logit"},
         {"dtype": "float32"},
     ],
-    "two-lags": [{}, {"beta": 3.0, "temper": 0.5}, {"beta": math.inf, "lam": 600.0}, {"dtype": "float32"}],
+    "two-lags": [
+        {},
+        {"beta": 3.0, "temper": 0.5},
+        {"beta": math.inf, "lam": 600.0},
+        {"dtype": "float32"},
+    ],
     "bayes": [
         {},
         {"symmetric": False},
@@ -66,7 +71,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"kind": "standard"},
         {"kind": "standard", "readout": "logit"},
     ],
-    "looking": [{}, {"temper": 1.0, "looking": 1.0}, {"temper": 0.1, "lam": 900.0, "readout": "logit"}],
+    "looking": [
+        {},
+        {"temper": 1.0, "looking": 1.0},
+        {"temper": 0.1, "lam": 900.0, "readout": "logit"},
+    ],
 }
 OF_PARENTS: dict[str, list[dict[str, Any]]] = {
     "paper": [
@@ -84,13 +93,20 @@ FITTED = (1, 3, 4)
 def asked() -> Iterator[tuple[Task | ParentsTask, str, dict[str, Any]]]:
     """Yield tasks, targets and options. Every third lag set has zeros in P, or a prior."""
     for number, lags in enumerate(LAGS):
-        prior = [float(k + 1) / sum(range(1, len(lags) + 1)) for k in range(len(lags))] if number % 3 == 1 else None
+        prior = (
+            [float(k + 1) / sum(range(1, len(lags) + 1)) for k in range(len(lags))]
+            if number % 3 == 1
+            else None
+        )
         task = Task(WITH_ZEROS if number % 3 == 2 else P, lags, LENGTH, prior)
         for target, several in OPTIONS.items():
             for options in several[: None if number % 2 == 0 else 3]:
                 yield task, target, options
     task = Task(P, FITTED, LENGTH)
-    for options in ({"heads": 1, "reading": "both"}, {"heads": 1, "reading": "both", "symmetric": False}):
+    for options in (
+        {"heads": 1, "reading": "both"},
+        {"heads": 1, "reading": "both", "symmetric": False},
+    ):
         yield task, "bayes", options
     for hypotheses in (2, 3):
         trees = sih.random_parents(hypotheses, 14, rng=hypotheses)
@@ -114,7 +130,11 @@ def saved_lines() -> Iterator[dict[str, Any]]:
             "options": options,
             "notes": model.notes,
             "sums": sums(model),
-            "certified": {"tolerance": found.tolerance, "bound": found.bound, "first": found.first_exact_position},
+            "certified": {
+                "tolerance": found.tolerance,
+                "bound": found.bound,
+                "first": found.first_exact_position,
+            },
         }
 
 
@@ -145,7 +165,9 @@ def rebuilt(line: dict[str, Any]) -> Model:
         model = narrow_transformer(task, circuit, readout, dtype)
     else:
         sizes = (task.num_states, task.length, circuit.model_heads)
-        model = sih.DisentangledTransformer(*sizes, temperature=1.0, readout=readout, dtype=dtype, init="zeros")
+        model = sih.DisentangledTransformer(
+            *sizes, temperature=1.0, readout=readout, dtype=dtype, init="zeros"
+        )
         write(model, task, circuit, readout)
     model.notes = notes
     return model.requires_grad_(False)

@@ -21,9 +21,13 @@ def draw_least_gaps(data: ClaimMargins) -> Figure:
 
 
 @pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="forms are told by type: the second takes the first's place"
+    strict=True,
+    raises=AssertionError,
+    reason="forms are told by type: the second takes the first's place",
 )
-def test_one_experiments_data_may_be_drawn_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_experiments_data_may_be_drawn_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second drawing is a file more, and the first stays."""
     (tmp_path / "second_form.py").write_text(SECOND)
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
