@@ -1,9 +1,17 @@
-"""Every shape and type annotated in `sih` is checked while the tests run."""
+"""Every shape and type annotated in `sih` is checked while the tests run.
+
+`SIH_TYPES=0 make test` leaves that out, for a quicker look while one works; `.ci/run` never does.
+"""
+
+import os
+from contextlib import nullcontext
 
 import support.typecheck  # noqa: F401 (the hook below finds it by name)
 from jaxtyping import install_import_hook
 
-with install_import_hook("sih", "support.typecheck.checked"):
+CHECKED = os.environ.get("SIH_TYPES", "1") != "0"
+hook = install_import_hook("sih", "support.typecheck.checked") if CHECKED else nullcontext()
+with hook:
     import sih
 
 import pytest
