@@ -9,9 +9,11 @@ from contextlib import nullcontext
 import support.typecheck  # noqa: F401 (the hook below finds it by name)
 from jaxtyping import install_import_hook
 
-CHECKED = os.environ.get("SIH_TYPES", "1") != "0"
-hook = install_import_hook("sih", "support.typecheck.checked") if CHECKED else nullcontext()
-with hook:
+with (
+    nullcontext()
+    if os.environ.get("SIH_TYPES") == "0"
+    else install_import_hook("sih", "support.typecheck.checked")
+):
     import sih
 
 import pytest
