@@ -64,7 +64,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
     "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
-    "runs show": ("sih.cli.runs_command:show", "plot a run's loss and KL"),
+    "runs show": (
+        "sih.cli.runs_command:show",
+        "say how a run was trained, how good it is and what its heads do",
+    ),
     "runs evaluate": (
         "sih.cli.evaluate_command:evaluate",
         "measure runs on fresh sequences, with errors",
