@@ -13,7 +13,6 @@ import sih
 from sih.analysis.channels import read_channels
 from sih.analysis.circuit_signs import circuit_signs
 from sih.analysis.distances import selection
-from sih.analysis.key_votes import averages, path_votes
 from sih.analysis.phases import has_phases, read_phases
 from sih.cli import main
 from sih.explorer.trained_models import described, fitting_model
@@ -269,9 +268,6 @@ def test_what_cannot_read_it_says_so_in_one_line(
 ) -> None:
     model = sih.RelativeTransformer(5, reach=7, dim=8, qk_dim=4)
     calls: dict[str, Callable[[], object]] = {
-        "path_votes needs": lambda: path_votes(
-            model, task, batch.tokens[0], averages(model, batch)
-        ),
         "phases are read of": lambda: read_phases(model, task),
         "circuit": lambda: sih.circuit_edges(model),
         "only standard and disentangled models": lambda: export_transformer_lens(

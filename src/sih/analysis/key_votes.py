@@ -4,7 +4,7 @@ r"""Splits the last layer's score of each lag, in one sequence, by how it came a
 \bar a)_{im} \frac{y + \bar y}2_m$ (where it looked) and $\frac{a + \bar a}2_{im} (y - \bar y)_m$ (what it carried), y
 what the head writes for a key that it pays everything. So each key has a vote for every lag: what its terms at the
 query and at the lag's candidate add to the lag's score, less the mean over lags. Votes add up to the parts, and parts
-to scores.
+to scores. Where values know the offset, what is written for a key depends on the row that looks, $y_{im}$.
 
 - **Trained models**: bars are means over sequences, as in `score_shares.py`.
 - **Written blocks**: the parts are pairs of blocks, and what is taken off is the same with a first layer that does not
@@ -29,6 +29,8 @@ from sih.models.sites import Trace
 from sih.task import Batch, Task
 
 LOOKED, CARRIED = "attention", "values"
+ROUNDING = 1e-5
+"""How far what a head writes for a key from two rows may be apart if it is the same, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class Averages:
     means: dict[str, Tensor]
     written: dict[str, Float[Tensor, "key dim"]]
     """What a head writes for each key that it pays everything, if it reads the means."""
+    by_row: dict[str, Float[Tensor, "row key dim"]]
+    """How far that differs if a later row pays it, of heads whose values know the offset."""
 
 
 @torch.no_grad()
@@ -60,13 +64,17 @@ def averages(model: Model, batch: Batch) -> Averages:
     heads = model.config.heads
     means = mean_values(model, batch, averaged(model))
     written: dict[str, Tensor] = {}
+    by_row: dict[str, Tensor] = {}
     for layer in range(2, len(heads)):
         names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
         held = {f"{name}/value": means[f"{name}/value"] for name in names}
         written |= {
             name: y[0] for name, y in _each_key(model, batch.tokens[:1], names, held).items()
         }
-    return Averages(means, written)
+        for name, moved in _each_row(model, batch.tokens[:1], names, held).items():
+            if moved.abs().max() > ROUNDING * written[name].abs().max():
+                by_row[name] = moved
+    return Averages(means, written, by_row)
 
 
 @torch.no_grad()
@@ -81,7 +89,8 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
     h = last_stream(model, trace).double()
     pieces = path_pieces(model, trace, known.means)
     pieces = {name: (columns, value.double()) for name, (columns, value) in pieces.items()}
-    ways = {}
+    ways: dict[str, tuple[Tensor, Tensor]] = {}
+    moved: dict[str, Tensor] = {}
     for layer in range(2, last):
         names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
         for name, y in _each_key(model, tokens[None], names, {}).items():
@@ -92,6 +101,11 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
             mean_y = known.written[name].double()
             ways[f"{name}:{LOOKED}"] = (a - mean_a, (y[0].double() + mean_y) / 2)
             ways[f"{name}:{CARRIED}"] = ((a + mean_a) / 2, y[0].double() - mean_y)
+        late = [name for name in names if name in known.by_row]
+        for name, own in _each_row(model, tokens[None], late, {}).items():
+            mean = known.by_row[name]
+            moved[f"{name}:{LOOKED}"] = (own + mean)[model.first :].double() / 2
+            moved[f"{name}:{CARRIED}"] = (own - mean)[model.first :].double()
     score = torch.zeros(len(tokens), len(task.lags), dtype=torch.float64)
     parts: dict[str, Tensor] = {}
     votes: dict[str, Tensor] = {}
@@ -106,9 +120,13 @@ def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Av
                 at_query, at_key = y @ W[columns] @ u.T, y @ (u @ W[:, columns]).T
                 votes[way] = votes.get(way, 0) + _votes(a, at_query, task, which)
                 votes[way] = votes[way] + _votes(a, at_key, task, which, at_key=True)
+                if way in moved:
+                    at_query, at_key = u @ W[columns].T, u @ W[:, columns]
+                    votes[way] = votes[way] + _row_votes(a, moved[way], at_query, task, which)
+                    votes[way] += _row_votes(a, moved[way], at_key, task, which, at_key=True)
             score[:, which] += candidates(x @ W @ x.T, task)[:, which]
     found = _whole(score, parts.pop(""), parts, votes, task)
-    _check_votes(found, _scores(model, trace, task))
+    _check_votes(found, _scores(model, trace, task), task)
     return found
 
 
@@ -127,10 +145,11 @@ def _scores(model: Model, trace: Trace, task: Task) -> Float[Tensor, "time lag"]
     return apart(candidates(scores / model.config.temperature, task))
 
 
-def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"]) -> None:
+def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"], task: Task) -> None:
     """Raise a ValueError unless votes add up to parts, and the score that is split is the model's."""
-    rows = found.score.any(dim=-1, keepdim=True)
-    missed = torch.where(rows, found.score - scores, 0.0).abs().max().item()
+    if len(scores) < task.max_lag:
+        return
+    missed = (found.score - scores)[task.max_lag - 1 :].abs().max().item()
     largest = max(part.abs().max().item() for part in [found.common, *found.parts.values()])
     if missed > TOLERANCE * largest:
         raise ValueError(
@@ -142,7 +161,7 @@ def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"]) -> None:
         if missed > TOLERANCE * largest:
             raise ValueError(
                 f"the votes of {name.partition(':')[0]} miss their sum by {missed:.2g}: path_votes needs heads that "
-                "write the same for a key from wherever they look"
+                "write a sum over keys of what each of them is worth"
             )
 
 
@@ -184,6 +203,44 @@ def _each_key(
     eyes = {f"{name}/attention": one for name in names}
     found = values_until(model, tokens, {**held, **eyes}, [f"{name}/output" for name in names])
     return {name: found[f"{name}/output"] for name in names}
+
+
+def _each_row(
+    model: Model, tokens: Int[Tensor, "1 time"], names: list[str], held: dict[str, Tensor]
+) -> dict[str, Float[Tensor, "row key dim"]]:
+    """Give what heads of one layer write for each key that one row pays everything, less what its own row would."""
+    if not names:
+        return {}
+    place = torch.arange(tokens.shape[1] + model.first)
+    offset = (place[:, None] - place).clamp(min=0)
+    shifted = torch.nn.functional.one_hot((place - place[:, None]).clamp(min=0)).float()
+    looks = {f"{name}/attention": shifted for name in names}  # sequence o looks at offset o
+    outs = [f"{name}/output" for name in names]
+    found = values_until(model, tokens.expand(len(place), -1), {**held, **looks}, outs)
+    earlier = (place[:, None] >= place)[..., None]
+    return {
+        name: torch.where(earlier, found[out][offset, place[:, None]] - found[out][0], 0.0)
+        for name, out in zip(names, outs, strict=True)
+    }
+
+
+def _row_votes(
+    a: Float[Tensor, "time key"],
+    moved: Float[Tensor, "time key dim"],
+    read: Float[Tensor, "time dim"],
+    task: Task,
+    which: Sequence[int],
+    at_key: bool = False,
+) -> Float[Tensor, "time key lag"]:
+    """Give the same as `_votes` of what a head writes for a key from one row more than from another."""
+    out = torch.zeros(*a.shape, len(task.lags), dtype=torch.float64)
+    for index in which:
+        k = task.lags[index]
+        keys, rows = slice(0, len(a) - k + 1), slice(k - 1, len(a))
+        attended, reader = (keys, rows) if at_key else (rows, keys)
+        worth = torch.einsum("imd,id->im", moved[attended], read[reader])
+        out[rows, :, index] = a[attended] * worth
+    return out
 
 
 def _votes(

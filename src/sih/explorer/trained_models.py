@@ -9,7 +9,7 @@ from typing import Any
 from sih.checks import FieldError
 from sih.explorer.state import Matrix, matrix_json
 from sih.models import KINDS
-from sih.models.base import BoundedConfig, Model
+from sih.models.base import Model
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task
@@ -67,5 +67,5 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
 
 
 def _shown(run: Run) -> bool:
-    """Tell whether the page knows how to draw models of the run's kind: those with positions in the stream."""
-    return issubclass(KINDS[run.config.model.kind].Config, BoundedConfig)
+    """Tell whether the page knows how to draw models of the run's kind."""
+    return KINDS[run.config.model.kind].scores_from_stream

@@ -143,6 +143,8 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
     large_products: ClassVar[bool] = False
     """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
+    scores_from_stream: ClassVar[bool] = True
+    """Whether a score is a bilinear form of the stream at query and key, and of nothing else."""
     first: int = 0
     """The row of token 0 in the named values: 1 where the model puts a start token before the sequence."""
 
@@ -396,14 +398,16 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
 
         >>> import sih
         >>> model = sih.Transformer(num_states=2, length=16, heads=(1,), dim=4, qk_dim=2, rng=0)
-        >>> tokens = torch.tensor([[0, 1, 1, 0]])
-        >>> h = model.trace(tokens)["0/stream"][0]
-        >>> same = model.scores("1.1", h, h, offset=1)[2, 1] - model.trace(tokens)["1.1/scores"][0, 2, 1]
-        >>> bool(same.abs() < 1e-6)
+        >>> trace = model.trace(torch.tensor([[0, 1, 1, 0]]))
+        >>> h = trace["0/stream"][0]
+        >>> found = model.scores("1.1", h, h, offset=1)[2, 1]
+        >>> bool((found - trace["1.1/scores"][0, 2, 1]).abs() < 1e-6)
         True
         """
         length = self.config.length or offset + len(key)
         rows = length + self.first
+        if not 0 <= offset < rows:
+            raise FieldError("offset", f"offset is from 0 to {rows - 1} here; got {offset}")
         tokens = torch.zeros(1, length, dtype=torch.int64, device=self.device)
         found = []
         for keys in key.split(rows - offset):

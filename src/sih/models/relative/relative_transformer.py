@@ -147,6 +147,7 @@ class RelativeTransformer(Model):
     Config = RelativeConfig
     Shape = RelativeShape
     paths = ("compiled", "fused", "plain")
+    scores_from_stream = False
     config: RelativeConfig
 
     def __init__(
