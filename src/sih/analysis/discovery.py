@@ -25,6 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.analysis.interventions import values_until
+from sih.analysis.score_shares import TOLERANCE
 from sih.checks import FieldError, check_choice, check_kind, check_sizes
 from sih.construction.edges import Edge, candidate_edges, layers_before, readers
 from sih.evidence import lag_posterior
@@ -35,8 +36,6 @@ from sih.showing import Shown
 from sih.task import Batch, Task, check_task, sample
 
 STEPS, CANDIDATES = 5, 32
-TOLERANCE = 1e-3
-"""How far what sources hold may be from what a reader reads, relative to the largest of them."""
 Deltas = Mapping[str, Float[Tensor, "batch row _"]]
 
 

@@ -52,7 +52,7 @@ CHANNELS = ("looked", "looked x carried", "carried", "direct", "embedding")
 GROUPS = 8
 """Groups of sequences, from whose differences the shares' errors come."""
 TOLERANCE = 1e-3
-"""How far the parts may be from the score that they add up to, relative to the largest part."""
+"""How far parts may be from the score, or from what is read, that they add up to, relative to the largest part."""
 CONSTANT = 64
 """A block whose entries vary by no more than so many units in their last place among sequences holds no data."""
 

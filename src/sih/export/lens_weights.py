@@ -41,7 +41,6 @@ INSTEAD_OF_1 = 0.5
 def lens_config(model: Transformer) -> dict[str, Any]:
     """Give the entries of TransformerLens' configuration that describe the model."""
     config = model.config
-    assert isinstance(config, Transformer.Config)
     written = max(len(_columns(V)) for layer in model.each_layer() for V in layer.V)
     return {
         "n_layers": len(config.heads),
