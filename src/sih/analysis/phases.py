@@ -126,9 +126,9 @@ def period(profile: Float[Tensor, " offset"]) -> tuple[int, float]:
 
 
 def _has_positions(model: Model) -> bool:
-    """Tell whether positions are embedded, and there are no MLPs."""
+    """Tell whether positions are read from the stream alone, and there are no MLPs."""
     mlps = [name for name in model.hook_points() if name.endswith("/mlp")]
-    return "position" in model.writers(0) and not mlps
+    return model.scores_from_stream and "position" in model.writers(0) and not mlps
 
 
 def _blocks(model: Model, task: Task) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
@@ -143,7 +143,7 @@ def _blocks(model: Model, task: Task) -> dict[str, tuple[Tensor, Tensor, Tensor]
         )
     tokens = torch.zeros(1, model.config.length or task.length, dtype=torch.int64)
     trace = model.trace(tokens)
-    one = torch.eye(tokens.shape[1])
+    one = torch.eye(tokens.shape[1] + model.first)
 
     def placed(name: str, value: Tensor, layers: int) -> Tensor:
         """Give the stream after some layers, if it holds nothing but this value."""
