@@ -374,6 +374,10 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         """Return where the stream after this number of layers holds a written value, or `0/stream`.
 
         That is everywhere in a stream that is a sum.
+
+        >>> import sih
+        >>> sih.DisentangledTransformer(2, 16, heads=(1,)).columns("1.1/output", 1)
+        slice(18, 36, None)
         """
         return slice(None)
 

@@ -194,11 +194,19 @@ class DisentangledTransformer(Model):
         return A[stream[query], stream[key]]
 
     def writers(self, layers: int) -> tuple[str, ...]:
-        """Return the names of the blocks after this number of layers."""
+        """Return the names of the blocks after this number of layers.
+
+        >>> DisentangledTransformer(num_states=2, length=8, heads=(1,)).writers(0)
+        ('token', 'position')
+        """
         return self.stream(layers).names
 
     def columns(self, name: str, layers: int) -> slice:
-        """Return the columns of a block, of all blocks that a head writes, or of `0/stream`."""
+        """Return the columns of a block, of all blocks that a head writes, or of `0/stream`.
+
+        >>> DisentangledTransformer(num_states=2, length=8, heads=(1,)).columns("1.1/token", 1)
+        slice(10, 12, None)
+        """
         stream = self.stream(layers)
         head, _, rest = name.partition("/")
         if name == "0/stream":
@@ -215,7 +223,13 @@ class DisentangledTransformer(Model):
         key: Float[Tensor, "key dim"],
         offset: int,
     ) -> Float[Tensor, "query key"]:
-        """Return h^T A h of queries and keys, however far they are apart."""
+        """Return h^T A h of queries and keys, however far they are apart.
+
+        >>> model = DisentangledTransformer(num_states=2, length=8, heads=(1,), rng=0)
+        >>> h = torch.eye(10)
+        >>> torch.equal(model.scores("1.1", h, h, offset=0), model.A[0][0])
+        True
+        """
         layer, index = parse_head(head, self.config.heads)
         A: Tensor = self.A[layer].detach()[index]
         return query @ A @ key.mT
