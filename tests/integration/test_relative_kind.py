@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sih.analysis.circuit_signs import circuit_signs
 from sih.analysis.distances import selection
 from sih.analysis.phases import has_phases, read_phases
 from sih.cli import main
+from sih.experiments.channel_account import AccountConfig, account
 from sih.explorer.trained_models import described, fitting_model
 from sih.export.lens import export_transformer_lens
 from sih.runs import RunStore
@@ -81,6 +83,12 @@ def test_it_is_trained_resumed_listed_and_loaded(
     shown = capsys.readouterr().out
     assert "--offsets both none keys" in shown
     assert shown.splitlines()[-4].startswith("3.1 ")
+
+    found = account(model, run, AccountConfig(sequences=16, reference=16))
+    assert found.phases is None
+    assert sum(share for share, _ in found.channels.shares.values()) == pytest.approx(1)
+    assert found.layer_1.keys() == {"log P", "p"}
+    assert all(math.isfinite(value) for value, _ in found.layer_1.values())
 
 
 def test_a_run_that_goes_on_ends_with_the_same_weights() -> None:
