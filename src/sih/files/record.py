@@ -217,7 +217,9 @@ def _read(kind: Any, value: Any, name: str) -> Any:
 def _plain(kind: Any, value: Any, name: str) -> Any:
     if not _fits(kind, value):
         _refuse(name, PLAIN[kind][1], value)
-    return kind(value) if kind in (int, float) else value
+    if kind is float:
+        return float(value) + 0.0  # of 0.0 and -0.0, which are equal, one form
+    return int(value) if kind is int else value
 
 
 def _fits(kind: Any, value: Any) -> bool:
@@ -245,13 +247,14 @@ def _tensor(kind: Any, value: Any, name: str) -> Any:
 
 def _limited(kind: Any, value: Any, name: str) -> Any:
     base, *limits = get_args(kind)
-    is_plain = base in PLAIN
-    noun = PLAIN[base][1] if is_plain else "a list"
-    read_value = value if is_plain else _read(base, value, name)
+    if base in PLAIN and not _fits(base, value):
+        _refuse(name, limits[0].wanted(PLAIN[base][1]), value)
+    found = _read(base, value, name)
     for limit in limits:
-        if (is_plain and not _fits(base, value)) or read_value not in limit:
+        if found not in limit:
+            noun = PLAIN[base][1] if base in PLAIN else "a list"
             _refuse(name, limit.wanted(noun), value)
-    return _read(base, read_value, name)
+    return found
 
 
 def _literal(kind: Any, value: Any, name: str) -> Any:

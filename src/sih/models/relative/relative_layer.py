@@ -36,19 +36,19 @@ class RelativeLayer(nn.Module):
         )
 
 
+def as_words(offsets: object) -> object:
+    """Return one word alone as a tuple of one, and all else as it is."""
+    return (offsets,) if isinstance(offsets, str) else offsets
+
+
 def offsets_by_layer(offsets: object, layers: int) -> tuple[str, ...]:
     """Return the word of each layer, given one for all of them or one for each, or raise a FieldError.
 
     >>> offsets_by_layer("both", 3)
     ('both', 'both', 'both')
     """
-    words = (
-        (offsets,)
-        if isinstance(offsets, str)
-        else tuple(offsets)
-        if isinstance(offsets, list | tuple)
-        else ()
-    )
+    given = as_words(offsets)
+    words = tuple(given) if isinstance(given, list | tuple) else ()
     if len(words) not in (1, layers):
         wanted = f"one of {', '.join(WORDS)}, or such a word for each of the {layers} layers"
         raise FieldError("offsets", f"offsets is {wanted}, e.g. 'both'; got {offsets!r}")

@@ -253,7 +253,7 @@ def test_a_file_of_another_kind_or_with_a_length_is_refused(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("reach", [0, -1, True, 2**31])
 def test_reach_is_a_whole_number(reach: Any) -> None:
-    with pytest.raises(FieldError, match="reach must be a whole number, at least 1"):
+    with pytest.raises(FieldError, match="reach must be a whole number(, at least 1| below 2)"):
         sih.RelativeTransformer(5, reach)
 
 
