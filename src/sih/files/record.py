@@ -138,6 +138,17 @@ class Increasing:
         return "distinct, positive and increasing whole numbers, e.g. (1, 2, 3)"
 
 
+@dataclass(frozen=True)
+class OneOrMore:
+    """The lists of one word or more; a word alone is a list of one."""
+
+    def __contains__(self, value: tuple[Any, ...]) -> bool:
+        return len(value) > 0
+
+    def wanted(self, noun: str) -> str:
+        return "a word, or a list of words"
+
+
 Size = Annotated[int, AtLeast(1), Below(2**31)]
 Count = Annotated[int, AtLeast(0), Below(2**31)]
 Probability = Annotated[float, Between(0, 1)]
@@ -148,6 +159,11 @@ SeedNumber = Annotated[int, AtLeast(0), Below(2**62)]
 def read(kind: type[T], value: object, name: str) -> T:
     """Return the value as `kind`, or raise a `FieldError`; `name` is its place."""
     return _read(kind, value, name)  # type: ignore[no-any-return]
+
+
+def read_field(record: Any, name: str, value: object) -> Any:
+    """Return the value as the field of this name of a dataclass, or raise a `FieldError`."""
+    return _read(kinds_of(record)[name], value, name)
 
 
 def make(kind: type[T], values: Mapping[str, Any]) -> T:
@@ -247,6 +263,8 @@ def _tensor(kind: Any, value: Any, name: str) -> Any:
 
 def _limited(kind: Any, value: Any, name: str) -> Any:
     base, *limits = get_args(kind)
+    if isinstance(value, str) and OneOrMore() in limits:
+        value = (value,)
     if base in PLAIN and not _fits(base, value):
         _refuse(name, limits[0].wanted(PLAIN[base][1]), value)
     found = _read(base, value, name)

@@ -22,21 +22,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sih.checks import FieldError, Seed, check_memory, check_sizes, dtype_name
-from sih.files.record import Size, make
+from sih.files.record import Among, OneOrMore, Size, make
 from sih.models.base import Heads, Model, ModelConfig, ModelShape
 from sih.models.kernels import compiled
 from sih.models.kernels.by_offset import score_by_bucket, sum_by_bucket
 from sih.models.kernels.causal import mask_later
 from sih.models.kernels.choice import fastest
 from sih.models.relative import fast_pass
-from sih.models.relative.relative_layer import RelativeLayer, as_words, offsets_by_layer
+from sih.models.relative.relative_layer import OFFSETS, RelativeLayer, offsets_by_layer
 from sih.models.relative.rotary import rotate
 from sih.models.sites import Site, Trace
 
@@ -55,13 +55,12 @@ class RelativeShape(ModelShape):
     """width of queries and keys; its root is the temperature of the attention."""
     reach: Size | None = None
     """the first offset that shares its vectors with all larger ones (the largest offset unless said)."""
-    offsets: tuple[str, ...] = ("both",)
+    offsets: Annotated[tuple[Annotated[str, Among(OFFSETS)], ...], OneOrMore()] = ("both",)
     """which vectors know the offset: both, keys, none or rotary; one word, or one for each layer."""
     start: bool = False
     """put a start token before each sequence."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offsets", as_words(self.offsets))
         super().__post_init__()
         words = offsets_by_layer(self.offsets, len(self.heads))
         if "rotary" in words and self.qk_dim % 2:
@@ -157,7 +156,7 @@ class RelativeTransformer(Model):
         check_sizes(qk_dim=qk_dim)
         alpha = math.sqrt(qk_dim) if temperature is None else temperature
         sizes = {"num_states": num_states, "heads": heads, "dim": dim, "qk_dim": qk_dim}
-        sizes |= {"reach": reach, "offsets": as_words(offsets), "start": start}
+        sizes |= {"reach": reach, "offsets": offsets, "start": start}
         form = {"temperature": alpha, "readout": readout, "dtype": dtype_name(dtype)}
         super().__init__(make(RelativeConfig, {**sizes, **form}), init, rng)
 
