@@ -19,6 +19,8 @@ from typing import Any
 import tyro
 
 from sih.cli.matrix_flag import read_matrix
+from sih.files.record import field_names
+from sih.models import KINDS, ModelShape
 from sih.training.config import TrainConfig
 from sih.training.config_file import NOT_IN_ALL
 from sih.training.parts import RENAMED, TOP, WORDS, parts_of
@@ -61,6 +63,7 @@ def defaults(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     for name in sorted(NOT_IN_ALL):
         if not any(hasattr(part, name) for part in parts.values()):
             words = _without(words, name.replace("_", "-"), parts)
+    _check_kind_has(words, parts["model"])
     own = {name: base[name] for name in TOP if name in base}
     return {"preset": choices.preset, **parts, **own}, words
 
@@ -128,6 +131,16 @@ def _flag(name: str, value: Any) -> list[str]:
         return [f"--{flag}", str(value)]
     pairs = any(isinstance(item, tuple) for item in value)
     return [f"--{flag}", *map(str, itertools.chain.from_iterable(value) if pairs else value)]
+
+
+def _check_kind_has(words: list[str], model: ModelShape) -> None:
+    """Raise a ValueError about a flag that other kinds of model have, and this one has not."""
+    has = {kind: set(field_names(each.Shape)) for kind, each in KINDS.items()}
+    names = (word.partition("=")[0].removeprefix("--").removeprefix("no-") for word in words)
+    said = {name.replace("-", "_") for name in names}
+    for name in sorted(said & set().union(*has.values()) - has[model.kind] - NOT_IN_ALL.keys()):
+        flag, others = name.replace("_", "-"), ", ".join(kind for kind in has if name in has[kind])
+        raise ValueError(f"--{flag} is for --model {others}; got --model {model.kind}")
 
 
 def _choices(words: list[str]) -> Choices:
