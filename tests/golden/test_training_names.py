@@ -15,7 +15,7 @@ from sih.runs.run_names import named, run_name
 from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
 from sih.training.config_file import to_version_1
-from sih.training.parts import RENAMED
+from sih.training.config_parts import RENAMED
 from sih.training.presets import preset
 
 

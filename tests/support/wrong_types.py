@@ -31,7 +31,7 @@ from sih.construction.parents_specs import PARENTS_CIRCUITS
 from sih.construction.specs import CIRCUITS
 from sih.export.lens import export_transformer_lens
 from sih.files.record import field_names
-from sih.training.parts import PARTS, classes_of
+from sih.training.config_parts import PARTS, classes_of
 
 ODD: list[Any] = [
     None, True, False, 3, 1.5, 1j, "text", b"x", (), [], {}, {"a": 1}, set(), (1, "2"), (True, 2), [[True]], object(),

@@ -30,7 +30,7 @@ from sih.models.base import Model, check_model, check_scores
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.offsets import attention_at
 from sih.showing import Drawn, html_table
-from sih.task import Batch, Task, check_batch, check_task
+from sih.task import Batch, CausalTask, Lagged, check_batch, check_task
 
 Part = str | tuple[str, str]
 """A path, or the block at the query and the block at the key."""
@@ -79,7 +79,7 @@ class EvidenceFlow(Drawn):
 
 @torch.no_grad()
 def evidence_flow(
-    model: Model, task: Task, batch: Batch, by: Literal["blocks", "paths"] | None = None
+    model: Model, task: CausalTask, batch: Batch, by: Literal["blocks", "paths"] | None = None
 ) -> EvidenceFlow:
     """Tell by which ways the evidence for the lags reached the last layer's scores, in shares that add up to 1.
 
@@ -97,7 +97,8 @@ def evidence_flow(
     """
     check_model(model)
     check_scores(model, "evidence_flow")
-    check_task(task, Task)
+    check_task(task, Lagged)
+    assert isinstance(task, Lagged)
     check_batch(batch)
     known = by is None or (isinstance(by, str) and by in ("blocks", "paths"))
     if not known or (by == "blocks" and not isinstance(model, DisentangledTransformer)):
@@ -134,7 +135,7 @@ def products(
     pieces: Pieces,
     W: Float[Tensor, "dim dim"],
     h: Float[Tensor, "batch time dim"],
-    task: Task,
+    task: Lagged,
     mirrored: bool,
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
     """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
@@ -154,7 +155,7 @@ def products(
 
 
 def _dots(
-    query: Float[Tensor, "#batch time dim"], key: Float[Tensor, "#batch time dim"], task: Task
+    query: Float[Tensor, "#batch time dim"], key: Float[Tensor, "#batch time dim"], task: Lagged
 ) -> Float[Tensor, "#batch time lag"]:
     """Give query_i . key_j at the candidates j = i - k + 1, and 0 where there is no such key."""
     out = torch.zeros(max(len(query), len(key)), key.shape[1], len(task.lags), dtype=torch.float64)
@@ -165,7 +166,7 @@ def _dots(
 
 
 def candidates(
-    scores: Float[Tensor, "*batch time time"], task: Task
+    scores: Float[Tensor, "*batch time time"], task: Lagged
 ) -> Float[Tensor, "*batch time lag"]:
     """Give the scores at the candidates, and 0 where there is no such key."""
     return attention_at(scores, [lag - 1 for lag in task.lags])

@@ -31,8 +31,8 @@ from sih.runs.run_names import run_name
 from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
 from sih.runs.tensorboard import EventWriter
 from sih.training.config import TARGETS, TrainConfig
+from sih.training.config_parts import WORDS, EvaluationConfig
 from sih.training.optimiser import OPTIMISERS, Optimiser
-from sih.training.parts import WORDS, EvaluationConfig
 from sih.training.presets import PRESETS, SEEN
 from sih.training.recipes import Recipe, all_recipes
 from sih.training.task_config import TaskConfig

@@ -23,7 +23,7 @@ from sih.files.record import field_names
 from sih.models import KINDS, ModelShape
 from sih.training.config import TrainConfig
 from sih.training.config_file import NOT_IN_ALL
-from sih.training.parts import RENAMED, TOP, WORDS, parts_of
+from sih.training.config_parts import RENAMED, TOP, WORDS, parts_of
 from sih.training.presets import PRESETS, preset_fields
 
 

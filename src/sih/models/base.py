@@ -28,7 +28,7 @@ from sih.checks import (
     generator,
     is_concrete,
 )
-from sih.files.record import Above, Among, NotEmpty, Size, check, field_names
+from sih.files.record import Above, Among, NotEmpty, Size, check
 from sih.models.hooks import HookPoints, module_name
 from sih.models.kernels.causal import mask_later
 from sih.models.parts import in_parts, usual_rows
@@ -91,11 +91,6 @@ class ModelShape(ABC):
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
         """Make a model of this shape for a task of these sizes, drawn as `init` says."""
-
-    @classmethod
-    def of(cls, config: Any) -> ModelShape:
-        """Return the shape that a model's configuration has."""
-        return cls(**{name: getattr(config, name) for name in field_names(cls)})
 
 
 def check_model(model: object) -> None:

@@ -21,6 +21,7 @@ from sih.task.laws import possible as possible
 from sih.task.parents import CausalTask as CausalTask
 from sih.task.parents import MatrixTask as MatrixTask
 from sih.task.parents import check_task as check_task
+from sih.task.parents import first_position as first_position
 from sih.task.parents_task import ParentsTask as ParentsTask
 from sih.task.parents_task import random_parents as random_parents
 from sih.task.sampling import sample as sample

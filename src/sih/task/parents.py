@@ -23,7 +23,7 @@ from sih.checks import FieldError, check_kind, described
 from sih.markov import stationary_distribution
 from sih.showing import Drawn, coloured_cells, heat_map
 from sih.task.batch import Batch
-from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, leaders, possible
+from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_counted, leaders, possible
 
 
 @runtime_checkable
@@ -232,6 +232,11 @@ class Steady:
 
     def moved(self, log_joint: list[float]) -> list[float]:
         return log_joint
+
+
+def first_position(task: CausalTask) -> int:
+    """Return the first token that has a parent under some hypothesis, max_lag of lags."""
+    return first_counted(task.parents(task.length))
 
 
 def one_hot(

@@ -3,7 +3,7 @@
     TrainConfig(lags=(1, 3), model="disentangled", init="harmonic", steps=2400).task.lags
 
 Every field has a flat name, whatever part it is in: in the constructor, as a flag of
-`sih train`, in presets and sweeps. `sih.training.parts` makes parts of fields.
+`sih train`, in presets and sweeps. `sih.training.config_parts` makes parts of fields.
 """
 
 from __future__ import annotations
@@ -20,10 +20,18 @@ from sih.files.record import Among, SeedNumber, field_names, read_field
 from sih.models import ModelShape
 from sih.showing import Shown
 from sih.task import Batch, CausalTask, sample
+from sih.training.config_parts import (
+    PARTS,
+    TOP,
+    WORDS,
+    EvaluationConfig,
+    Fields,
+    parts_of,
+    unfolded,
+)
 from sih.training.optimiser import Optimiser
-from sih.training.parts import PARTS, TOP, WORDS, EvaluationConfig, Fields, parts_of, unfolded
 from sih.training.recipes import Recipe
-from sih.training.task_config import TaskPart
+from sih.training.task_config import OwnTask, TaskConfig
 
 STORED = ("float32", "float16")
 TARGETS = ("sampled", "distribution")
@@ -64,7 +72,8 @@ class TrainConfig(Shown):
     ((1, 3), 'disentangled', 256)
     """
 
-    task: TaskPart
+    task: Any
+    """A `TaskConfig`, or an `OwnTask`: nothing here asks which."""
     model: ModelShape
     optimiser: Optimiser
     recipe: Recipe
@@ -85,6 +94,9 @@ class TrainConfig(Shown):
 
         The base is a preset's fields, those of an older file or of what is replaced.
         What the chosen parts lack of it is left out.
+
+        >>> TrainConfig.over({"dim": 32, "max_period": 4}, {"seed": 1})
+        TrainConfig(dim=32, seed=1)
         """
         config = cls.__new__(cls)
         config._fill(fields, base)
@@ -151,7 +163,7 @@ class TrainConfig(Shown):
         return sample(task, self.evaluation.held_out, rng=torch.Generator().manual_seed(seed))
 
 
-def check_length(task: TaskPart) -> None:
+def check_length(task: TaskConfig | OwnTask) -> None:
     """Raise a FieldError unless KL has a mean: over tokens with a parent and one after."""
     least = task.first + 2
     if task.length < least:

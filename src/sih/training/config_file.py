@@ -14,7 +14,7 @@ from typing import Any
 from sih.checks import FieldError, described
 from sih.files.record import to_json as plain
 from sih.training.config import TrainConfig
-from sih.training.parts import PARTS, RENAMED, TOP, unfolded
+from sih.training.config_parts import PARTS, RENAMED, TOP, unfolded
 
 VERSION = 2
 VERSION_1 = frozenset(

@@ -11,7 +11,7 @@ from typing import Any
 
 from sih.checks import check_choice
 from sih.training.config import TrainConfig
-from sih.training.parts import Fields, shape_of, unfolded
+from sih.training.config_parts import Fields, shape_of, unfolded
 from sih.training.recipes import recipe_named
 
 

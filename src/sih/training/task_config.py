@@ -30,7 +30,7 @@ from sih.task import (
     SwitchingTask,
     Task,
     check_rate,
-    first_counted,
+    first_position,
     sample,
 )
 
@@ -187,7 +187,7 @@ class Sequences:
         name = type(task).__name__
         tokens = sample(task, 8, rng=0).tokens
         digest = hashlib.sha256(tokens.numpy().tobytes()).hexdigest()[:8]
-        first = first_counted(task.parents(task.length))
+        first = first_position(task)
         if not first:
             raise FieldError("task", f"no token of {name} has a parent: nothing is to be learnt")
         return cls(name, digest, task.num_states, task.length, first, task)

@@ -94,7 +94,7 @@ class Trainer:
         self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None
     ) -> None:
         self.config, self.device, self.step = config, check_device(device), 0
-        self.task: CausalTask = config.task.build()
+        self.task: Any = config.task.build()  # a CausalTask
         batch = config.optimiser.batch
         maps = 4 * batch * sum(config.heads) * self.task.length**2
         check_memory(maps, f"the attention of {batch:,} sequences of {self.task.length:,} tokens")
@@ -154,7 +154,7 @@ class Trainer:
     @cached_property
     def _tasks(self) -> dict[int, CausalTask]:
         """The task by the length of its sequences."""
-        task: Any = self.task
+        task = self.task
         lengths = [length for _, length in self.config.recipe.length_schedule or ()]
         shorter = {length: task.with_length(length) for length in lengths}
         return {**shorter, task.length: task}

@@ -50,9 +50,6 @@ def test_a_written_constructor_has_the_fields_of_its_configuration(kind: type[Mo
         if shape.name in arguments and arguments[shape.name].default is not inspect.Parameter.empty:
             own = arguments[shape.name].default
             assert own == shape.default or (own,) == shape.default, shape.name
-    assert kind.Shape.of(kind.Shape().build(3, 4).config).build(3, 4).config == (
-        kind.Shape().build(3, 4).config
-    )
 
 
 def test_all_paths_agree_and_the_usual_one_is_taken(model: Model) -> None:

@@ -16,8 +16,8 @@ from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
 from sih.training.config import HELD_OUT_SEED, TrainConfig
 from sih.training.config_file import digest
+from sih.training.config_parts import PARTS, RENAMED, EvaluationConfig
 from sih.training.optimiser import Adam
-from sih.training.parts import PARTS, RENAMED, EvaluationConfig
 from sih.training.presets import preset
 from sih.training.recipes.plain import Plain
 from sih.training.recipes.recipe import StagedRecipe

@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -57,10 +57,6 @@ class DisentangledShape(ModelShape):
         return DisentangledTransformer(
             num_states, length, self.heads, temperature=alpha, init=init, rng=rng
         )
-
-    @classmethod
-    def of(cls, config: Any) -> DisentangledShape:
-        return cls(config.heads, max(1, round(config.temperature**2)))
 
 
 @dataclass(frozen=True)
