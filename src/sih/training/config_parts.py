@@ -7,7 +7,6 @@ or is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +16,9 @@ from sih.models import KINDS, ModelShape
 from sih.task import CausalTask
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.recipes import Recipe, recipe_named
+from sih.training.recipes.recipe import Fields as Fields
 from sih.training.task_config import OwnTask, Sequences, TaskConfig
 
-Fields = Mapping[str, Any]
 WORDS = {"model": "standard", "init": "uniform", "optimiser": "adam"}
 """The words that choose a kind of model, a recipe and an optimiser, with their defaults."""
 TOP = ("seed", "stored", "target")

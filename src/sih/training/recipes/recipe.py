@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,8 @@ from sih.models import Model, ModelShape
 from sih.task import CausalTask
 from sih.training.task_config import TaskPart
 
-Fields = dict[str, Any]
+Fields = Mapping[str, Any]
+"""Fields of a configuration by their flat names."""
 Schedule = tuple[tuple[Count, Size], ...]
 """Pairs of a step and a length of sequences until then."""
 
