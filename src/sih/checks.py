@@ -7,7 +7,7 @@ import os
 import reprlib
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -61,16 +61,6 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def check_heads(heads: Sequence[int]) -> tuple[int, ...]:
-    """Give the numbers of heads of each layer as a tuple, or raise a FieldError."""
-    given = tuple(heads) if isinstance(heads, Iterable) and not isinstance(heads, Tensor) else ()
-    if not given or any(not is_whole(h) or h < 1 for h in given):
-        raise FieldError(
-            "heads", f"heads is the number of heads of each layer, e.g. (1, 3, 1); got {heads!r}"
-        )
-    return given
-
-
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
     """Raise a FieldError that says what is `wanted` unless the value is of that kind."""
     if not isinstance(value, kind):
@@ -95,11 +85,6 @@ def check_steps(name: str, value: int, most: int) -> None:
     """Raise a FieldError unless the value is a number of steps, from 0 to `most`."""
     if not is_whole(value) or not 0 <= value <= most:
         raise FieldError(name, f"{name} is a number of steps, 0 to {most}; got {described(value)}")
-
-
-def plain_float(number: float) -> float:
-    """Return the float that is written for a number: 1 and 1.0, or -0.0 and 0.0, are equal and have one form."""
-    return float(number) + 0.0
 
 
 def check_device(device: object) -> torch.device:

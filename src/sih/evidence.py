@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, Tokens, as_tokens, described
-from sih.task import CausalTask, Laws, MatrixTask, RowLaws, check_task, counted
+from sih.task import CausalTask, Laws, MatrixTask, RowLaws, check_task, counted, possible
 
 
 def log_probabilities(
@@ -91,23 +91,12 @@ def lag_posterior(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time
 
 def log_likelihood_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
     """Give `lag_log_likelihood` from laws of the tokens that are there already."""
-    log_likelihood = task.log_likelihood(laws.log_probabilities())
-    if (
-        torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any()
-    ):  # likelihoods only fall, so the last position tells
-        dead = torch.isneginf(log_likelihood).all(dim=-1)
-        row = int(dead[:, -1].nonzero()[0])
-        raise ValueError(
-            f"sequence {row} is impossible under every lag of the task from position {int(dead[row].nonzero()[0])} on: "
-            "each lag has met a transition of probability 0"
-        )
-    return log_likelihood
+    return possible(task.log_likelihood(laws.log_probabilities()))
 
 
 def posterior_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
     """Give `lag_posterior` from laws of the tokens that are there already."""
-    log_likelihood = log_likelihood_of(laws, task)
-    return torch.softmax(log_likelihood + task.prior.log().to(log_likelihood.device), dim=-1)
+    return task.posterior(laws.log_probabilities())
 
 
 def mixture(

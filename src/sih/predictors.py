@@ -17,14 +17,13 @@ from functools import partial
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, Tokens, check_choice, check_number, check_positive, described
 from sih.evidence import (
     check_states,
     lag_posterior,
-    log_likelihood_of,
     mixture,
     normalised_of,
     posterior_of,
@@ -39,6 +38,8 @@ from sih.task import (
     check_batch,
     check_task,
     counted,
+    leaders,
+    possible,
 )
 
 Evidence = Literal["mean", "sum"]
@@ -77,7 +78,7 @@ def maximum_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch
     """
     tokens = check_states(tokens, task)
     laws = task.laws(tokens)
-    best = _leaders(log_likelihood_of(laws, task)).int().argmax(dim=-1)  # the first of equals
+    best = task.likeliest(laws.log_probabilities())
     return laws.mixture(torch.nn.functional.one_hot(best, len(task.hypotheses)).to(torch.float64))
 
 
@@ -152,7 +153,7 @@ def selective_evidence(
     laws = task.laws(tokens)
     log_p = laws.log_probabilities()
     if torch.isneginf(log_p).any():
-        log_likelihood_of(laws, task)  # raises an error if no lag can have made the tokens
+        possible(task.log_likelihood(log_p))
     total = normalised_of(log_p, task, temper).cumsum(dim=1)
     if evidence == "sum":
         return total
@@ -165,7 +166,7 @@ def weights_of(
 ) -> Float[Tensor, "batch time hypothesis"]:
     r"""Weigh each hypothesis by $\exp(\beta E)$, or with `beta=math.inf` the largest alone."""
     if math.isinf(beta):
-        largest = _leaders(evidence).to(evidence.dtype)
+        largest = leaders(evidence).to(evidence.dtype)
         return largest / largest.sum(dim=-1, keepdim=True)
     return torch.softmax(beta * evidence, dim=-1)
 
@@ -327,14 +328,6 @@ def ngram(
     seen = (counts + pseudo_count * law[:, first:]) / total
     law[:, first:] = torch.where(total > 0, seen, law[:, first:])
     return law
-
-
-def _leaders(
-    score: Float[Tensor, "batch time hypothesis"],
-) -> Bool[Tensor, "batch time hypothesis"]:
-    """Tell which hypotheses have the largest score, up to rounding."""
-    largest = score.amax(dim=-1, keepdim=True)
-    return score >= largest - 1e-12 * largest.abs().clamp_min(1.0)
 
 
 def _context_ids(tokens: Int[Tensor, "batch time"], order: int) -> Int[Tensor, "batch position"]:

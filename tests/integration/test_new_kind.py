@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import sih
-from sih.checks import dtype_name
+from sih.checks import Seed
 from sih.cli import main
 from sih.models import KINDS, Model, ModelShape
-from sih.models.base import ModelConfig
+from sih.models.base import BoundedConfig
 from sih.models.sites import Site
 from sih.runs import RunStore
 
@@ -27,32 +27,30 @@ class BigramShape(ModelShape):
     """how far initial weights lie from 0."""
 
     def build(
-        self,
-        num_states: int,
-        length: int,
-        *,
-        init: str = "zeros",
-        rng: torch.Generator | None = None,
+        self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        model = Bigram(num_states=num_states, length=length)
-        if init != "zeros":
-            nn.init.normal_(model.table, 0, self.spread, generator=rng)
-        return model
+        return Bigram(BigramConfig(num_states, length, spread=self.spread), init, rng)
+
+
+@dataclass(frozen=True)
+class BigramConfig(BigramShape, BoundedConfig):
+    pass
 
 
 class Bigram(Model):
     """Predicts the next token from the current one, without attention: a row of a table."""
 
+    Config = BigramConfig
     Shape = BigramShape
     paths = ("table",)
+    config: BigramConfig
 
-    def __init__(
-        self, *, init: str = "zeros", dtype: torch.dtype = torch.float32, **sizes: Any
-    ) -> None:
-        super().__init__(ModelConfig(dtype=dtype_name(dtype), **sizes))
-        self.table = nn.Parameter(
-            torch.zeros(self.config.num_states, self.config.num_states, dtype=dtype)
-        )
+    def make_weights(self, dtype: torch.dtype) -> None:
+        size = self.config.num_states
+        self.table = nn.Parameter(torch.zeros(size, size, dtype=dtype))
+
+    def draw(self, init: str, rng: torch.Generator) -> None:
+        self.table.normal_(0, self.config.spread, generator=rng)
 
     def equations(self, tokens: Tensor, site: Site) -> Tensor:
         return site("output", self.table[tokens])

@@ -90,7 +90,11 @@ def help_of(words: list[str]) -> dict[str, str]:
     """Return what `--help` says, unwrapped: of the command as "", and of each flag, with its default."""
     found: dict[str, str] = {}
 
-    def read(command: Callable[..., Any], config: Any, **_: object) -> None:
+    cli = tyro.cli
+
+    def read(command: Callable[..., Any], config: Any = None, **words: Any) -> Any:
+        if config is None:  # the first of two readings, of the words that choose
+            return cli(command, **words)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             parser = tyro.extras.get_parser(command, config=config)

@@ -30,7 +30,8 @@ from sih.checks import FieldError
 from sih.construction.parents_specs import PARENTS_CIRCUITS
 from sih.construction.specs import CIRCUITS
 from sih.export.lens import export_transformer_lens
-from sih.training.config import PARTS, classes_of, names_of
+from sih.files.record import field_names
+from sih.training.config_parts import PARTS, classes_of
 
 ODD: list[Any] = [
     None, True, False, 3, 1.5, 1j, "text", b"x", (), [], {}, {"a": 1}, set(), (1, "2"), (True, 2), [[True]], object(),
@@ -164,13 +165,17 @@ def _circuit_options() -> Iterator[Parameter]:
 def _configuration_fields() -> Iterator[Parameter]:
     """List the fields of a training configuration, of every kind of part, and the parts themselves."""
     for words in CHOICES:
-        classes = classes_of(words)
-        for field, part in names_of(classes).items():
-            hint = typing.get_type_hints(classes[part])[field]
+        kinds = classes_of(words).values()
+        for kind, field in [(one, name) for one in kinds for name in field_names(one)]:
+            hint = typing.get_type_hints(kind)[field]
             annotation = hint | list if _names(hint, (tuple,)) else hint  # as JSON has them
             yield Parameter(f"TrainConfig {words}", sih.TrainConfig, words, field, annotation)
-    for part, base in PARTS.items():
-        allowed = base | str if part in ("model", "optimiser") else base
+    for part in PARTS:
+        allowed: Any = PARTS[part].kind
+        if part in ("model", "optimiser"):
+            allowed |= str
+        if part == "task":
+            allowed |= sih.task.CausalTask
         yield Parameter("TrainConfig", sih.TrainConfig, {}, part, allowed)
     yield Parameter("TrainConfig", sih.TrainConfig, {}, "init", str)
 
@@ -248,29 +253,29 @@ CALLS_HERE: dict[str, Callable[..., Any]] = {
 
 
 CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
-    ({"seed": 1.5}, "seed is a whole number from 0 to 2**62 - 1; got 1.5"),
-    ({"matrix_seed": 1.5}, "matrix_seed is a whole number"),
-    ({"warmup": 1.5}, "warmup is a number of steps, 0 to 10000; got 1.5"),
+    ({"seed": 1.5}, "seed must be a whole number, at least 0; got 1.5"),
+    ({"matrix_seed": 1.5}, "matrix_seed must be a whole number, at least 0; got 1.5"),
+    ({"warmup": 1.5}, "warmup must be a whole number, at least 0; got 1.5"),
     (
         {"lags": torch.tensor([True])},
-        "lags must be distinct, positive and increasing whole numbers",
+        "lags.0 must be a whole number, at least 1; got True",
     ),
-    ({"lags": b"\x01\x02"}, "lags must be distinct"),
-    ({"betas": 3}, "betas must be two numbers from 0 to below 1, e.g. (0.9, 0.999); got 3"),
-    ({"betas": (0.9,)}, "betas is two numbers"),
-    ({"betas": (0.9, "x")}, "betas is two numbers"),
-    ({"states": 1000, "concentration": "x"}, "concentration is a positive number"),
-    ({"length_schedule": 3}, "length_schedule is pairs of a step"),
-    ({"length_schedule": ((1.5, 5),)}, "length_schedule is pairs of a step"),
-    ({"length_schedule": ((1, 5, 6),)}, "length_schedule is pairs of a step"),
-    ({"length_schedule": (3, 5)}, "length_schedule is pairs of a step"),
+    ({"lags": b"\x01\x02"}, "lags must be a list"),
+    ({"betas": 3}, "betas must be a list; got 3"),
+    ({"betas": (0.9,)}, "betas must be a list of 2; got (0.9,)"),
+    ({"betas": (0.9, "x")}, "betas.1 must be a number, at least 0; got 'x'"),
+    ({"states": 1000, "concentration": "x"}, "concentration must be a number greater than 0"),
+    ({"length_schedule": 3}, "length_schedule must be a list; got 3"),
+    ({"length_schedule": ((1.5, 5),)}, "length_schedule.0.0 must be a whole number"),
+    ({"length_schedule": ((1, 5, 6),)}, "length_schedule.0 must be a list of 2"),
+    ({"length_schedule": (3, 5)}, "length_schedule.0 must be a list; got 3"),
     (
         {"init": "harmonic", "frozen_steps": 1.5},
-        "frozen_steps is a number of steps, 0 to 10000; got 1.5",
+        "frozen_steps must be a whole number, at least 0; got 1.5",
     ),
     (
         {"init": "harmonic", "parts_steps": 1.5},
-        "parts_steps is a number of steps, 0 to 10000; got 1.5",
+        "parts_steps must be a whole number, at least 0; got 1.5",
     ),
 ]
 """Fields of training configurations, and what is said of them."""

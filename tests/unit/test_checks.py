@@ -12,7 +12,6 @@ from sih.checks import (
     check_choice,
     check_device,
     check_fields,
-    check_heads,
     check_sizes,
     check_tokens,
 )
@@ -27,9 +26,6 @@ def test_an_error_knows_its_field() -> None:
     with pytest.raises(FieldError, match="init must be one of zeros, random; got 'ones'") as caught:
         check_choice("init", "ones", ("zeros", "random"))
     assert caught.value.field == "init"
-    with pytest.raises(FieldError, match="number of heads of each layer") as caught:
-        check_heads(())
-    assert caught.value.field == "heads"
     with pytest.raises(FieldError, match="tokens must be states 0 to 1; got 2") as caught:
         check_tokens(torch.tensor([[0, 2]]), 2, 8)
     assert caught.value.field == "tokens"

@@ -21,7 +21,8 @@ VERBS = re.findall(
 )
 INNER = {
     **dict.fromkeys(
-        ("equations", "fast", "named_values", "count_weights"), "what a kind of model has to write"
+        ("equations", "fast", "named_values", "count_weights", "make_weights", "draw"),
+        "what a kind of model has to write",
     ),
     **dict.fromkeys(("choose_path", "usual_path"), "which of several ways to compute is taken"),
     "forward": "what calling a model does; `Model` has the example",

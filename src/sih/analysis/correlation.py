@@ -12,8 +12,8 @@ from torch import Tensor
 
 from sih.evidence import normalised_probabilities
 from sih.markov import TokenTensor, TransitionMatrix
-from sih.models.offsets import attention_at
-from sih.task import Task
+from sih.models.offsets import attention_to
+from sih.task import CausalTask, first_position
 
 Maps = Float[Tensor, "batch query key"]
 """Scores or attention of one head."""
@@ -71,16 +71,16 @@ def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
     return P.log()[tokens[:, None, :], tokens[:, :, None]]
 
 
-def probability_correlation(attention: Maps, tokens: TokenTensor, task: Task) -> float:
+def probability_correlation(attention: Maps, tokens: TokenTensor, task: CausalTask) -> float:
     r"""Correlate a head's attention at the lags with the normalised probabilities $\tilde p_{i,k}$.
 
     The construction's first layer has 1. A head that ignores the tokens has 0 or less. It is 0 where one of the two
     varies by no more than rounding, as with a single lag. Queries are those past the first max_lag with a next token:
     at the last position no model was trained.
     """
-    queries = slice(task.max_lag, tokens.shape[1] - 1)
+    queries = slice(first_position(task), tokens.shape[1] - 1)
     p_norm = normalised_probabilities(tokens, task)[:, queries]
-    found = attention_at(attention, task.lags)[:, queries]
+    found = attention_to(attention, task.parents(tokens.shape[1]))[:, queries]
     pair = torch.stack([found.flatten().to(p_norm.dtype), p_norm.flatten()])
     varies = pair.std(dim=1) > 4 * torch.finfo(attention.dtype).eps
     return torch.corrcoef(pair)[0, 1].item() if varies.all() else 0.0

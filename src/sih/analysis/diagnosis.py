@@ -18,7 +18,15 @@ from sih.checks import FieldError, as_tokens, check_fields, check_kind
 from sih.evidence import check_states, lag_posterior
 from sih.models import Model
 from sih.showing import Drawn, heat_map, html_table, text_lines
-from sih.task import Batch, Task
+from sih.task import (
+    Batch,
+    CausalTask,
+    FreshTask,
+    SwitchingTask,
+    Task,
+    check_task,
+    first_position,
+)
 
 FINEST = 32
 """Offsets shown in a notebook."""
@@ -40,6 +48,7 @@ class Diagnosis(Drawn):
     """
 
     lags: tuple[int, ...]
+    """Labels of the task's hypotheses, its lags where it has lags."""
     sequences: int
     reference: str
     """What KL is measured to: "the truth", or "BMA" where the lags were not given."""
@@ -70,6 +79,11 @@ class Diagnosis(Drawn):
         heads = f"Head {heads}" if heads else ""
         circuit = self.circuits[0].words if self.circuits else ""
         return ". ".join(said for said in (self.law.words, heads, circuit) if said)
+
+    @property
+    def labels(self) -> str:
+        """Name the hypotheses: lags, or numbers from 0 where a task has none."""
+        return f"{'hypotheses' if 0 in self.lags else 'lags'} {self.lags}"
 
     def rows(self) -> list[list[str]]:
         """Tabulate the heads: a row each, the first row names the columns.
@@ -118,7 +132,7 @@ class Diagnosis(Drawn):
 
     def _lines(self) -> list[str]:
         lines = [
-            f"lags {self.lags}, {self.sequences} sequences; means [two standard errors either way]"
+            f"{self.labels}, {self.sequences} sequences; means [two standard errors either way]"
         ]
         for title, found in (
             (f"KL to {self.reference}", self.kl),
@@ -139,7 +153,7 @@ class Diagnosis(Drawn):
 
 @torch.no_grad()
 def diagnose(
-    task: Task,
+    task: CausalTask,
     tokens: Batch | Tensor | np.ndarray,
     *,
     attention: Sequence[Any] | None = None,
@@ -149,7 +163,7 @@ def diagnose(
     """Say what a model of the task has learnt, from its attention, from its law of the next token, or from both.
 
     Args:
-        task: what the tokens were drawn from.
+        task: what the tokens were drawn from, with one known matrix for each hypothesis, which stays.
         tokens: a `Batch`, then KL is to the truth, or tokens of shape (batch, time), then it is to BMA's law and a
             sequence's own lag is the likeliest one.
         attention: for each layer the heads' attention after the softmax, (batch, head, query, key), or a list of heads
@@ -165,8 +179,10 @@ def diagnose(
     >>> found.circuits[0].words
     "Its attention is that of the circuit 'paper'"
     """
-    if not isinstance(task, Task):
-        raise FieldError("task", f"diagnose is for lag tasks, sih.Task; got {type(task).__name__}")
+    check_task(task)
+    if isinstance(task, FreshTask | SwitchingTask):
+        says = "diagnose is for tasks of known matrices whose lag stays, e.g. sih.Task"
+        raise FieldError("task", f"{says}; got {type(task).__name__}")
     batch, lags_known = _batch(task, tokens)
     if isinstance(model, Model):
         if law is not None or attention is not None:
@@ -190,9 +206,15 @@ def diagnose(
     layers = [
         _attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)
     ]
-    circuits = resemblances([layer[:COMPARED] for layer in layers], batch.tokens[:COMPARED], task)
+    some = [layer[:COMPARED] for layer in layers]
+    circuits = []
+    if isinstance(task, Task):
+        circuits = resemblances(some, batch.tokens[:COMPARED], task)
     notes = []
-    if layers and not circuits:
+    if layers and not isinstance(task, Task):
+        other = type(task).__name__
+        notes.append(f"not compared with the known circuits: they are of sih.Task, not of {other}")
+    elif layers and not circuits:
         why = (
             f"this model {len(layers)}" if len(layers) != 3 else "and none is right at this length"
         )
@@ -204,7 +226,7 @@ def diagnose(
         read = read_law(law, batch, task, lags_known=lags_known)
     exact = exact_selection(batch, task) if layers else None
     return Diagnosis(
-        task.lags,
+        task.hypotheses,
         len(batch.tokens),
         "the truth" if lags_known else "BMA",
         tuple(
@@ -234,11 +256,12 @@ def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
     return torch.cat(laws), [torch.cat(layer) for layer in zip(*attention, strict=True)]
 
 
-def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]:
+def _batch(task: CausalTask, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]:
     """Give tokens on the CPU with each sequence's lag, and whether it is known. If not, it is the likeliest one."""
     found = as_tokens(given.tokens if isinstance(given, Batch) else given).detach().cpu()
-    if len(found) < 2 or found.shape[1] < task.max_lag + 2:
-        wanted = f"whole numbers of shape (batch, time), 2 sequences and {task.max_lag + 2} tokens or more"
+    least = first_position(task) + 2
+    if len(found) < 2 or found.shape[1] < least:
+        wanted = f"whole numbers of shape (batch, time), 2 sequences and {least} tokens or more"
         raise FieldError(
             "tokens", f"tokens are {wanted}; got {found.dtype} of shape {tuple(found.shape)}"
         )
@@ -246,7 +269,7 @@ def _batch(task: Task, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]
     if isinstance(given, Batch):
         return Batch(tokens, given.lags.cpu()), True
     return Batch(
-        tokens, torch.tensor(task.lags)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]
+        tokens, torch.tensor(task.hypotheses)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]
     ), False
 
 

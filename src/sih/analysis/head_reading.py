@@ -11,8 +11,8 @@ from sih.analysis.head_matching import total_variation, uniform_attention
 from sih.analysis.offset_mass import find_period, offset_profile
 from sih.evidence import lag_posterior
 from sih.metrics import lag_accuracy
-from sih.models.offsets import attention_at
-from sih.task import Batch, Task
+from sih.models.offsets import attention_to
+from sih.task import Batch, CausalTask, first_position
 
 UNIFORM = 0.05
 """Attention this near to uniform is uniform: total variation, averaged over queries."""
@@ -127,15 +127,15 @@ class HeadReading:
         return f"attends at offsets {' '.join(map(str, self.residues))} mod {period}"
 
 
-def queries_read(task: Task, time: int) -> slice:
+def queries_read(task: CausalTask, time: int) -> slice:
     """Return the queries that heads are read at: past the first max_lag, and with a next token."""
-    return slice(task.max_lag, time - 1)
+    return slice(first_position(task), time - 1)
 
 
-def exact_selection(batch: Batch, task: Task) -> float:
+def exact_selection(batch: Batch, task: CausalTask) -> float:
     """Return the exact posterior of each sequence's true lag, averaged over the queries that heads are read at."""
     rows = queries_read(task, batch.tokens.shape[1])
-    true = (batch.lags[:, None] == torch.tensor(task.lags)).double()
+    true = (batch.lags[:, None] == torch.tensor(task.hypotheses)).double()
     weights = lag_posterior(batch.tokens, task)[:, rows]
     return (weights * true[:, None]).sum(dim=-1).mean().item()
 
@@ -144,7 +144,7 @@ def read_head(
     name: str,
     whole: Float[Tensor, "batch query key"],
     batch: Batch,
-    task: Task,
+    task: CausalTask,
     *,
     last: bool = True,
     exact: float | None = None,
@@ -164,27 +164,29 @@ def read_head(
     attention = whole[..., first:]
     flat = nn.functional.pad(uniform_attention(attention.shape[-1]), (first, 0))
     rows = queries_read(task, attention.shape[-1])
-    at = {
-        shift: attention_at(attention, [k - shift for k in task.lags])[:, rows].double()
-        for shift in (0, 1)
-    }
-    own = batch.lags[:, None] == torch.tensor(task.lags)
+    parents = task.parents(attention.shape[-1] + 1)
+    followed, copied = (
+        attention_to(attention, keys)[:, rows].double()
+        for keys in (parents[:, :-1], parents[:, 1:])
+    )
+    own = batch.lags[:, None] == torch.tensor(task.hypotheses)
     others = whole.mean(
         dim=0
     )  # of all; leaving the sequence itself out multiplies the difference by n / (n - 1)
     apart = len(attention) / (len(attention) - 1)
     profile = offset_profile(attention)
-    period, residues, fit = find_period(profile[task.max_lag : len(profile) // 2 - task.max_lag])
+    first_row = rows.start
+    period, residues, fit = find_period(profile[first_row : len(profile) // 2 - first_row])
     return HeadReading(
         name=name,
-        parents=dict(zip(task.lags, at[0].mean(dim=(0, 1)).tolist(), strict=True)),
-        copies=dict(zip(task.lags, at[1].mean(dim=(0, 1)).tolist(), strict=True)),
-        selected=(at[1] * own[:, None]).sum(dim=-1).mean().item(),
+        parents=dict(zip(task.hypotheses, followed.mean(dim=(0, 1)).tolist(), strict=True)),
+        copies=dict(zip(task.hypotheses, copied.mean(dim=(0, 1)).tolist(), strict=True)),
+        selected=(copied * own[:, None]).sum(dim=-1).mean().item(),
         exact=exact_selection(batch, task) if exact is None else exact,
-        accuracy=lag_accuracy(at[1], batch, task).mean().item(),
+        accuracy=lag_accuracy(copied, batch, task).mean().item(),
         correlation=probability_correlation(attention, batch.tokens, task),
         period=period,
-        residues=tuple(sorted((r + task.max_lag) % period for r in residues)) if period else (),
+        residues=tuple(sorted((r + first_row) % period for r in residues)) if period else (),
         fit=fit,
         dependence=apart * total_variation(whole, others)[:, rows].mean().item(),
         from_uniform=total_variation(whole, flat)[:, rows].mean().item(),

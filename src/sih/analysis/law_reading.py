@@ -10,9 +10,9 @@ from torch import Tensor
 
 from sih.checks import FieldError
 from sih.metrics import divergence, scored_positions
-from sih.predictors import bma, known_lag, maximum_likelihood, stationary_law
+from sih.predictors import bma, maximum_likelihood, stationary_law, truth
 from sih.stats import estimate
-from sih.task import Batch, Task
+from sih.task import Batch, CausalTask, first_position
 
 LIKE_BMA = 1e-3
 """Nats: a law nearer than this to BMA's predicts like it."""
@@ -49,14 +49,19 @@ class LawReading:
 
 
 def read_law(
-    law: Float[Tensor, "batch time state"], batch: Batch, task: Task, *, lags_known: bool = True
+    law: Float[Tensor, "batch time state"],
+    batch: Batch,
+    task: CausalTask,
+    *,
+    lags_known: bool = True,
 ) -> LawReading:
     """Measure a law beside the reference predictors', to the truth or, unless the lags are known, to BMA's law."""
-    tokens, rows = batch.tokens, scored_positions(task.max_lag, batch.tokens.shape[1])
+    tokens = batch.tokens
+    rows = scored_positions(first_position(task), tokens.shape[1])
     laws = {"model": law, "bma": bma(tokens, task), "ml": maximum_likelihood(tokens, task)}
     laws["stationary"] = stationary_law(tokens, task)
-    truth = known_lag(tokens, batch.lags, task) if lags_known else laws["bma"]
-    kl = {name: divergence(truth, each) for name, each in laws.items()}
+    reference = truth(batch, task) if lags_known else laws["bma"]
+    kl = {name: divergence(reference, each) for name, each in laws.items()}
     lost = {
         name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1)
         for name in laws
@@ -82,7 +87,9 @@ def interval(values: Float[Tensor, " batch"]) -> Interval:
     )
 
 
-def as_law(given: Any, batch: Batch, task: Task) -> tuple[Float[Tensor, "batch time state"], bool]:
+def as_law(
+    given: Any, batch: Batch, task: CausalTask
+) -> tuple[Float[Tensor, "batch time state"], bool]:
     """Give a law that sums to 1 and whether it was logits, which numbers below 0 show, or raise a FieldError."""
     found, shape = as_numbers("law", given), (*batch.tokens.shape, task.num_states)
     law, rounding = found.double(), rounding_of(found)
@@ -145,17 +152,17 @@ def _difference(a: Float[Tensor, " batch"], b: Float[Tensor, " batch"]) -> Float
 
 
 def _nearest_lag(
-    law: Float[Tensor, "batch time state"], batch: Batch, task: Task
+    law: Float[Tensor, "batch time state"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, " sequence"]:
     """Give how often a sequence's own lag has the nearest law, for each sequence in which lags' laws ever differ."""
-    rows = scored_positions(task.max_lag, batch.tokens.shape[1])
-    each = [
-        known_lag(batch.tokens, torch.full_like(batch.lags, k), task)[:, rows] for k in task.lags
-    ]
-    own = known_lag(batch.tokens, batch.lags, task)[:, rows]
+    rows = scored_positions(first_position(task), batch.tokens.shape[1])
+    labels = torch.tensor(task.hypotheses)
+    batches = [Batch(batch.tokens, torch.full_like(batch.lags, label)) for label in task.hypotheses]
+    each = [truth(one, task)[:, rows] for one in batches]
+    own = truth(batch, task)[:, rows]
     alike = torch.stack([(one - own).abs().amax(dim=-1) < 1e-9 for one in each], dim=-1)
     far = torch.stack([divergence(one, law[:, rows]) for one in each], dim=-1)
     telling = alike.sum(dim=-1) == 1
-    right = torch.tensor(task.lags)[far.argmin(dim=-1)] == batch.lags[:, None]
+    right = labels[far.argmin(dim=-1)] == batch.lags[:, None]
     count = telling.sum(dim=-1)
     return ((right & telling).sum(dim=-1) / count)[count > 0]

@@ -44,7 +44,7 @@ from sih.checks import FieldError, described
 from sih.models.base import Model, check_model
 from sih.models.offsets import attention_at
 from sih.showing import Drawn, html_table
-from sih.task import Batch, Task, check_batch, check_task
+from sih.task import Batch, CausalTask, Lagged, check_batch, check_task
 
 Part = str | tuple[str, str]
 """A path, or the block at the query and the block at the key."""
@@ -93,7 +93,7 @@ class EvidenceFlow(Drawn):
 
 @torch.no_grad()
 def evidence_flow(
-    model: Model, task: Task, batch: Batch, by: Literal["blocks", "paths"] | None = None
+    model: Model, task: CausalTask, batch: Batch, by: Literal["blocks", "paths"] | None = None
 ) -> EvidenceFlow:
     """Tell by which ways the evidence for the lags reached the last layer's scores, in shares that add up to 1.
 
@@ -110,7 +110,8 @@ def evidence_flow(
     1.0
     """
     check_model(model)
-    check_task(task, Task)
+    check_task(task, Lagged)
+    assert isinstance(task, Lagged)
     check_batch(batch)
     known = by is None or (isinstance(by, str) and by in ("blocks", "paths"))
     if not known or (by == "blocks" and not in_blocks(model)):
@@ -149,7 +150,7 @@ def products(
     pieces: Pieces,
     forms: Forms,
     h: Float[Tensor, "batch time dim"],
-    task: Task,
+    task: Lagged,
     mirrored: bool,
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
     """Give the parts of the score at the candidates: of each pair of pieces, or of each piece with u on either side."""
@@ -167,7 +168,7 @@ def products(
 
 
 def _of_pairs(
-    pieces: Pieces, forms: Forms, h: Float[Tensor, "batch time dim"], task: Task
+    pieces: Pieces, forms: Forms, h: Float[Tensor, "batch time dim"], task: Lagged
 ) -> Iterator[tuple[Part, Float[Tensor, "#batch time lag"]]]:
     """Give the part of each two blocks, and of blocks with the 1 where scores are affine."""
     if forms.affine:
@@ -182,7 +183,7 @@ def _of_pairs(
 def _dots(
     reads: Sequence[Read],
     key: Float[Tensor, "#batch time width"],
-    task: Task,
+    task: Lagged,
     columns: slice = slice(None),
 ) -> Float[Tensor, "#batch time lag"]:
     """Give query_i . key_j at the candidates j = i - k + 1, and 0 where there is no such key."""
@@ -197,7 +198,7 @@ def _dots(
 
 
 def candidates(
-    scores: Float[Tensor, "*batch time time"], task: Task
+    scores: Float[Tensor, "*batch time time"], task: Lagged
 ) -> Float[Tensor, "*batch time lag"]:
     """Give the scores at the candidates, and 0 where there is no such key."""
     return attention_at(scores, [lag - 1 for lag in task.lags])

@@ -124,9 +124,12 @@ def _parse(
 
 def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
     """Name the flag that an error is about, if it knows its field and the command has one of that name."""
-    field = error.field.replace(".", "_") if isinstance(error, FieldError) else None
-    known = command is not None and field in inspect.signature(command).parameters
-    return f"--{field.replace('_', '-')}: " if field is not None and known else ""
+    if command is None or not isinstance(error, FieldError):
+        return ""
+    flags = inspect.signature(command).parameters
+    places = (error.field.replace(".", "_"), error.field.partition(".")[0])
+    found = next((place for place in places if place in flags), None)
+    return f"--{found.replace('_', '-')}: " if found else ""
 
 
 def _unbox(box: str) -> str:

@@ -40,7 +40,7 @@ def shape_of(run: Run) -> Row:
     return {
         "run": run.name,
         "model": config.model.kind,
-        "lags": " ".join(map(str, config.task.lags)),
+        "lags": " ".join(map(str, config.task.lags)) or config.task.label,
         "heads": " ".join(map(str, config.heads)),
         "length": f"{config.task.length}",
         "trained": trained_briefly(config),

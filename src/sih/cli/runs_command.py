@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from sih.checks import FieldError
 from sih.cli.printing import plain_console
 from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.cli.train_command import explicit_command
@@ -98,7 +99,10 @@ def _heads(run: Run, seed: int) -> list[str]:
     """Say in lines what each head does, as `sih.diagnose` does on the same sequences."""
     from sih.analysis.diagnosis import diagnose
 
-    task = run.task
+    try:
+        task = run.task
+    except FieldError as error:  # a task of one's own, which no file holds
+        return [f"heads are not read: {error}"]
     if not isinstance(task, Task):
         return [
             f"heads are not read: that is for tasks of one matrix and one lag, not {type(task).__name__}"
@@ -114,8 +118,9 @@ def _heads(run: Run, seed: int) -> list[str]:
 def _facts(run: Run) -> Iterator[str]:
     """Say in lines what a run trained, how, and how good its model is."""
     config, first, last = run.config, run.evaluations[0], run.evaluations[-1]
-    lags, heads, length = list(config.task.lags), list(config.heads), config.task.length
-    yield f"{run.name}: {config.model.kind}, lags {lags}, heads {heads}, length {length}, seed {config.seed}"
+    task, heads = config.task, list(config.heads)
+    shape = f"{config.model.kind}, {task.in_words}, heads {heads}, length {task.length}"
+    yield f"{run.name}: {shape}, seed {config.seed}"
     yield f"trained by {how_trained(config)}"
     yield f"made by: {explicit_command(config)}"
     seconds = run.environment.get("seconds")

@@ -1,15 +1,12 @@
 """`sih train`: train a model in a folder, or go on where that folder's run stopped."""
 
-import dataclasses
 import functools
-import itertools
 import math
-import re
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,27 +21,19 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from sih.cli.matrix_flag import read_matrix
 from sih.cli.printing import plain_console
+from sih.cli.train_flags import command_of as command_of
+from sih.cli.train_flags import defaults
+from sih.cli.train_flags import explicit_command as explicit_command
 from sih.models import KINDS, ModelShape
 from sih.runs.run import Run
 from sih.runs.run_names import run_name
 from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
 from sih.runs.tensorboard import EventWriter
-from sih.training.config import (
-    RENAMED,
-    TARGETS,
-    TOP,
-    WORDS,
-    EvaluationConfig,
-    TrainConfig,
-    classes_of,
-    names_of,
-    parts_of,
-)
-from sih.training.config_file import NOT_IN_ALL
+from sih.training.config import TARGETS, TrainConfig
+from sih.training.config_parts import WORDS, EvaluationConfig
 from sih.training.optimiser import OPTIMISERS, Optimiser
-from sih.training.presets import PRESETS, SEEN, preset_fields
+from sih.training.presets import PRESETS, SEEN
 from sih.training.recipes import Recipe, all_recipes
 from sih.training.task_config import TaskConfig
 from sih.training.trainer import DivergedError, Step
@@ -151,153 +140,22 @@ def run_to_the_end(
 
 
 def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
-    """Return `train` with the defaults that a command line chooses, and the words that are left to read.
-
-    `--preset`, `--model`, `--init` and `--optimiser` choose the parts of a configuration, and so which flags there are.
-    A flag that another kind of model or recipe has is left out, with a remark.
-    """
-    for old, new in RENAMED.items():
-        flag = new.replace("_", "-")
-        if _said(words, old) is not None and _said(words, flag) is not None:
-            raise ValueError(f"--{old} is the old name of --{flag}; leave one out")
-        words = [re.sub(f"^--{old}(?==|$)", f"--{flag}", word) for word in words]
-    preset = _said(words, "preset") or "paper"
-    given: dict[str, Any] = {
-        word: said for word in WORDS if (said := _said(words, word)) is not None
-    }
-    if (path := _said(words, "matrix")) is not None:
-        given |= {"matrix": (matrix := read_matrix(path)), "states": len(matrix)}
-        if (states := _said(words, "states")) not in (None, str(len(matrix))):
-            raise ValueError(
-                f"--states {states} does not fit {path}, which has {len(matrix)} states; leave one out"
-            )
-    elif "--fresh" in words:
-        given["fresh"] = True
-    fields = preset_fields(preset, **given)
-    top = {name: fields.pop(name) for name in TOP if name in fields}
-    parts = parts_of(fields)
-    for name in NOT_IN_ALL.keys() - names_of(classes_of(fields)).keys():
-        if _said(words, flag := name.replace("_", "-")) is not None:
-            print(
-                f"sih: --{flag} means nothing to {parts['model'].kind}, {parts['recipe'].name}",
-                file=sys.stderr,
-            )
-            words = _without(words, flag)
-    _check_kind_has(words, parts["model"])
-    chosen = {
-        "kind": parts["model"].kind,
-        "init": parts["recipe"].name,
-        "method": parts["optimiser"].name,
-    }
-    command = functools.partial(train, preset=preset, **parts, **chosen, **top)
+    """Return `train` with the defaults that a command line chooses, and the words that are left to read."""
+    given, words = defaults(words)
+    recipe, optimiser = given["recipe"], given["optimiser"]
+    chosen = {"kind": given["model"].kind, "init": recipe.name, "method": optimiser.name}
+    command = functools.partial(train, **given, **chosen)
     command.__doc__ = train.__doc__
     return command, words
 
 
-def _check_kind_has(words: Sequence[str], model: ModelShape) -> None:
-    """Raise a ValueError about a flag that other kinds of model have, and this one has not."""
-    has = {
-        kind: {field.name for field in dataclasses.fields(each.Shape)}
-        for kind, each in KINDS.items()
-    }
-    flags = {
-        word.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
-        for word in words
-    }
-    for name in sorted(flags & set().union(*has.values()) - has[model.kind] - NOT_IN_ALL.keys()):
-        others = ", ".join(kind for kind in has if name in has[kind])
-        raise ValueError(
-            f"--{name.replace('_', '-')} is for --model {others}; got --model {model.kind}"
-        )
-
-
-def _without(words: Iterable[str], flag: str) -> list[str]:
-    """Leave a flag out of a command line, with the values that follow it."""
-    kept, dropping = [], False
-    for word in words:
-        if word.startswith("--"):
-            dropping = word.partition("=")[0] == f"--{flag}"
-        if not dropping:
-            kept.append(word)
-    return kept
-
-
-def _said(words: Sequence[str], flag: str) -> str | None:
-    """Return the value that a command line gives a flag, the last one if there are several."""
-    found = [value for before, value in itertools.pairwise(words) if before == f"--{flag}"]
-    found += [word.partition("=")[2] for word in words if word.startswith(f"--{flag}=")]
-    return found[-1] if found else None
-
-
-def command_of(config: TrainConfig) -> str:
-    """Return the command that trains a configuration: every flag that differs from the paper's setting.
-
-    >>> command_of(TrainConfig(lags=(1, 3), heads=(1, 1, 1), steps=2400))
-    'sih train --lags 1 3 --heads 1 1 1 --steps 2400'
-    """
-    return shlex.join(["sih", "train", *_flags(config.unusual())])
-
-
-def explicit_command(config: TrainConfig) -> str:
-    """Return the same command from the preset that is nearest, with lags, heads, length and seed written out.
-
-    >>> explicit_command(TrainConfig(steps=2400))
-    'sih train --preset paper --lags 1 2 3 --heads 1 3 1 --length 128 --seed 0 --steps 2400'
-    """
-    flat = config.flat()
-    always = {
-        name: flat[name] for name in ("lags", "heads", "length", "seed") if flat.get(name, ()) != ()
-    }
-    always |= {} if config.model.kind == WORDS["model"] else {"model": config.model.kind}
-    ways = {
-        name: found for name in PRESETS if (found := _changes(name, config, always)) is not None
-    }
-    if not ways:
-        return command_of(config)
-    nearest = min(ways, key=lambda name: len(ways[name]))
-    return shlex.join(["sih", "train", "--preset", nearest, *_flags(always | ways[nearest])])
-
-
-def _changes(preset: str, config: TrainConfig, given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the fields to change in a preset with some fields given, None if that can't make the configuration."""
-    with suppress(ValueError):
-        usual = TrainConfig(**preset_fields(preset, **given)).flat()
-        found = {
-            name: value
-            for name, value in config.flat().items()
-            if name not in usual or usual[name] != value
-        }
-        if TrainConfig(**preset_fields(preset, **{**given, **found})) == config:
-            return found
-    return None
-
-
-def _flags(fields: dict[str, Any]) -> list[str]:
-    """Return flags and their words, of fields by flat name."""
-    words = []
-    for name, value in fields.items():
-        if name == "matrix":
-            value = "P.csv"
-        if name == "length_schedule":
-            value = tuple(itertools.chain.from_iterable(value))
-        words += _as_flag(name.replace("_", "-"), value)
-    return words
-
-
-def _as_flag(name: str, value: Any) -> list[str]:
-    """Return the words that give a flag its value: that of True or False is in its name."""
-    if isinstance(value, bool):
-        return [f"--{name}" if value else f"--no-{name}"]
-    return [f"--{name}", *map(str, value if isinstance(value, tuple) else (value,))]
-
-
 def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
     config = writer.config
-    heads, lags = list(config.heads), list(config.task.lags)
+    heads = list(config.heads)
     weights = sum(weight.numel() for weight in writer.trainer.model.parameters())
     verb = "going on with" if writer.resumed else "training"
     console.print(
-        f"{verb} {config.model.kind}, heads {heads}, lags {lags}, {weights:,} weights, "
+        f"{verb} {config.model.kind}, heads {heads}, {config.task.in_words}, {weights:,} weights, "
         f"{config.optimiser.steps:,} steps, {writer.environment['threads']} threads -> {writer.folder}"
     )
     here = describe_environment(writer.environment["device"], writer.environment["threads"])
@@ -315,7 +173,7 @@ def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
 def _summary(run: Run, console: Console) -> None:
     first, last = run.evaluations[0], run.evaluations[-1]
     console.print(
-        f"held-out KL past the first {run.task.max_lag} positions, but for the last: {last['kl']:.4f} "
+        f"held-out KL past the first {run.config.task.first} positions, but for the last: {last['kl']:.4f} "
         f"({run.held_out_kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
         f"{last['step']:,} steps, {run.environment.get('seconds', math.nan):.0f} s -> {run.folder}"
     )

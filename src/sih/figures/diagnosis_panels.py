@@ -26,7 +26,8 @@ def draw_diagnosis(data: Diagnosis) -> Figure:
         axes = figure.subplots(1, len(shown), squeeze=False)[0]
         for ax, part in zip(axes, shown, strict=True):
             _draw_heads(ax, data) if part == "heads" else _draw_law(ax, data)
-        figure.suptitle(f"lags {braces(data.lags)}: {data.law.words or 'attention'}", fontsize=8)
+        named = data.labels.partition(" ")[0]
+        figure.suptitle(f"{named} {braces(data.lags)}: {data.law.words or 'attention'}", fontsize=8)
     return figure
 
 

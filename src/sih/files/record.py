@@ -138,6 +138,17 @@ class Increasing:
         return "distinct, positive and increasing whole numbers, e.g. (1, 2, 3)"
 
 
+@dataclass(frozen=True)
+class OneOrMore:
+    """The lists of one word or more; a word alone is a list of one."""
+
+    def __contains__(self, value: tuple[Any, ...]) -> bool:
+        return len(value) > 0
+
+    def wanted(self, noun: str) -> str:
+        return "a word, or a list of words"
+
+
 Size = Annotated[int, AtLeast(1), Below(2**31)]
 Count = Annotated[int, AtLeast(0), Below(2**31)]
 Probability = Annotated[float, Between(0, 1)]
@@ -148,6 +159,11 @@ SeedNumber = Annotated[int, AtLeast(0), Below(2**62)]
 def read(kind: type[T], value: object, name: str) -> T:
     """Return the value as `kind`, or raise a `FieldError`; `name` is its place."""
     return _read(kind, value, name)  # type: ignore[no-any-return]
+
+
+def read_field(record: Any, name: str, value: object) -> Any:
+    """Return the value as the field of this name of a dataclass, or raise a `FieldError`."""
+    return _read(kinds_of(record)[name], value, name)
 
 
 def make(kind: type[T], values: Mapping[str, Any]) -> T:
@@ -217,7 +233,9 @@ def _read(kind: Any, value: Any, name: str) -> Any:
 def _plain(kind: Any, value: Any, name: str) -> Any:
     if not _fits(kind, value):
         _refuse(name, PLAIN[kind][1], value)
-    return kind(value) if kind in (int, float) else value
+    if kind is float:
+        return float(value) + 0.0  # of 0.0 and -0.0, which are equal, one form
+    return int(value) if kind is int else value
 
 
 def _fits(kind: Any, value: Any) -> bool:
@@ -245,13 +263,16 @@ def _tensor(kind: Any, value: Any, name: str) -> Any:
 
 def _limited(kind: Any, value: Any, name: str) -> Any:
     base, *limits = get_args(kind)
-    is_plain = base in PLAIN
-    noun = PLAIN[base][1] if is_plain else "a list"
-    read_value = value if is_plain else _read(base, value, name)
+    if isinstance(value, str) and OneOrMore() in limits:
+        value = (value,)
+    if base in PLAIN and not _fits(base, value):
+        _refuse(name, limits[0].wanted(PLAIN[base][1]), value)
+    found = _read(base, value, name)
     for limit in limits:
-        if (is_plain and not _fits(base, value)) or read_value not in limit:
+        if found not in limit:
+            noun = PLAIN[base][1] if base in PLAIN else "a list"
             _refuse(name, limit.wanted(noun), value)
-    return _read(base, read_value, name)
+    return found
 
 
 def _literal(kind: Any, value: Any, name: str) -> Any:

@@ -6,12 +6,11 @@ calling `site(name, value)` at each value worth a name. Everything else here fol
 
 from __future__ import annotations
 
-import inspect
-from abc import ABC, ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -20,55 +19,49 @@ from torch import Tensor, nn
 from sih.checks import (
     DTYPES,
     FieldError,
+    Seed,
     Tokens,
     check_choice,
-    check_heads,
     check_kind,
     check_memory,
-    check_positive,
-    check_sizes,
     check_tokens,
+    generator,
     is_concrete,
 )
+from sih.files.record import Above, Among, NotEmpty, Size, check
 from sih.models.hooks import HookPoints, module_name
 from sih.models.kernels.causal import mask_later
 from sih.models.parts import in_parts, usual_rows
 from sih.models.sites import PassRecorder, Replacement, Site, Trace, layer_of
 from sih.showing import Drawn, heat_map
 
+Heads = Annotated[tuple[Size, ...], NotEmpty("the number of heads of each layer, e.g. (1, 3, 1)")]
+Temperature = Annotated[float, Above(0)]
+READOUTS = ("logit", "probability")
+
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Describes everything that shapes a model, apart from its weights. A kind adds fields of its own."""
+    """Everything that shapes a model, apart from its weights. A kind adds its shape."""
 
-    num_states: int
-    length: int | None
-    """The longest sequence, None for a kind that takes any. Such a kind's constructor and files do not have it."""
-    heads: tuple[int, ...] = ()
+    num_states: Size
+    length: Size | None
+    """The longest sequence, None for a kind that takes any.
+
+    Such a kind's constructor and files do not have it."""
+    heads: tuple[Size, ...] = ()
     """Number of heads of each layer; () for a model without attention."""
-    temperature: float = 1.0
+    temperature: Temperature = 1.0
     """What scores of attention are divided by."""
-    readout: str = "logit"
-    """What the output is: "logit" (a softmax makes it probabilities) or "probability" (it is probabilities already)."""
-    dtype: str = "float32"
+    readout: Annotated[str, Among(READOUTS)] = "logit"
+    """The output: "logit" (a softmax makes it probabilities) or "probability"."""
+    dtype: Annotated[str, Among(DTYPES)] = "float32"
 
     def __post_init__(self) -> None:
-        bounds = {
-            name: value
-            for name, value in self.entries().items()
-            if name in ("num_states", "length")
-        }
-        check_sizes(**bounds)
-        object.__setattr__(self, "heads", check_heads(self.heads) if self.heads != () else ())
-        check_positive(
-            "temperature", self.temperature, "what scores are divided by, positive and finite"
-        )
-        object.__setattr__(self, "temperature", float(self.temperature))
-        check_choice("readout", self.readout, ("logit", "probability"))
-        check_choice("dtype", self.dtype, tuple(DTYPES))
+        check(self)
 
     def entries(self) -> dict[str, Any]:
-        """Return what the configuration was made from: every field that its constructor takes, by name."""
+        """Return what the configuration was made from: the fields its constructor takes."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
 
 
@@ -76,26 +69,28 @@ class ModelConfig:
 class BoundedConfig(ModelConfig):
     """Describes a model with a weight for every position, of sequences up to a length."""
 
-    length: int
+    length: Size
 
 
 @dataclass(frozen=True)
 class ModelShape(ABC):
-    """Holds what a kind of model needs to know beyond the task that it is trained on."""
+    """The sizes of a model that a task does not give: what a training run may choose.
+
+    A kind adds its fields. They are flags of `sih train` and entries of a run's
+    `config.json`, by the names that they have as arguments of the kind's constructor.
+    """
 
     kind: ClassVar[str]
     """The kind's name, in flags, in configurations on disk and in `sih.models.KINDS`."""
 
+    def __post_init__(self) -> None:
+        check(self)
+
     @abstractmethod
     def build(
-        self,
-        num_states: int,
-        length: int,
-        *,
-        init: str = "zeros",
-        rng: torch.Generator | None = None,
+        self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Make a model of this shape, with weights drawn from `rng` as `init` says."""
+        """Make a model of this shape for a task of these sizes, drawn as `init` says."""
 
 
 def check_model(model: object) -> None:
@@ -103,28 +98,13 @@ def check_model(model: object) -> None:
     check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
 
 
-class _HooksPlaced(ABCMeta):
-    """Gives a model its hook points as soon as it is made, with the names that its equations use."""
-
-    @property
-    def __signature__(cls) -> inspect.Signature:  # or help() would show that of __call__
-        own = inspect.signature(cls.__init__)  # type: ignore[misc]
-        return own.replace(parameters=list(own.parameters.values())[1:])
-
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
-        model = super().__call__(*args, **fields)
-        recorder = PassRecorder()
-        with torch.no_grad():
-            model.equations(torch.zeros(1, 1, dtype=torch.int64, device=model.device), recorder)
-        model.points = HookPoints(model, recorder.values)
-        return model
-
-
-class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
+class Model(Drawn, nn.Module, ABC):
     """Predicts the next token at every position of a sequence.
 
-    The constructor of a kind takes the fields of its `Config` by name (`dtype` as torch's), and `init` and `rng`, which
-    say how weights are drawn; `init="zeros"` is for weights to come.
+    It is made from its `Config`, and from `init` and `rng`, which say how weights are
+    drawn; `init="zeros"` is for weights to come. The constructors of `sih` take the
+    fields of the Config instead (`dtype` as torch's). A kind writes `make_weights`,
+    `draw` and `equations`.
 
     >>> import sih
     >>> model = sih.DisentangledTransformer(num_states=2, length=16, heads=(1, 2, 1), rng=0)
@@ -139,6 +119,8 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
 
     Config: ClassVar[type[ModelConfig]] = ModelConfig
     Shape: ClassVar[type[ModelShape]]
+    draws: ClassVar[tuple[str, ...]] = ("uniform",)
+    """The ways to draw weights that `init` may name, beside "zeros"."""
     paths: ClassVar[tuple[str, ...]]
     """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
     large_products: ClassVar[bool] = False
@@ -155,15 +137,34 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
     circuit: Any = None
     """The circuit that the weights follow, if `sih.construct` wrote them."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, init: str = "zeros", rng: Seed | None = None) -> None:
         super().__init__()
-        width = torch.finfo(DTYPES[config.dtype]).bits // 8
-        check_memory(
-            self.count_weights(config) * width,
-            f"a model with heads {config.heads!s:.40} of these sizes",
-        )
+        check_choice("init", init, (*self.draws, "zeros"))
+        dtype = DTYPES[config.dtype]
+        what = f"a model with heads {config.heads!s:.40} of these sizes"
+        check_memory(self.count_weights(config) * (torch.finfo(dtype).bits // 8), what)
         self.config = config
         self.notes = {}
+        self.make_weights(dtype)
+        if init != "zeros":
+            with torch.no_grad():
+                self.draw(init, generator(0 if rng is None else rng))
+        self.points = HookPoints(self, self._value_names())
+
+    @abstractmethod
+    def make_weights(self, dtype: torch.dtype) -> None:
+        """Make the weights, all zero, of the sizes that `self.config` says."""
+
+    def draw(self, init: str, rng: torch.Generator) -> None:
+        """Draw the weights at random as `init`, one of `draws`, says."""
+
+    def _value_names(self) -> list[str]:
+        """Return the names that the equations give to values: those of the hook points."""
+        recorder = PassRecorder()
+        token = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
+        with torch.no_grad():
+            self.equations(token, recorder)
+        return list(recorder.values)
 
     @property
     def device(self) -> torch.device:
@@ -179,7 +180,9 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         >>> sih.Transformer.from_config(model.config).readout.abs().max().item()
         0.0
         """
-        return cls(**{**config.entries(), "dtype": DTYPES[config.dtype], "init": "zeros"})
+        model = cls.__new__(cls)
+        Model.__init__(model, config)
+        return model
 
     @classmethod
     def count_weights(cls, config: Any) -> int:

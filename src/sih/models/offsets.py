@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
@@ -17,3 +17,15 @@ def attention_at(
     for index, offset in enumerate(offsets):
         out[..., offset:, index] = attention.diagonal(-offset, dim1=-2, dim2=-1)
     return out
+
+
+def attention_to(
+    attention: Float[Tensor, "*batch query key"], keys: Int[Tensor, "hypothesis query"]
+) -> Float[Tensor, "*batch query hypothesis"]:
+    """Return what each query pays to one key for each hypothesis, 0 where that is -1.
+
+    `task.parents(time)` are the keys that each token follows, and
+    `task.parents(time + 1)[:, 1:]` those that the next one does.
+    """
+    found = attention.gather(-1, keys.T.clamp_min(0).expand(*attention.shape[:-1], -1))
+    return found.masked_fill(keys.T < 0, 0.0)

@@ -86,7 +86,7 @@ class Run(Drawn):
             facts = {
                 "name": self.name,
                 "model": config.model.kind,
-                "lags": config.task.lags,
+                **config.task.facts,
                 "heads": config.heads,
             }
             how = {
@@ -149,7 +149,7 @@ class Run(Drawn):
 
     @cached_property
     def task(self) -> Any:
-        """Make the task that it is trained on: a `Task`, unless it was to have fresh matrices or switching lags."""
+        """Make the task that it is trained on, if the configuration names it."""
         return self.config.task.build()
 
     @cached_property
@@ -161,9 +161,8 @@ class Run(Drawn):
         task = self.config.task
         empty = partial(self.config.model.build, task.states, task.length)
         held = sum(math.prod(shape) for shape in read_header(path)[1].values())
-        if (
-            heads := sum(getattr(self.config.model, "heads", ()))
-        ) > held:  # each has a weight of its own
+        heads = sum(self.config.heads)
+        if heads > held:  # each has a weight of its own
             raise ValueError(
                 f"{self.folder / CONFIG} asks for {heads:,} heads, {path.name} holds {held:,} numbers"
             )
@@ -205,7 +204,8 @@ class Run(Drawn):
             raise ValueError(
                 f"{self.folder} kept no weights at step {step}; it has {list(self.kept) or 'none'}"
             )
-        model = self.config.model.build(self.task.num_states, self.task.length)
+        task = self.config.task
+        model = self.config.model.build(task.states, task.length)
         load_weights(model, kept_path(self.folder, step))
         return model
 
@@ -218,7 +218,7 @@ class Run(Drawn):
         path = self.folder / METRICS
         if not path.exists():
             return []
-        max_lag = self.config.task.lags[-1]
+        first_counted = self.config.task.first
         with reading(path, "holds no run's metrics"):
             found: list[dict[str, Any]] = []
             for number, text in enumerate(path.read_text().split("\n")[:-1], 1):
@@ -230,7 +230,7 @@ class Run(Drawn):
                         if (along := line.get(f"{name}_along")) is not None:
                             if not all(isinstance(value, NUMBER) for value in along):
                                 raise ValueError(f"{name}_along must hold numbers")
-                            line[name] = mean_by_position(along, max_lag)
+                            line[name] = mean_by_position(along, first_counted)
                 except (ValueError, TypeError, RecursionError) as error:
                     raise ValueError(f"line {number}: {error}") from error
                 found.append(line)

@@ -99,5 +99,6 @@ def run_name(config: TrainConfig) -> str:
     >>> run_name(TrainConfig()).rsplit("-", 1)[0]  # a digest of every field follows
     'standard-1.2.3-heads-1.3.1'
     """
-    lags, heads = (".".join(map(str, numbers)) for numbers in (config.task.lags, config.heads))
-    return f"{config.model.kind}-{lags}-{f'heads-{heads}-' if heads else ''}{digest(config)}"
+    heads = ".".join(map(str, config.heads))
+    layers = f"heads-{heads}-" if heads else ""
+    return f"{config.model.kind}-{config.task.label}-{layers}{digest(config)}"

@@ -21,7 +21,8 @@ from typing import Any
 
 from sih.files import reading
 from sih.runs.run_names import run_name
-from sih.training.config import RENAMED, TrainConfig
+from sih.training.config import TrainConfig
+from sih.training.config_parts import RENAMED
 from sih.training.presets import preset
 
 EXAMPLE = "e.g. [base] with steps = 2400 and [grid] with seed = [0, 1]"

@@ -15,9 +15,13 @@ from sih.task.laws import Laws as Laws
 from sih.task.laws import RowLaws as RowLaws
 from sih.task.laws import as_slice as as_slice
 from sih.task.laws import counted as counted
+from sih.task.laws import first_counted as first_counted
+from sih.task.laws import leaders as leaders
+from sih.task.laws import possible as possible
 from sih.task.parents import CausalTask as CausalTask
 from sih.task.parents import MatrixTask as MatrixTask
 from sih.task.parents import check_task as check_task
+from sih.task.parents import first_position as first_position
 from sih.task.parents_task import ParentsTask as ParentsTask
 from sih.task.parents_task import random_parents as random_parents
 from sih.task.sampling import sample as sample

@@ -69,10 +69,10 @@ class FreshTask(Lagged, Steady):
         return torch.full((self.num_states,), 1 / self.num_states, dtype=torch.float64)
 
     def draw_transitions(
-        self, size: int, rng: torch.Generator
+        self, first: Int[Tensor, " batch"], rng: torch.Generator
     ) -> Float[Tensor, "batch state state"]:
         return random_transition_matrices(
-            size, self.num_states, rng=rng, concentration=self.concentration
+            len(first), self.num_states, rng=rng, concentration=self.concentration
         )
 
     def transitions(self, batch: Batch) -> Float[Tensor, "batch state state"]:

@@ -131,6 +131,39 @@ def counted(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]:
     return (parents >= 0).any(dim=0)
 
 
+def first_counted(parents: Int[Tensor, "hypothesis time"]) -> int:
+    """Return the first token that has a parent, max_lag in a task of lags (0 if none has one).
+
+    >>> first_counted(torch.tensor([[-1, -1, 0, 1], [-1, -1, -1, 0]]))
+    2
+    """
+    return int(counted(parents).int().argmax())
+
+
+def possible(
+    log_likelihood: Float[Tensor, "batch time hypothesis"],
+) -> Float[Tensor, "batch time hypothesis"]:
+    """Return log-likelihoods, or raise a ValueError if no hypothesis can have made a sequence."""
+    # likelihoods only fall, so the last position tells
+    if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():
+        dead = torch.isneginf(log_likelihood).all(dim=-1)
+        row = int(dead[:, -1].nonzero()[0])
+        begin = int(dead[row].nonzero()[0])
+        raise ValueError(
+            f"sequence {row} is impossible under every lag of the task from position {begin} on: "
+            "each lag has met a transition of probability 0"
+        )
+    return log_likelihood
+
+
+def leaders(
+    score: Float[Tensor, "batch time hypothesis"],
+) -> Bool[Tensor, "batch time hypothesis"]:
+    """Tell which hypotheses have the largest score, up to rounding."""
+    largest = score.amax(dim=-1, keepdim=True)
+    return score >= largest - 1e-12 * largest.abs().clamp_min(1.0)
+
+
 def as_slice(positions: Int[Tensor, " n"]) -> slice | Int[Tensor, " n"]:
     """Give consecutive positions as a slice, which indexes without a copy: this makes lags fast.
 

@@ -23,7 +23,7 @@ from sih.checks import FieldError, check_kind, described
 from sih.markov import stationary_distribution
 from sih.showing import Drawn, coloured_cells, heat_map
 from sih.task.batch import Batch
-from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory
+from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_counted, leaders, possible
 
 
 @runtime_checkable
@@ -60,9 +60,12 @@ class CausalTask(Protocol):
     # Where the matrix comes from.
 
     def draw_transitions(
-        self, size: int, rng: torch.Generator
+        self, first: Int[Tensor, " batch"], rng: torch.Generator
     ) -> Float[Tensor, "*batch state state"]:
-        """Draw the matrix of each sequence, or give the one that all of them have."""
+        """Draw each sequence's matrix, given the index of the hypothesis it begins with.
+
+        Or give the one that all of them have.
+        """
         ...
 
     def transitions(self, batch: Batch) -> Float[Tensor, "#batch state state"]:
@@ -96,6 +99,16 @@ class CausalTask(Protocol):
         self, log_p: Float[Tensor, "batch time hypothesis"]
     ) -> Float[Tensor, "batch time hypothesis"]:
         """Give the log-likelihood of the tokens so far if the next one follows each hypothesis, from `Laws`."""
+        ...
+
+    def posterior(
+        self, log_p: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time hypothesis"]:
+        """Give the chance that the next token follows each hypothesis, from the tokens so far."""
+        ...
+
+    def likeliest(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Int[Tensor, "batch time"]:
+        """Give the likeliest hypothesis (its index) of the next token, the first of equals."""
         ...
 
     def moved(self, log_joint: list[float]) -> list[float]:
@@ -168,7 +181,9 @@ class KnownMatrix:
         """Return the law of a token without a parent, the stationary one."""
         return self.stationary
 
-    def draw_transitions(self, size: int, rng: torch.Generator) -> Float[Tensor, "state state"]:
+    def draw_transitions(
+        self, first: Int[Tensor, " batch"], rng: torch.Generator
+    ) -> Float[Tensor, "state state"]:
         return self.P
 
     def transitions(self, batch: Batch) -> Float[Tensor, "1 state state"]:
@@ -204,8 +219,24 @@ class Steady:
     ) -> Float[Tensor, "batch time hypothesis"]:
         return log_p.cumsum(dim=1)
 
+    def posterior(
+        self: CausalTask, log_p: Float[Tensor, "batch time hypothesis"]
+    ) -> Float[Tensor, "batch time hypothesis"]:
+        log_likelihood = possible(self.log_likelihood(log_p))
+        return torch.softmax(log_likelihood + self.prior.log().to(log_p.device), dim=-1)
+
+    def likeliest(
+        self: CausalTask, log_p: Float[Tensor, "batch time hypothesis"]
+    ) -> Int[Tensor, "batch time"]:
+        return leaders(possible(self.log_likelihood(log_p))).int().argmax(dim=-1)
+
     def moved(self, log_joint: list[float]) -> list[float]:
         return log_joint
+
+
+def first_position(task: CausalTask) -> int:
+    """Return the first token that has a parent under some hypothesis, max_lag of lags."""
+    return first_counted(task.parents(task.length))
 
 
 def one_hot(

@@ -26,7 +26,7 @@ from sih.checks import (
     is_whole,
 )
 from sih.task.batch import Batch
-from sih.task.laws import counted, with_initial
+from sih.task.laws import first_counted, with_initial
 from sih.task.parents import CausalTask, check_task
 
 TABLE_LIMIT = 2**20
@@ -82,7 +82,7 @@ def sample(
         first = torch.searchsorted(prior_cdf, _uniform((size,), rng, device), right=True)
     else:
         first = torch.full((size,), task.hypotheses.index(lag), device=device)
-    P = task.draw_transitions(size, rng).to(device)
+    P = task.draw_transitions(first, rng).to(device)
     cdf = _distribution_functions(
         with_initial(P if P.ndim > 2 else P[None], task.initial.to(device))
     )
@@ -95,7 +95,7 @@ def sample(
 
     path = task.draw_paths(first, rng).to(device)
     parents = task.parents(task.length)
-    start = int(counted(parents).to(torch.uint8).argmax())  # the first token with a parent
+    start = first_counted(parents)
     if path.ndim > 1:
         blocks = partial(_path_blocks, path, parents.to(device), start)
         tokens = _sample_blocks(

@@ -68,7 +68,7 @@ def trained_briefly(config: TrainConfig) -> str:
         if flat["schedule"] == "cosine"
         else ""
     )
-    own = "fresh P" if flat["fresh"] else "switching" if flat["switch_rate"] else ""
+    own = _own_task(flat)
     soft = "soft" if flat["target"] == "distribution" else ""
     chief = tied or restricted or (start and flat["init"]) or own or schedule or soft
     return f"{_method(config)}, {chief}" if chief else f"{_method(config)} alone"
@@ -80,9 +80,11 @@ def _additions(config: TrainConfig) -> list[str]:
     found = [_start(flat)]
     if flat["target"] == "distribution":
         found.append("the true distributions as targets")
-    if flat["fresh"]:
+    if "own" in flat:
+        found.append(f"a task of one's own, {flat['own'].task}")
+    if flat.get("fresh"):
         found.append("a new matrix for each sequence")
-    if flat["switch_rate"]:
+    if flat.get("switch_rate"):
         found.append("lags that switch")
     if flat["length_schedule"]:
         found.append("short sequences first")
@@ -95,6 +97,13 @@ def _additions(config: TrainConfig) -> list[str]:
     if flat.get("parts_steps"):
         found.append(f"layers restricted to their roles {_for(config, 'parts_steps')}")
     return [each for each in found if each]
+
+
+def _own_task(flat: dict[str, Any]) -> str:
+    """Return in a word or two how the task differs from the paper's, empty if it does not."""
+    if "own" in flat:
+        return str(flat["own"].task)
+    return "fresh P" if flat["fresh"] else "switching" if flat["switch_rate"] else ""
 
 
 def _method(config: TrainConfig) -> str:

@@ -1,73 +1,57 @@
-"""Training configurations by name. A preset is a function that returns fields; what it is given wins.
+"""Training configurations by name: what a preset sets. What is given wins.
 
-`paper` is the paper's own setting (Sec. 6). The others keep its model, task and loss, and say what they change.
+`paper` is the paper's own setting (Sec. 6). The others keep its model, task and loss,
+and say what they change.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 from sih.checks import check_choice
-from sih.training.config import TOP, WORDS, TrainConfig, classes_of, names_of, renamed, whole_parts
+from sih.training.config import TrainConfig
+from sih.training.config_parts import Fields, shape_of, unfolded
 from sih.training.recipes import recipe_named
 
 
-def paper(**changes: Any) -> dict[str, Any]:
+def paper(given: Fields) -> Fields:
     """Sets nothing: the defaults are the paper's, d = 64, batches of 256, Adam at a constant 1e-3."""
-    return changes
+    return {}
 
 
-def paper_disentangled(**changes: Any) -> dict[str, Any]:
+def paper_disentangled(given: Fields) -> Fields:
     """Sets the paper's defaults for the disentangled transformer."""
-    return {"model": "disentangled", **changes}
+    return {"model": "disentangled"}
 
 
-def paper_relative(**changes: Any) -> dict[str, Any]:
+def paper_relative(given: Fields) -> Fields:
     """Sets the paper's defaults for relative positions, heads [1,1,1], on a matrix of uniform numbers.
 
     The law of the matrix is left to what is given: a matrix, fresh ones, or a task as a whole.
     """
-    own = "matrix" in changes or "task" in changes or changes.get("fresh", False)
-    law = {} if own else {"matrix_law": "uniform"}
-    return {"model": "relative", **law, **changes}
+    own = "matrix" in given or "task" in given or given.get("fresh", False)
+    return {"model": "relative", **({} if own else {"matrix_law": "uniform"})}
 
 
-def harmonic(**changes: Any) -> dict[str, Any]:
+def harmonic(given: Fields) -> Fields:
     """Sets what finds the circuit in minutes, with model, task and loss still the paper's (docs/training.md).
 
     That is a harmonic start, layers that keep to their parts at first, short sequences first, a high rate that falls.
     """
-    return _by_recipe({}, changes)
+    return {"init": "harmonic", **recipe_named("harmonic", shape_of(given).kind).settings}
 
 
-def auto(**changes: Any) -> dict[str, Any]:
+def auto(given: Fields) -> Fields:
     """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP.
 
     How often, for which lags and at what cost is in docs/training.md.
     """
-    recipe = recipe_named("harmonic", _kind(changes))
-    return _by_recipe({"optimiser": "soap", **recipe.with_soap}, changes)
+    recipe = recipe_named("harmonic", shape_of(given).kind)
+    return {**harmonic(given), "optimiser": "soap", **recipe.with_soap}
 
 
-def _by_recipe(more: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Set what goes with the harmonic recipe, and more, but for fields of parts that are given whole or lack them."""
-    whole = whole_parts(changes)
-    start = {} if "recipe" in whole else {"init": "harmonic"}
-    part_of = names_of(classes_of({**start, **more, **changes}))
-    free = {name for name, part in part_of.items() if part not in whole}
-    settings = {**recipe_named("harmonic", _kind(changes)).settings, **more}
-    kept = {name: value for name, value in settings.items() if name in (*free, *WORDS, *TOP)}
-    return {**start, **kept, **changes}
-
-
-def _kind(changes: dict[str, Any]) -> str:
-    """Return the kind of model that fields ask for, by its word or by a shape."""
-    given = {"model": changes["model"]} if "model" in changes else {}
-    shape: Any = classes_of(given)["model"]
-    kind: str = shape.kind
-    return kind
-
-
-PRESETS: dict[str, Callable[..., dict[str, Any]]] = {
+PRESETS: dict[str, Callable[[Fields], Fields]] = {
     "paper": paper,
     "paper-disentangled": paper_disentangled,
     "paper-relative": paper_relative,
@@ -88,10 +72,10 @@ SEEN = {
 """What each was seen to reach (docs/training.md): the paper's on fresh sequences, the others on the held-out ones."""
 
 
-def preset_fields(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the fields that a preset sets, by flat name, with some changed."""
+def preset_fields(name: str, given: Fields) -> Fields:
+    """Return the fields that a preset sets beside those that are given, unfolded."""
     check_choice("preset", name, tuple(PRESETS))
-    return PRESETS[name](**renamed(changes))
+    return PRESETS[name](given)
 
 
 def preset(name: str, **changes: Any) -> TrainConfig:
@@ -100,4 +84,5 @@ def preset(name: str, **changes: Any) -> TrainConfig:
     >>> preset("harmonic", lags=(1, 3), steps=1200).recipe.frozen_steps
     300
     """
-    return TrainConfig(**preset_fields(name, **changes))
+    given = unfolded(changes)
+    return TrainConfig.over(preset_fields(name, given), given)

@@ -1,17 +1,21 @@
-"""The part of a training configuration that says which task is learned."""
+"""Which task is learned: one that flags can name, or an object of one's own.
 
-from dataclasses import dataclass
+    TaskConfig      lags, matrix, switching: what `sih train` has flags for
+    OwnTask         any `CausalTask`, known again by its name and its sequences
 
-from sih.checks import (
-    FieldError,
-    check_choice,
-    check_kind,
-    check_sizes,
-    described,
-    generator,
-    is_whole,
-    plain_float,
-)
+Both say `states`, `length` and `first`, the first token with a parent; `build()` is the
+task. A run of one's own task goes on with the object in hand alone, and no command,
+preset or sweep names it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from sih.checks import FieldError, generator
+from sih.files.record import Above, Among, Increasing, SeedNumber, Size, check
 from sih.markov import (
     RANDOM,
     as_transition_matrix,
@@ -19,130 +23,234 @@ from sih.markov import (
     check_law,
     random_transition_matrix,
 )
-from sih.task import FreshTask, LagTask, SwitchingTask, Task, check_lags, check_prior, check_rate
+from sih.task import (
+    CausalTask,
+    FreshTask,
+    LagTask,
+    SwitchingTask,
+    Task,
+    check_rate,
+    first_position,
+    sample,
+)
 
 LARGE = 256
+"""States beyond which a matrix is drawn and checked only when its task is built."""
 Matrix = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class TaskConfig:
-    """Says which task is learned. The defaults are the paper's.
+    """A task of lags. The defaults are the paper's.
 
-    The matrix is drawn by `matrix_law` from `matrix_seed`, or given, or with `fresh` drawn anew for each sequence, with
-    Dirichlet(`concentration`) rows. With a `switch_rate` the lag does not stay for a whole sequence.
+    The matrix is drawn by `matrix_law` from `matrix_seed`, or given, or with `fresh`
+    drawn anew for each sequence, with Dirichlet(`concentration`) rows. With a
+    `switch_rate` the lag does not stay for a whole sequence.
     """
 
-    lags: tuple[int, ...] = (1, 2, 3)
+    lags: Annotated[tuple[Size, ...], Increasing()] = (1, 2, 3)
     """the lags a sequence may have, increasing."""
-    states: int = 5
+    states: Size = 5
     """number of states."""
-    length: int = 128
+    length: Size = 128
     """tokens in a sequence."""
     lag_prior: tuple[float, ...] | None = None
     """the chance of each lag (all the same unless given)."""
     matrix: Matrix | None = None
     """a transition matrix, .npy or .csv, instead of a random one."""
-    matrix_seed: int = 0
+    matrix_seed: SeedNumber = 0
     """of a random matrix."""
-    matrix_law: str = "dirichlet"
+    matrix_law: Annotated[str, Among(RANDOM)] = "dirichlet"
     """how a random matrix is drawn: dirichlet, uniform, doubly-stochastic, sparse or near-periodic."""
-    concentration: float = 1.0
+    concentration: Annotated[float, Above(0)] = 1.0
     """of the Dirichlet rows of a random matrix."""
     fresh: bool = False
     """draw a matrix for each sequence, with those Dirichlet rows, instead of one for all."""
     switch_rate: float = 0.0
     """the chance that the lag switches from one token to the next."""
 
+    shortens: ClassVar[bool] = True
+    """Whether the task can be had for shorter sequences."""
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lags", check_lags(self.lags))
-        check_sizes(states=self.states, length=self.length)
-        check_seed("matrix_seed", self.matrix_seed)
-        self._check_law()
-        check_kind("fresh", self.fresh, bool, "True or False")
+        check(self)
         check_dirichlet(2, self.concentration)
-        object.__setattr__(self, "concentration", plain_float(self.concentration))
-        rate = check_rate(self.switch_rate, len(self.lags), "switch_rate")
-        object.__setattr__(self, "switch_rate", plain_float(rate))
-        if self.lag_prior is not None:
-            check_prior(self.lag_prior, len(self.lags))
-            object.__setattr__(self, "lag_prior", tuple(map(plain_float, self.lag_prior)))
-        if self.fresh and (self.matrix is not None or self.switch_rate):
-            other = "switch_rate" if self.matrix is None else "matrix"
-            raise FieldError(
-                "fresh", f"fresh draws a matrix for each sequence of one lag; leave out {other}"
-            )
-        if self.switch_rate and self.lag_prior is not None:
-            raise FieldError(
-                "lag_prior",
-                "lag_prior is of lags that stay; with switch_rate all are as likely at first",
-            )
+        check_law(self.matrix_law, self.concentration)
+        check_rate(self.switch_rate, len(self.lags), "switch_rate")
+        self._check_together()
         if self.matrix is not None:
-            if self.concentration != 1.0:
-                raise FieldError(
-                    "concentration", "concentration is of a random matrix; leave it out, or matrix"
-                )
-            P = as_transition_matrix(self.matrix)
-            object.__setattr__(
-                self, "matrix", tuple(tuple(map(plain_float, row)) for row in P.tolist())
-            )
-            if P.shape[0] != self.states:
-                message = (
-                    f"states={self.states} does not fit the matrix, which has {P.shape[0]} states"
-                )
-                raise FieldError("states", message)
-        self.build() if self.states <= LARGE else self.outline()  # a large matrix is checked when it is made
+            self._check_matrix(self.matrix)
+        task = self.build if self.states <= LARGE else self._outline
+        task()
 
     @property
     def usual(self) -> bool:
         """Tell whether it is the paper's task: one known matrix, one lag for a sequence."""
         return not (self.fresh or self.switch_rate)
 
-    def outline(self) -> Task:
-        """Make a task of these lags, length and prior with a matrix of 2 states, whatever it would take to draw P."""
-        return Task([[0.5, 0.5], [0.5, 0.5]], self.lags, self.length, self.lag_prior)
+    @property
+    def first(self) -> int:
+        """Return the first token that has a parent, the largest lag."""
+        return self.lags[-1]
+
+    @property
+    def label(self) -> str:
+        """Return the task's place in the name of a run."""
+        return ".".join(map(str, self.lags))
+
+    @property
+    def in_words(self) -> str:
+        """Return what the task is called in a line."""
+        return f"lags {list(self.lags)}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what a run shows of it."""
+        return {"lags": self.lags}
+
+    @property
+    def held_out_seed(self) -> int:
+        """Return the seed that the held-out sequences come from."""
+        return self.matrix_seed
 
     def build(self) -> LagTask:
         """Make the task."""
         if self.fresh:
-            return FreshTask(
-                self.states, self.lags, self.length, self.concentration, self.lag_prior
-            )
+            sizes = (self.states, self.lags, self.length)
+            return FreshTask(*sizes, self.concentration, self.lag_prior)
         steady = self.steady()
-        return (
-            SwitchingTask(steady.P, self.lags, self.length, self.switch_rate)
-            if self.switch_rate
-            else steady
-        )
+        if self.switch_rate:
+            return SwitchingTask(steady.P, self.lags, self.length, self.switch_rate)
+        return steady
 
     def steady(self) -> Task:
         """Make the task with one known matrix and lags that stay, whatever else is asked for."""
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)
         rng = generator(self.matrix_seed)
-        P = random_transition_matrix(
-            self.states, rng=rng, concentration=self.concentration, law=self.matrix_law
-        )
+        law = {"concentration": self.concentration, "law": self.matrix_law}
+        P = random_transition_matrix(self.states, rng=rng, **law)  # type: ignore[arg-type]
         return Task(P, self.lags, self.length, self.lag_prior)
 
-    def _check_law(self) -> None:
-        check_choice("matrix_law", self.matrix_law, tuple(RANDOM))
-        check_law(self.matrix_law, self.concentration)
-        if self.matrix_law == TaskConfig.matrix_law:
-            return
-        if self.matrix is not None:
-            raise FieldError(
-                "matrix_law",
-                "matrix_law says how a matrix is drawn; leave out matrix_law or matrix",
-            )
-        if self.fresh:
-            message = f"fresh draws matrices with Dirichlet rows; leave out fresh or matrix_law={self.matrix_law}"
-            raise FieldError("matrix_law", message)
+    def _outline(self) -> Task:
+        """Make the task with a matrix of 2 states, so that no large one is drawn."""
+        return Task([[0.5, 0.5], [0.5, 0.5]], self.lags, self.length, self.lag_prior)
+
+    def _check_together(self) -> None:
+        """Refuse fields of which one would have no effect beside the other."""
+        given = self.matrix is not None
+        drawn = self.matrix_law != TaskConfig.matrix_law
+        one_lag = "fresh draws a matrix for each sequence of one lag; leave out"
+        stay = "lag_prior is of lags that stay; with switch_rate all are as likely at first"
+        random = "concentration is of a random matrix; leave it out, or matrix"
+        law = "matrix_law says how a matrix is drawn; leave out matrix_law or matrix"
+        rows = "fresh draws matrices with Dirichlet rows; leave out fresh or matrix_law="
+        clashes = [
+            ("fresh", self.fresh and given, f"{one_lag} matrix"),
+            ("fresh", self.fresh and self.switch_rate, f"{one_lag} switch_rate"),
+            ("lag_prior", self.switch_rate and self.lag_prior is not None, stay),
+            ("concentration", given and self.concentration != 1, random),
+            ("matrix_law", given and drawn, law),
+            ("matrix_law", self.fresh and drawn, f"{rows}{self.matrix_law}"),
+        ]
+        for name, both, message in clashes:
+            if both:
+                raise FieldError(name, message)
+
+    def _check_matrix(self, matrix: Matrix) -> None:
+        P = as_transition_matrix(matrix)
+        rows = tuple(tuple(number + 0.0 for number in row) for row in P.tolist())
+        object.__setattr__(self, "matrix", rows)  # its rows sum to 1 now
+        if len(rows) != self.states:
+            has = f"which has {len(rows)} states"
+            raise FieldError("states", f"states={self.states} does not fit the matrix, {has}")
 
 
-def check_seed(name: str, seed: int) -> None:
-    """Raise a FieldError unless the seed is one that torch's generators take."""
-    if not is_whole(seed) or not 0 <= seed < 2**62:
-        raise FieldError(
-            name, f"{name} is a whole number from 0 to 2**62 - 1; got {described(seed)}"
-        )
+@dataclass(frozen=True)
+class Sequences:
+    """A description by which a task, an object, is known again."""
+
+    task: str
+    """Name of its class."""
+    digest: str
+    """Of 8 sequences drawn from it with seed 0."""
+    states: Size
+    length: Size
+    first: Annotated[int, Above(0)]
+    """The first token that has a parent under some hypothesis."""
+    held: Any = field(default=None, compare=False, repr=False)
+    """The task itself. None in a configuration that was read from a file."""
+
+    @classmethod
+    def of(cls, task: CausalTask) -> Sequences:
+        """Return the description of a task, with the task."""
+        name = type(task).__name__
+        tokens = sample(task, 8, rng=0).tokens
+        digest = hashlib.sha256(tokens.numpy().tobytes()).hexdigest()[:8]
+        first = first_position(task)
+        if not first:
+            raise FieldError("task", f"no token of {name} has a parent: nothing is to be learnt")
+        return cls(name, digest, task.num_states, task.length, first, task)
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """A task of one's own: an object that a run knows again, but no flag names."""
+
+    own: Sequences
+
+    usual: ClassVar[bool] = False
+    held_out_seed: ClassVar[int] = 0
+    lags: ClassVar[tuple[int, ...]] = ()
+    """None: a task of one's own may have some, but is not compared by them."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def states(self) -> int:
+        """Return the number of states."""
+        return self.own.states
+
+    @property
+    def length(self) -> int:
+        """Return the number of tokens in a sequence."""
+        return self.own.length
+
+    @property
+    def first(self) -> int:
+        """Return the first token that has a parent."""
+        return self.own.first
+
+    @property
+    def label(self) -> str:
+        """Return the task's place in the name of a run."""
+        return self.own.task.lower()
+
+    @property
+    def in_words(self) -> str:
+        """Return what the task is called in a line."""
+        return f"task {self.own.task}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what a run shows of it."""
+        return {"task": self.own.task}
+
+    @property
+    def shortens(self) -> bool:
+        """Tell whether it can be had for shorter sequences, as far as is known."""
+        return self.own.held is None or hasattr(self.own.held, "with_length")
+
+    def build(self) -> CausalTask:
+        """Return the task, or say that it has to be given again."""
+        task: CausalTask | None = self.own.held
+        if task is None:
+            name = self.own.task
+            says = f"the task {name} is an object, which no file holds"
+            raise FieldError("task", f"{says}; give it again: TrainConfig(task={name}(...), ...)")
+        return task
+
+
+TaskPart = TaskConfig | OwnTask
+"""What a training configuration may have for a task."""

@@ -24,7 +24,7 @@ from sih.models.loss import next_token_loss
 from sih.predictors import bma, maximum_likelihood, truth
 from sih.showing import Shown
 from sih.stats import quotient
-from sih.task import Batch, LagTask, sample
+from sih.task import Batch, CausalTask, sample
 from sih.training.config import TrainConfig
 
 
@@ -36,15 +36,16 @@ class Evaluation(Shown):
     model: Float[Tensor, " time"]
     ml: Float[Tensor, " time"]
     bma: Float[Tensor, " time"]
-    max_lag: int
+    first: int
+    """The first token that has a parent, max_lag of a task of lags."""
 
     def _facts(self) -> Mapping[str, Any]:
         return {"mean_kl": self.mean_kl, "ml_kl": self.ml_kl, "bma_kl": self.bma_kl}
 
     @property
     def mean_kl(self) -> float:
-        """The model's mean over the positions past the first max_lag that have a next token to be trained on."""
-        return mean_by_position(self.model.tolist(), self.max_lag)
+        """The model's mean from position `first` on, without the last, which has no target."""
+        return mean_by_position(self.model.tolist(), self.first)
 
     @property
     def kl_over_ml(self) -> float:
@@ -53,11 +54,11 @@ class Evaluation(Shown):
 
     @property
     def ml_kl(self) -> float:
-        return mean_by_position(self.ml.tolist(), self.max_lag)
+        return mean_by_position(self.ml.tolist(), self.first)
 
     @property
     def bma_kl(self) -> float:
-        return mean_by_position(self.bma.tolist(), self.max_lag)
+        return mean_by_position(self.bma.tolist(), self.first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +93,9 @@ class Trainer:
     def __init__(
         self, config: TrainConfig, device: torch.device | str = "cpu", path: str | None = None
     ) -> None:
-        wanted = (
-            "a TrainConfig, e.g. sih.train(sih.TrainConfig(lags=(1, 3), length=64, steps=2000))"
-        )
-        check_kind("config", config, TrainConfig, wanted)
         self.config, self.device, self.step = config, check_device(device), 0
-        self.task, batch = config.task.build(), config.optimiser.batch
+        self.task: Any = config.task.build()  # a CausalTask
+        batch = config.optimiser.batch
         maps = 4 * batch * sum(config.heads) * self.task.length**2
         check_memory(maps, f"the attention of {batch:,} sequences of {self.task.length:,} tokens")
         self.rng = generator(config.seed)
@@ -150,17 +148,16 @@ class Trainer:
             torch.float64
         )
         return Evaluation(
-            kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.task.max_lag
+            kl_to_truth(laws, batch, self.task).mean(dim=0), ml, best, self.config.task.first
         )
 
     @cached_property
-    def _tasks(self) -> dict[int, LagTask]:
+    def _tasks(self) -> dict[int, CausalTask]:
         """The task by the length of its sequences."""
+        task = self.task
         lengths = [length for _, length in self.config.recipe.length_schedule or ()]
-        return {
-            **{length: self.task.with_length(length) for length in lengths},
-            self.task.length: self.task,
-        }
+        shorter = {length: task.with_length(length) for length in lengths}
+        return {**shorter, task.length: task}
 
     @cached_property
     def _reference(self) -> tuple[Batch, Float[Tensor, " time"], Float[Tensor, " time"]]:
@@ -208,11 +205,25 @@ class Trainer:
         return found
 
 
-def train(config: TrainConfig, device: torch.device | str = "cpu") -> Iterator[Step]:
+def train(
+    config: TrainConfig | None = None, device: torch.device | str = "cpu", **fields: Any
+) -> Iterator[Step]:
     """Train a model and give the steps one after the other. The last one's `model` is the result.
 
-    >>> config = TrainConfig(lags=(1, 2), length=8, heads=(1, 1), dim=8, qk_dim=4, steps=3, batch=4, held_out=8)
-    >>> [step.step for step in train(config)]
+    Args:
+        config: what is trained, the paper's setting unless given.
+        device: where to compute.
+        fields: changes of it by flat name, as in `TrainConfig`. `task` may be any task of
+            one's own: sih.train(task=task, heads=(1, 3, 1), steps=2000).
+
+    >>> config = TrainConfig(lags=(1, 2), length=8, heads=(1, 1), dim=8, qk_dim=4, batch=4, held_out=8)
+    >>> [step.step for step in train(config, steps=3)]
     [0, 1, 2, 3]
     """
-    return iter(Trainer(config, device))
+    wanted = (
+        "a TrainConfig, e.g. sih.train(sih.TrainConfig(lags=(1, 3), length=64, steps=2000)); "
+        "a task is given by name, sih.train(task=...)"
+    )
+    check_kind("config", config, (TrainConfig, type(None)), wanted)
+    config = TrainConfig() if config is None else config
+    return iter(Trainer(config.replace(**fields), device))

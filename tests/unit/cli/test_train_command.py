@@ -190,7 +190,7 @@ def test_a_flag_of_another_kind_may_come_first(
             "preset must be one of paper, paper-disentangled, paper-relative, harmonic, auto; got 'papr'",
         ),
         (["--lags", "3", "1"], "lags must be distinct, positive and increasing"),
-        (["--heads", "0"], "heads is the number of heads of each layer"),
+        (["--heads", "0"], "heads.0 must be a whole number, at least 1; got 0"),
         (["--held-out", "-1"], "held_out must be a whole number"),
         (["--warmup", "99"], "warmup is a number of steps, 0 to 24; got 99"),
         (["--stored", "int8"], "stored must be one of float32, float16; got 'int8'"),

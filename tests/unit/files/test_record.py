@@ -22,11 +22,13 @@ from sih.files.record import (
     Between,
     Increasing,
     NotEmpty,
+    OneOrMore,
     Probability,
     Size,
     check,
     make,
     read,
+    read_field,
     required_fields,
     to_json,
 )
@@ -169,3 +171,25 @@ def test_axes_of_two_records_are_apart() -> None:
     first = read(Curves, {"mean": torch.zeros(2, 3)}, "data")
     second = read(Curves, {"mean": torch.zeros(5, 1)}, "data")
     assert (len(first.mean), len(second.mean)) == (2, 5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Words:
+    words: Annotated[tuple[str, ...], OneOrMore()] = ("paper",)
+    share: float = 0.0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def test_a_word_alone_is_a_list_of_one_where_that_is_said() -> None:
+    assert make(Words, {"words": "looking"}) == make(Words, {"words": ["looking"]})
+    assert read_field(Words, "words", "looking") == ("looking",)
+    for wrong in ([], 3, [3]):
+        with pytest.raises(FieldError, match="words") as error:
+            read_field(Words, "words", wrong)
+        assert "\n" not in str(error.value)
+
+
+def test_equal_numbers_have_one_form() -> None:
+    assert str(make(Words, {"share": -0.0}).share) == str(Words(share=0).share) == "0.0"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+
 import pytest
 import torch
 
 import sih
-from sih.models import KINDS, Model
+from sih.models import CLASSES, KINDS, Model
 from sih.models.kernels import compiled
 
 
@@ -34,6 +37,19 @@ def test_a_configuration_makes_the_model_again(model: Model) -> None:
     again.load_state_dict(model.state_dict())
     tokens = torch.tensor([[0, 1, 2]])
     assert torch.equal(again(tokens), model(tokens))
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_a_written_constructor_has_the_fields_of_its_configuration(kind: type[Model]) -> None:
+    """Sizes stand in the shape, and again where editors see them: by the same names and defaults."""
+    arguments = dict(inspect.signature(kind).parameters)
+    assert [arguments.pop(name).default for name in ("init", "rng")] == ["uniform", None]
+    fields = {field.name: field for field in dataclasses.fields(kind.Config) if field.init}
+    assert arguments.keys() == fields.keys()
+    for shape in dataclasses.fields(kind.Shape):
+        if shape.name in arguments and arguments[shape.name].default is not inspect.Parameter.empty:
+            own = arguments[shape.name].default
+            assert own == shape.default or (own,) == shape.default, shape.name
 
 
 def test_all_paths_agree_and_the_usual_one_is_taken(model: Model) -> None:

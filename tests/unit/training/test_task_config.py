@@ -62,7 +62,7 @@ def test_a_prior_over_lags_reaches_training_and_the_held_out_sequences() -> None
 
 
 def test_a_large_matrix_is_drawn_only_when_it_is_asked_for() -> None:
-    assert TrainConfig(states=100_000).task.outline().max_lag == 3
+    assert TrainConfig(states=100_000).task.first == 3
     with pytest.raises(ValueError, match="length must be"):
         TaskConfig(states=100_000, length=3)
     with pytest.raises(ValueError, match="a matrix of 100,000 states would take 480"):
@@ -96,7 +96,7 @@ def test_tasks_beyond_the_paper_s_are_trained_on_and_judged_by_exact_bayes() -> 
             "fresh draws a matrix for each sequence of one lag; leave out switch_rate",
         ),
         ({"fresh": True, "states": 2, "matrix": ((0.9, 0.1), (0.5, 0.5))}, "leave out matrix"),
-        ({"switch_rate": 2.0}, "switch_rate is the chance"),
+        ({"switch_rate": 2.0}, "switch_rate is the chance that the lag switches at a step, 0 to 1"),
         ({"matrix_law": "round"}, "matrix_law must be one of dirichlet, uniform, .*; got 'round'"),
         (
             {"matrix_law": "uniform", "concentration": 0.5},

@@ -15,6 +15,8 @@ Weights must be finite: 0 times infinity is no number, and the dense equations m
 0 write a finite number so negative that its exponential is 0 (-1e4 is, in float32 and in float64).
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -25,8 +27,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import Seed, check_choice, check_heads, check_sizes, dtype_name, generator
-from sih.models.base import BoundedConfig, Model, ModelShape
+from sih.checks import Seed, dtype_name
+from sih.files.record import Size, make
+from sih.models.base import BoundedConfig, Heads, Model, ModelShape
 from sih.models.disentangled import structured, written
 from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
@@ -37,31 +40,31 @@ from sih.models.sites import Site, Trace, layer_of
 
 @dataclass(frozen=True)
 class DisentangledShape(ModelShape):
-    """Holds the sizes of a disentangled transformer that is to be trained. The defaults are the paper's."""
+    """The sizes of a disentangled transformer to be trained. Defaults: the paper's."""
 
     kind: ClassVar[str] = "disentangled"
 
-    heads: tuple[int, ...] = (1, 3, 1)
+    heads: Heads = (1, 3, 1)
     """number of heads of each layer."""
-    qk_dim: int = 32
+    qk_dim: Size = 32
     """its root is the temperature of the attention, as if queries and keys had this width."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "heads", check_heads(self.heads))
-        check_sizes(qk_dim=self.qk_dim)
-
     def build(
-        self,
-        num_states: int,
-        length: int,
-        *,
-        init: str = "zeros",
-        rng: torch.Generator | None = None,
+        self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        temperature = math.sqrt(self.qk_dim)
+        """Make a model of this shape: what it asks of `qk_dim` becomes the temperature."""
+        alpha = math.sqrt(self.qk_dim)
         return DisentangledTransformer(
-            num_states, length, self.heads, temperature=temperature, init=init, rng=rng
+            num_states, length, self.heads, temperature=alpha, init=init, rng=rng
         )
+
+
+@dataclass(frozen=True)
+class DisentangledConfig(BoundedConfig):
+    """Everything that shapes a disentangled transformer, apart from its weights."""
+
+    heads: Heads
+    """Number of heads of each layer."""
 
 
 class DisentangledTransformer(Model):
@@ -93,11 +96,11 @@ class DisentangledTransformer(Model):
     dict_keys(['3.1/token'])
     """
 
-    Config = BoundedConfig
+    Config = DisentangledConfig
     Shape = DisentangledShape
     paths = ("structured", "written", "dense")
     large_products = True
-    config: BoundedConfig
+    config: DisentangledConfig
 
     def __init__(
         self,
@@ -111,33 +114,27 @@ class DisentangledTransformer(Model):
         init: str = "uniform",
         rng: Seed | None = None,
     ) -> None:
-        super().__init__(
-            BoundedConfig(
-                num_states, length, check_heads(heads), temperature, readout, dtype_name(dtype)
-            )
-        )
-        check_choice("init", init, ("uniform", "zeros"))
-        dims = [self.stream(layer).dim for layer in range(len(self.config.heads) + 1)]
+        sizes = {"num_states": num_states, "length": length, "heads": heads}
+        form = {"temperature": temperature, "readout": readout, "dtype": dtype_name(dtype)}
+        super().__init__(make(DisentangledConfig, {**sizes, **form}), init, rng)
+
+    def make_weights(self, dtype: torch.dtype) -> None:
+        config = self.config
+        dims = [self.stream(layer).dim for layer in range(len(config.heads) + 1)]
         self.A = nn.ParameterList(
-            nn.Parameter(
-                torch.zeros(count, dim, dim, dtype=dtype)
-            )  # head query-coordinate key-coordinate
-            for count, dim in zip(self.config.heads, dims, strict=False)
+            nn.Parameter(torch.zeros(count, dim, dim, dtype=dtype))  # head query key
+            for count, dim in zip(config.heads, dims, strict=False)
         )
-        self.readout = nn.Parameter(torch.zeros(num_states, dims[-1], dtype=dtype))
-        if init == "uniform":
-            rng = generator(0 if rng is None else rng)
-            for weight in self.parameters():
-                bound = 1 / math.sqrt(weight.shape[-1])
-                with torch.no_grad():
-                    weight.copy_(
-                        torch.empty(weight.shape, dtype=dtype).uniform_(
-                            -bound, bound, generator=rng
-                        )
-                    )
+        self.readout = nn.Parameter(torch.zeros(config.num_states, dims[-1], dtype=dtype))
+
+    def draw(self, init: str, rng: torch.Generator) -> None:
+        for weight in self.parameters():
+            bound = 1 / math.sqrt(weight.shape[-1])
+            drawn = torch.empty(weight.shape, dtype=weight.dtype)
+            weight.copy_(drawn.uniform_(-bound, bound, generator=rng))
 
     @classmethod
-    def count_weights(cls, config: BoundedConfig) -> int:
+    def count_weights(cls, config: DisentangledConfig) -> int:
         dims = [config.num_states + config.length]
         for count in config.heads:
             dims.append(dims[-1] * (1 + count))

@@ -3,13 +3,13 @@
 import torch
 from torch import nn
 
-from sih.checks import FieldError, check_choice
+from sih.checks import FieldError
 
 KEYS = ("both", "keys")
 """Words for heads whose scores read a vector for each offset."""
 VALUES = ("both",)
 """Words for heads whose outputs carry a vector for each offset."""
-WORDS = ("both", "keys", "none", "rotary")
+OFFSETS = ("both", "keys", "none", "rotary")
 
 
 class RelativeLayer(nn.Module):
@@ -36,22 +36,13 @@ class RelativeLayer(nn.Module):
         )
 
 
-def offsets_by_layer(offsets: object, layers: int) -> tuple[str, ...]:
-    """Return the word of each layer, given one for all of them or one for each, or raise a FieldError.
+def offsets_by_layer(words: tuple[str, ...], layers: int) -> tuple[str, ...]:
+    """Return the word of each layer, given one for all of them or one for each.
 
-    >>> offsets_by_layer("both", 3)
+    >>> offsets_by_layer(("both",), 3)
     ('both', 'both', 'both')
     """
-    words = (
-        (offsets,)
-        if isinstance(offsets, str)
-        else tuple(offsets)
-        if isinstance(offsets, list | tuple)
-        else ()
-    )
     if len(words) not in (1, layers):
-        wanted = f"one of {', '.join(WORDS)}, or such a word for each of the {layers} layers"
-        raise FieldError("offsets", f"offsets is {wanted}, e.g. 'both'; got {offsets!r}")
-    for word in words:
-        check_choice("offsets", word, WORDS)
+        wanted = f"one of {', '.join(OFFSETS)}, or such a word for each of the {layers} layers"
+        raise FieldError("offsets", f"offsets is {wanted}, e.g. 'both'; got {words!r}")
     return words if len(words) == layers else words * layers

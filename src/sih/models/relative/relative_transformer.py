@@ -16,96 +16,82 @@ the model puts a token of its own before the sequence, state S of S + 1. Its row
 prediction.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import (
-    FieldError,
-    Seed,
-    check_choice,
-    check_heads,
-    check_kind,
-    check_memory,
-    check_sizes,
-    dtype_name,
-    generator,
-)
-from sih.models.base import Model, ModelConfig, ModelShape
+from sih.checks import FieldError, Seed, check_memory, check_sizes, dtype_name
+from sih.files.record import Among, OneOrMore, Size, make
+from sih.models.base import Heads, Model, ModelConfig, ModelShape
 from sih.models.kernels import compiled
 from sih.models.kernels.by_offset import score_by_bucket, sum_by_bucket
 from sih.models.kernels.causal import mask_later
 from sih.models.kernels.choice import fastest
 from sih.models.relative import fast_pass
-from sih.models.relative.relative_layer import RelativeLayer, offsets_by_layer
+from sih.models.relative.relative_layer import OFFSETS, RelativeLayer, offsets_by_layer
 from sih.models.relative.rotary import rotate
 from sih.models.sites import Site, Trace
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelativeConfig(ModelConfig):
-    """Describes everything that shapes a transformer with relative positions, apart from its weights."""
-
-    length: int | None = field(init=False, default=None)
-    dim: int
-    qk_dim: int
-    reach: int
-    """The first offset that shares its vectors with all larger ones."""
-    offsets: tuple[str, ...]
-    """What the heads of each layer know of an offset."""
-    start: bool
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_sizes(reach=self.reach)
-        object.__setattr__(self, "offsets", offsets_by_layer(self.offsets, len(self.heads)))
-        _check_sizes(self.dim, self.qk_dim, self.offsets, self.start)
-
-
 @dataclass(frozen=True)
 class RelativeShape(ModelShape):
-    """Holds the sizes of a transformer with relative positions that is to be trained."""
+    """The sizes of a transformer with relative positions that is to be trained."""
 
     kind: ClassVar[str] = "relative"
 
-    heads: tuple[int, ...] = (1, 1, 1)
+    heads: Heads = (1, 1, 1)
     """number of heads of each layer."""
-    dim: int = 64
+    dim: Size = 64
     """width of the residual stream."""
-    qk_dim: int = 32
+    qk_dim: Size = 32
     """width of queries and keys; its root is the temperature of the attention."""
-    reach: int | None = None
+    reach: Size | None = None
     """the first offset that shares its vectors with all larger ones (the largest offset unless said)."""
-    offsets: tuple[str, ...] = ("both",)
+    offsets: Annotated[tuple[Annotated[str, Among(OFFSETS)], ...], OneOrMore()] = ("both",)
     """which vectors know the offset: both, keys, none or rotary; one word, or one for each layer."""
     start: bool = False
     """put a start token before each sequence."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "heads", check_heads(self.heads))
+        super().__post_init__()
         words = offsets_by_layer(self.offsets, len(self.heads))
+        if "rotary" in words and self.qk_dim % 2:
+            says = "rotary turns pairs of coordinates, so that qk_dim is even, e.g. 32"
+            raise FieldError("qk_dim", f"{says}; got {self.qk_dim}")
         object.__setattr__(self, "offsets", words[:1] if len(set(words)) == 1 else words)
-        check_sizes(reach=1 if self.reach is None else self.reach)
-        _check_sizes(self.dim, self.qk_dim, words, self.start)
 
     def build(
-        self,
-        num_states: int,
-        length: int,
-        *,
-        init: str = "zeros",
-        rng: torch.Generator | None = None,
+        self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Make a model of this shape. Without a `reach` it tells all offsets of a sequence of this length apart."""
+        """Make a model of this shape.
+
+        Without a `reach` it tells all offsets of a sequence of this length apart.
+        """
         largest = length - 1 + int(self.start)
         sizes = {**asdict(self), "reach": largest if self.reach is None else self.reach}
         return RelativeTransformer(num_states, **sizes, init=init, rng=rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelativeConfig(RelativeShape, ModelConfig):
+    """Everything that shapes a transformer with relative positions, but its weights."""
+
+    length: int | None = field(init=False, default=None)
+    reach: Size
+    """The first offset that shares its vectors with all larger ones."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        words = offsets_by_layer(self.offsets, len(self.heads))
+        object.__setattr__(self, "offsets", words)  # one for each layer
 
 
 class RelativeTransformer(Model):
@@ -146,6 +132,7 @@ class RelativeTransformer(Model):
 
     Config = RelativeConfig
     Shape = RelativeShape
+    draws = ("uniform", "normal")
     paths = ("compiled", "fused", "plain")
     scores_from_stream = False
     config: RelativeConfig
@@ -168,22 +155,19 @@ class RelativeTransformer(Model):
     ) -> None:
         check_sizes(qk_dim=qk_dim)
         alpha = math.sqrt(qk_dim) if temperature is None else temperature
-        counts = check_heads(heads)
-        words = offsets_by_layer(offsets, len(counts))
-        usual = (num_states, counts, alpha, readout, dtype_name(dtype))
-        super().__init__(
-            RelativeConfig(*usual, dim=dim, qk_dim=qk_dim, reach=reach, offsets=words, start=start)
-        )
-        check_choice("init", init, ("uniform", "normal", "zeros"))
-        self.first = int(start)
-        self.token = nn.Parameter(torch.zeros(num_states + self.first, dim, dtype=dtype))
-        pairs = zip(counts, words, strict=True)
-        self.layers = nn.ModuleList(
-            RelativeLayer(n, dim, qk_dim, reach, word, dtype) for n, word in pairs
-        )
-        self.readout = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
-        if init != "zeros":
-            self._draw(init, generator(0 if rng is None else rng))
+        sizes = {"num_states": num_states, "heads": heads, "dim": dim, "qk_dim": qk_dim}
+        sizes |= {"reach": reach, "offsets": offsets, "start": start}
+        form = {"temperature": alpha, "readout": readout, "dtype": dtype_name(dtype)}
+        super().__init__(make(RelativeConfig, {**sizes, **form}), init, rng)
+
+    def make_weights(self, dtype: torch.dtype) -> None:
+        config, dim = self.config, self.config.dim
+        self.first = int(config.start)
+        self.token = nn.Parameter(torch.zeros(config.num_states + self.first, dim, dtype=dtype))
+        sizes = (dim, config.qk_dim, config.reach)
+        pairs = zip(config.heads, config.offsets, strict=True)
+        self.layers = nn.ModuleList(RelativeLayer(n, *sizes, word, dtype) for n, word in pairs)
+        self.readout = nn.Parameter(torch.zeros(config.num_states, dim, dtype=dtype))
 
     @classmethod
     def count_weights(cls, config: RelativeConfig) -> int:
@@ -195,8 +179,7 @@ class RelativeTransformer(Model):
             )
         return total
 
-    @torch.no_grad()
-    def _draw(self, init: str, rng: torch.Generator) -> None:
+    def draw(self, init: str, rng: torch.Generator) -> None:
         """Draw token, readout, then every layer's Q, every layer's K, and so on: runs rest on this order."""
         bound = 1 / math.sqrt(self.config.dim)
         named = dict(self.named_parameters())
@@ -327,13 +310,3 @@ class RelativeTransformer(Model):
 
 def _see(site: Site, head: str, what: str, value: Tensor) -> Tensor:
     return site(f"{head}/{what}", value)
-
-
-def _check_sizes(dim: int, qk_dim: int, offsets: Sequence[str], start: bool) -> None:
-    check_sizes(dim=dim, qk_dim=qk_dim)
-    check_kind("start", start, bool, "True or False")
-    if "rotary" in offsets and qk_dim % 2:
-        raise FieldError(
-            "qk_dim",
-            f"rotary turns pairs of coordinates, so that qk_dim is even, e.g. 32; got {qk_dim}",
-        )

@@ -8,17 +8,20 @@ r"""Defines the standard transformer (paper, Sec. 3): attention, a residual sum,
 with M the causal mask and alpha the temperature.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import Seed, check_choice, check_heads, check_sizes, dtype_name, generator
-from sih.models.base import BoundedConfig, Model, ModelShape
+from sih.checks import Seed, check_sizes, dtype_name
+from sih.files.record import Among, Size, make
+from sih.models.base import BoundedConfig, Heads, Model, ModelShape
 from sih.models.kernels import compiled
 from sih.models.kernels.causal import mask_later
 from sih.models.kernels.choice import fastest
@@ -27,49 +30,33 @@ from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig(BoundedConfig):
-    """Describes everything that shapes a standard transformer, apart from its weights."""
-
-    dim: int
-    qk_dim: int
-    mlp_dim: int | None
-    activation: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_widths(self.dim, self.qk_dim, self.mlp_dim)
-        check_choice("activation", self.activation, tuple(ACTIVATIONS))
-
-
 @dataclass(frozen=True)
 class TransformerShape(ModelShape):
-    """Holds the sizes of a standard transformer that is to be trained. The defaults are the paper's."""
+    """The sizes of a standard transformer to be trained. The defaults are the paper's."""
 
     kind: ClassVar[str] = "standard"
 
-    heads: tuple[int, ...] = (1, 3, 1)
+    heads: Heads = (1, 3, 1)
     """number of heads of each layer."""
-    dim: int = 64
+    dim: Size = 64
     """width of the residual stream."""
-    qk_dim: int = 32
+    qk_dim: Size = 32
     """width of queries and keys; its root is the temperature of the attention."""
-    mlp_dim: int | None = None
+    mlp_dim: Size | None = None
     """width of an MLP after every attention layer (none unless said)."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "heads", check_heads(self.heads))
-        _check_widths(self.dim, self.qk_dim, self.mlp_dim)
-
     def build(
-        self,
-        num_states: int,
-        length: int,
-        *,
-        init: str = "zeros",
-        rng: torch.Generator | None = None,
+        self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
         return Transformer(num_states, length, **asdict(self), init=init, rng=rng)
+
+
+@dataclass(frozen=True)
+class TransformerConfig(TransformerShape, BoundedConfig):
+    """Everything that shapes a standard transformer, apart from its weights."""
+
+    activation: Annotated[str, Among(ACTIVATIONS)] = "relu"
+    """Of the MLP."""
 
 
 class Transformer(Model):
@@ -106,6 +93,7 @@ class Transformer(Model):
 
     Config = TransformerConfig
     Shape = TransformerShape
+    draws = ("uniform", "normal")
     paths = ("compiled", "fused", "plain")
     config: TransformerConfig
 
@@ -127,21 +115,18 @@ class Transformer(Model):
     ) -> None:
         check_sizes(qk_dim=qk_dim)
         alpha = math.sqrt(qk_dim) if temperature is None else temperature
-        usual = (num_states, length, check_heads(heads), alpha, readout, dtype_name(dtype))
-        super().__init__(
-            TransformerConfig(
-                *usual, dim=dim, qk_dim=qk_dim, mlp_dim=mlp_dim, activation=activation
-            )
-        )
-        check_choice("init", init, ("uniform", "normal", "zeros"))
-        self.token = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
-        self.position = nn.Parameter(torch.zeros(length, dim, dtype=dtype))
-        self.layers = nn.ModuleList(
-            Layer(count, dim, qk_dim, mlp_dim, dtype) for count in self.config.heads
-        )
-        self.readout = nn.Parameter(torch.zeros(num_states, dim, dtype=dtype))
-        if init != "zeros":
-            self._draw(init, generator(0 if rng is None else rng))
+        sizes = {"num_states": num_states, "length": length, "heads": heads, "dim": dim}
+        sizes |= {"qk_dim": qk_dim, "mlp_dim": mlp_dim, "activation": activation}
+        form = {"temperature": alpha, "readout": readout, "dtype": dtype_name(dtype)}
+        super().__init__(make(TransformerConfig, {**sizes, **form}), init, rng)
+
+    def make_weights(self, dtype: torch.dtype) -> None:
+        config, dim = self.config, self.config.dim
+        self.token = nn.Parameter(torch.zeros(config.num_states, dim, dtype=dtype))
+        self.position = nn.Parameter(torch.zeros(config.length, dim, dtype=dtype))
+        sizes = (dim, config.qk_dim, config.mlp_dim, dtype)
+        self.layers = nn.ModuleList(Layer(count, *sizes) for count in config.heads)
+        self.readout = nn.Parameter(torch.zeros(config.num_states, dim, dtype=dtype))
 
     @classmethod
     def count_weights(cls, config: TransformerConfig) -> int:
@@ -151,8 +136,7 @@ class Transformer(Model):
             (2 * config.num_states + config.length) * config.dim + sum(config.heads) * head + mlps
         )
 
-    @torch.no_grad()
-    def _draw(self, init: str, rng: torch.Generator) -> None:
+    def draw(self, init: str, rng: torch.Generator) -> None:
         for name, weight in self.named_parameters():
             draw = torch.empty(weight.shape, dtype=weight.dtype)
             inputs = (
@@ -227,7 +211,3 @@ class Transformer(Model):
         torch.Size([3, 16, 4])
         """
         return [layer for layer in self.layers if isinstance(layer, Layer)]
-
-
-def _check_widths(dim: int, qk_dim: int, mlp_dim: int | None) -> None:
-    check_sizes(dim=dim, qk_dim=qk_dim, mlp_dim=1 if mlp_dim is None else mlp_dim)

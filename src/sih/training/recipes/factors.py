@@ -21,7 +21,7 @@ from torch import nn
 
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledShape, DisentangledTransformer
-from sih.task import LagTask
+from sih.task import CausalTask
 from sih.training.recipes.recipe import Recipe, Start, draw_normal, draw_uniform
 
 
@@ -33,7 +33,7 @@ class Factors(Recipe):
     kinds = ("disentangled",)
 
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> "FactorStart":
         model = shape.build(task.num_states, task.length, init="zeros").to(device)
         assert isinstance(model, DisentangledTransformer)

@@ -15,7 +15,7 @@ import torch
 
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer
-from sih.task import LagTask
+from sih.task import CausalTask
 from sih.training.recipes.recipe import Recipe, Start, draw_normal
 
 STANDARD_DEVIATION = 0.02
@@ -32,7 +32,7 @@ class Gpt2(Recipe):
     """The standard deviation of the embeddings of tokens and positions."""
 
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> Start:
         model = shape.build(task.num_states, task.length, init="zeros")
         assert isinstance(model, Transformer)

@@ -34,10 +34,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.checks import FieldError, check_steps
+from sih.files.record import Count
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
-from sih.task import LagTask
+from sih.task import CausalTask
 from sih.training.recipes.recipe import Fields, Recipe, StagedRecipe, Start
+from sih.training.task_config import TaskPart
 
 Place = tuple[EllipsisType | slice, ...]
 """Entries of a weight, as an index."""
@@ -60,10 +62,10 @@ class HarmonicPositions(StagedRecipe):
     }
     most_frozen = 400
 
-    parts_steps: int | None = 0
+    parts_steps: Count | None = 0
     """steps during which every layer but the last keeps to its part, but none stands still (None: three in ten)."""
 
-    def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:
+    def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
         assert isinstance(shape, TransformerShape)
         assert isinstance(fitted, HarmonicPositions)
@@ -73,7 +75,7 @@ class HarmonicPositions(StagedRecipe):
         return dataclasses.replace(fitted, parts_steps=kept)
 
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> Start:
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
         assert isinstance(model, Transformer)

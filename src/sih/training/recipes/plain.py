@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from sih.models import ModelShape
-from sih.task import LagTask
+from sih.task import CausalTask
 from sih.training.recipes.recipe import Recipe, Start
 
 
@@ -20,7 +20,7 @@ class Plain(Recipe):
     name = "uniform"
 
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> Start:
         return Start(shape.build(task.num_states, task.length, init=self.name, rng=rng).to(device))
 

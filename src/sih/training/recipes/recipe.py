@@ -1,19 +1,27 @@
 """What a recipe is: how a model's weights start, what the optimiser moves, and what stands still at first."""
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
-from sih.checks import FieldError, check_sizes, check_steps, described, is_whole
+from sih.checks import FieldError, check_steps, described
+from sih.files.record import Count, Size, check
 from sih.models import Model, ModelShape
-from sih.task import LagTask
+from sih.task import CausalTask
+from sih.training.task_config import TaskPart
 
-Fields = dict[str, Any]
+Fields = Mapping[str, Any]
+"""Fields of a configuration by their flat names."""
+Schedule = tuple[tuple[Count, Size], ...]
+"""Pairs of a step and a length of sequences until then."""
 
 
 @torch.no_grad()
@@ -65,55 +73,55 @@ class Recipe(ABC):
     stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((1, 6, 32), (5, 12, 64))
     """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
 
-    length_schedule: tuple[tuple[int, int], ...] | None = ()
+    length_schedule: Schedule | None = ()
     """pairs of a step and a length: shorter sequences until that step (None: 32, then 64 tokens)."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @abstractmethod
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> Start:
         """Make the model before its first step, drawn from `rng`."""
 
-    def fit(self, shape: ModelShape, task: LagTask, steps: int) -> "Recipe":
-        """Return the recipe with nothing left None, or raise a FieldError where it does not fit the rest."""
+    def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
+        """Return the recipe with nothing left None, if it fits the rest."""
         if self.kinds and shape.kind not in self.kinds:
-            raise FieldError(
-                "init", f"the recipe {self.name} is for {', '.join(self.kinds)}; got {shape.kind}"
-            )
+            says = f"the recipe {self.name} is for {', '.join(self.kinds)}"
+            raise FieldError("init", f"{says}; got {shape.kind}")
         schedule = self.length_schedule
         if schedule is None:
-            stages = [
-                (a * steps // b, length)
-                for a, b, length in self.stages
-                if task.max_lag < length < task.length
-            ]
-            schedule = tuple((until, length) for until, length in stages if until)
-        pairs = as_pairs(schedule)
-        untils = [0, *(until for until, _ in pairs or ())]
+            schedule = self._stages(task, steps)
+        self._check_schedule(schedule, task, steps)
+        return dataclasses.replace(self, length_schedule=schedule)
+
+    def _stages(self, task: TaskPart, steps: int) -> Schedule:
+        """Return the schedule that None stands for."""
+        if not task.shortens:
+            return ()
+        stages = [(a * steps // b, length) for a, b, length in self.stages]
+        return tuple(
+            (until, length)
+            for until, length in stages
+            if until and task.first < length < task.length
+        )
+
+    def _check_schedule(self, schedule: Schedule, task: TaskPart, steps: int) -> None:
+        if schedule and not task.shortens:
+            says = f"{task.in_words} has no with_length(length), so sequences have one length"
+            raise FieldError("length_schedule", f"length_schedule: {says}")
+        untils = [0, *(until for until, _ in schedule)]
         rising = all(a < b for a, b in itertools.pairwise(untils)) and untils[-1] <= steps
-        if (
-            pairs is None
-            or not rising
-            or any(not task.max_lag < length < task.length for _, length in pairs)
-        ):
-            wanted = f"a step (rising, at most {steps}) and a length ({task.max_lag + 1} to {task.length - 1})"
-            message = f"length_schedule is pairs of {wanted} until then, e.g. (1000, 32); got {described(schedule)}"
+        if not rising or any(not task.first < length < task.length for _, length in schedule):
+            lengths = f"a length ({task.first + 1} to {task.length - 1}) until then"
+            wanted = f"a step (rising, at most {steps}) and {lengths}, e.g. (1000, 32)"
+            message = f"length_schedule is pairs of {wanted}; got {described(schedule)}"
             raise FieldError("length_schedule", message)
-        return dataclasses.replace(self, length_schedule=pairs)
 
     def length_at(self, step: int, length: int) -> int:
         """Return the number of tokens in the sequences of the update that follows `step` others."""
         return next((short for until, short in self.length_schedule or () if step < until), length)
-
-
-def as_pairs(schedule: object) -> tuple[tuple[int, int], ...] | None:
-    """Return a list of pairs of whole numbers as tuples, None if it is something else."""
-    if not isinstance(schedule, tuple | list):
-        return None
-    for pair in schedule:
-        if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(is_whole, pair)):
-            return None
-    return tuple((until, length) for until, length in schedule)
 
 
 @dataclass(frozen=True)
@@ -131,25 +139,20 @@ class StagedRecipe(Recipe):
     most_frozen: ClassVar[int]
     """The most steps that `frozen_steps=None` stands for; it is a quarter of all if that is less."""
 
-    max_period: int = 8
+    max_period: Size = 8
     """the largest period that positions have in common."""
-    frozen_steps: int | None = 0
+    frozen_steps: Count | None = 0
     """steps during which layer 1 and the readout keep to their parts, and the layers between stand still (None: some
     hundred, or a quarter of all)."""
 
-    def __post_init__(self) -> None:
-        check_sizes(max_period=self.max_period)
-
-    def fit(self, shape: ModelShape, task: LagTask, steps: int) -> Recipe:
+    def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
         assert isinstance(fitted, StagedRecipe)
-        frozen = (
-            min(self.most_frozen, steps // 4) if self.frozen_steps is None else self.frozen_steps
-        )
-        layers = len(dataclasses.asdict(shape)["heads"])
+        frozen = self.frozen_steps
+        if frozen is None:
+            frozen = min(self.most_frozen, steps // 4)
         check_steps("frozen_steps", frozen, steps)
-        if frozen and layers < 2:
-            raise FieldError(
-                "frozen_steps", f"frozen_steps is for models of two layers or more; got {frozen}"
-            )
+        if frozen and len(dataclasses.asdict(shape)["heads"]) < 2:
+            says = "frozen_steps is for models of two layers or more"
+            raise FieldError("frozen_steps", f"{says}; got {frozen}")
         return dataclasses.replace(fitted, frozen_steps=frozen)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from sih.models import ModelShape
-from sih.task import LagTask
+from sih.task import CausalTask
 from sih.training.recipes.recipe import Recipe, Start, draw_normal
 
 STANDARD_DEVIATION = 1e-4
@@ -23,7 +23,7 @@ class Small(Recipe):
     kinds = ("disentangled",)
 
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> Start:
         model = shape.build(task.num_states, task.length, init="zeros")
         for weight in model.parameters():

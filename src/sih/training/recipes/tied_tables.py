@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.task import LagTask
+from sih.task import CausalTask
 from sih.training.recipes.recipe import Fields, StagedRecipe, Start
 
 SCALE = 0.05
@@ -48,7 +48,7 @@ class TiedTables(StagedRecipe):
     most_frozen = 200
 
     def start(
-        self, shape: ModelShape, task: LagTask, rng: torch.Generator, device: torch.device
+        self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> "TiedStart":
         model = shape.build(task.num_states, task.length).to(device)
         assert isinstance(model, DisentangledTransformer)

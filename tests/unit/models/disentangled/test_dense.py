@@ -157,10 +157,10 @@ def test_the_same_generator_state_gives_the_same_weights() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"heads": ()}, r"heads is the number of heads of each layer.*got \(\)"),
-        ({"heads": (1, 0)}, r"got \(1, 0\)"),
+        ({"heads": ()}, r"heads must be the number of heads of each layer.*got \(\)"),
+        ({"heads": (1, 0)}, r"heads\.1 must be a whole number, at least 1; got 0"),
         ({"length": 0}, "length must be a whole number, at least 1; got 0"),
-        ({"temperature": 0.0}, "temperature .* positive and finite; got 0.0"),
+        ({"temperature": 0.0}, "temperature must be a number greater than 0, and finite; got 0.0"),
         ({"readout": "softmax"}, "readout must be one of logit, probability; got 'softmax'"),
         ({"dtype": torch.float16}, "dtype must be torch.float32 or torch.float64"),
         ({"init": "ones"}, "init must be one of uniform, zeros; got 'ones'"),

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from sih.checks import FieldError
+from sih.files.record import make
 from sih.models.relative.relative_layer import RelativeLayer, offsets_by_layer
+from sih.models.relative.relative_transformer import RelativeShape
 
 
 @pytest.mark.parametrize(
@@ -27,12 +29,12 @@ def test_what_is_not_used_is_absent(word: str, names: str) -> None:
 
 
 def test_a_word_for_each_layer() -> None:
-    assert offsets_by_layer("keys", 2) == offsets_by_layer(["keys"], 2) == ("keys", "keys")
+    assert offsets_by_layer(("keys",), 2) == ("keys", "keys")
     assert offsets_by_layer(("both", "none"), 2) == ("both", "none")
 
 
 @pytest.mark.parametrize("wrong", [None, 3, [], ("both", "both", "both"), "all"])
 def test_anything_else_is_refused_in_one_line(wrong: Any) -> None:
     with pytest.raises(FieldError, match="offsets") as raised:
-        offsets_by_layer(wrong, 2)
+        make(RelativeShape, {"heads": (1, 1), "offsets": wrong})
     assert len(str(raised.value).splitlines()) == 1

@@ -247,20 +247,22 @@ def test_a_file_of_another_kind_or_with_a_length_is_refused(tmp_path: Path) -> N
         sih.load(tmp_path / "relative")
     path.write_text(json.dumps({**config, "offsets": ["both", "sideways", "both"]}))
     with pytest.raises(
-        ValueError, match="offsets must be one of both, keys, none, rotary; got 'sideways'"
+        ValueError, match=r"offsets\.1 must be one of both, keys, none, rotary; got 'sideways'"
     ):
         sih.load(tmp_path / "relative")
 
 
 @pytest.mark.parametrize("reach", [0, -1, True, 2**31])
 def test_reach_is_a_whole_number(reach: Any) -> None:
-    with pytest.raises(FieldError, match="reach must be a whole number, at least 1"):
+    with pytest.raises(
+        FieldError, match=r"reach must be a whole number(, at least 1| below 2\^31); got"
+    ):
         sih.RelativeTransformer(5, reach)
 
 
 def test_other_bad_sizes() -> None:
     with pytest.raises(
-        FieldError, match="offsets must be one of both, keys, none, rotary; got 'values'"
+        FieldError, match=r"offsets\.0 must be one of both, keys, none, rotary; got 'values'"
     ):
         small(reach=3, offsets="values")
     with pytest.raises(FieldError, match="such a word for each of the 3 layers"):
