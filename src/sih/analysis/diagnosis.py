@@ -103,7 +103,15 @@ class Diagnosis(Drawn):
         return table
 
     def head_lines(self) -> list[str]:
-        """Write the table of `rows` in lines, none where no attention was given."""
+        """Write the table of `rows` in lines, none where no attention was given.
+
+        >>> import sih
+        >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
+        >>> batch = sih.sample(task, size=16, rng=0)
+        >>> found = sih.diagnose(task, batch, model=sih.construct(task))
+        >>> [line.split()[0] for line in found.head_lines()]
+        ['head', '1.1', '2.1', '2.2', '3.1']
+        """
         if not self.heads:
             return []
         width = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]

@@ -133,9 +133,14 @@ def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:
 
 
 def _unbox(box: str) -> str:
-    """Put the paragraphs of a box drawn on a terminal one after the other in one line."""
-    body = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]
-    paragraphs = " ".join("; " if line.startswith("──") else line for line in body).split("; ")
+    """Put the paragraphs of a box drawn on a terminal one after the other in one line.
+
+    Where the terminal has no lines to draw with, dashes stand for them, and the title is a paragraph.
+    """
+    drawn = "╭" in box
+    lines = [line.strip("│ ") for line in box.splitlines() if not line.startswith(("╭", "╰"))]
+    rules = ("; " if re.fullmatch("[─-]{5,}", line) else line for line in lines)
+    paragraphs = " ".join(rules).split("; ")[0 if drawn else 1 :]
     said = [re.sub("^Error parsing [a-z]+: ", "", _one_line(paragraph)) for paragraph in paragraphs]
     return "; ".join(paragraph.rstrip(".") for paragraph in said if paragraph)
 

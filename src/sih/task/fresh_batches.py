@@ -13,7 +13,7 @@ from sih.task.sampling import sample
 
 
 class FreshBatches(IterableDataset[Batch]):
-    """An endless stream of fresh batches: `DataLoader(FreshBatches(task, size=256, rng=0), batch_size=None)`.
+    """Gives fresh batches without end: `DataLoader(FreshBatches(task, size=256, rng=0), batch_size=None)`.
 
     Each iteration begins anew from the seed. Each worker of a DataLoader has its own stream, derived from the seed and
     the worker's number as NumPy's `SeedSequence` derives streams. No stream is that of another seed or worker, or of
