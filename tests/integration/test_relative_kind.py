@@ -163,7 +163,7 @@ def test_names_stand_for_the_papers_setting() -> None:
         (["--offsets", "keys"], "sih: --offsets is for --model relative; got --model standard"),
         (
             ["--model", "relative", "--offsets", "values"],
-            "offsets must be one of both, keys, none, rotary",
+            "offsets.0 must be one of both, keys, none, rotary",
         ),
         (
             ["--model", "relative", "--offsets", "both", "keys"],
