@@ -140,7 +140,7 @@ def test_the_command_line_says_what_was_seen() -> None:
     rows = [row for path in AUTO for row in _rows(path)]
     good = [float(row["kl_over_ml"]) for row in rows if int(row["success"])]
     assert SEEN["auto"].startswith(
-        f"{min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs"
+        f"a held-out {min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs"
     )
 
 
@@ -203,4 +203,5 @@ def _ratio(name: str) -> str:
 
 
 def _with_error(name: str) -> str:
-    return f"{_ratio(name)} ± {2 * _evaluation(name)['kl_over_ml'][1]:.2f}"
+    mean, error = _evaluation(name)["kl_over_ml"]
+    return f"{mean:.3f} ± {2 * error:.3f}"
