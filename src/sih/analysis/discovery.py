@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError, check_choice, check_kind, check_sizes
-from sih.construction.edges import Edge, candidate_edges
+from sih.circuits.edges import Edge, candidate_edges
 from sih.evidence import lag_posterior
 from sih.models.base import Model, check_model, check_scores
 from sih.models.disentangled.dense import DisentangledTransformer

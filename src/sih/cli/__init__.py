@@ -88,7 +88,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
 WRITTEN = ("out", "export", "draw", "table")
 """The flags that say where to write."""
-STARTED = ("train",)
+STARTED = ("train", "construct")
 """Commands whose flags depend on the command line: `start_from(words)` in their module says which command it is for."""
 
 
