@@ -32,6 +32,14 @@ def test_how_much_of_the_claim_is_a_theorem() -> None:
 def test_a_gap_within_the_error_is_no_proof() -> None:
     found = claim.CLAIM.judge(claim_expectations.ClaimMargins(3, (1, 2), [[1e-12, 0.2]], 1e-11))
     assert found.verdict == "holds with a remark"
+    assert number_of(found).interval == pytest.approx((1e-12 - 2e-11, 1e-12 + 2e-11), rel=1e-9)
+
+
+def test_a_gap_of_nothing_is_not_positive() -> None:
+    found = claim.CLAIM.judge(
+        claim_expectations.ClaimMargins(3, (1, 2), [[0.0, 0.2], [0.1, -0.1]], 1e-11)
+    )
+    assert number_of(found).label.startswith("2 of 4 gaps are positive; ")
 
 
 def test_cumulative_averages_are_followed_to_the_end() -> None:
