@@ -109,7 +109,7 @@ class BayesCircuit(Circuit):
             head_of_offset=choose_offsets(task.lags, options.heads),
         )
         circuit = open_circuit.tempered(task, options.temper, dtype)
-        profile = mixing_profile(task, options, circuit.head_of_offset)
+        profile = wanted_profile(task, options, circuit.head_of_offset)
         if profile is not None:
             mixed = replace(open_circuit, head_of_offset=(), profile=profile)
             mixed = mixed.tempered(task, options.temper, dtype)
@@ -205,7 +205,7 @@ class BayesCircuit(Circuit):
         return {**super()._facts(), **mixed}
 
 
-def mixing_profile(task: Task, options: BayesOptions, apart: tuple[int, ...]) -> Profile | None:
+def wanted_profile(task: Task, options: BayesOptions, apart: tuple[int, ...]) -> Profile | None:
     """Return heads in which lags mix, where such are wanted and known.
 
     Args:

@@ -10,7 +10,6 @@ import torch
 from sih.checks import FieldError, check_choice, check_kind, dtype_name
 from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import CIRCUITS, circuit_kind, circuit_options, circuits_of
-from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.standard.transformer import Transformer
 from sih.task import ParentsTask, Task
@@ -48,7 +47,7 @@ def construct(
     readout: Literal["probability", "logit"] = "probability",
     dtype: torch.dtype = torch.float64,
     **options: Any,
-) -> Model:
+) -> DisentangledTransformer | Transformer:
     """Return a model whose weights are the selective induction head for this task.
 
     It carries the `circuit` that its weights follow. Its notes, saved with it, hold circuit and
@@ -82,7 +81,9 @@ def construct(
     if target in CIRCUITS and target not in circuits_of(kind):
         wide = "`sih.to_standard(construct(...))` makes a wide model of another circuit"
         raise FieldError("kind", f"kind='standard' is for target='bayes'; {wide}")
-    model: Model = built(circuits_of(kind), task, target, options, readout, dtype)
+    model: DisentangledTransformer | Transformer = built(
+        circuits_of(kind), task, target, options, readout, dtype
+    )
     return model
 
 

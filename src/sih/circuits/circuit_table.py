@@ -24,7 +24,7 @@ CIRCUITS: dict[str, type[Circuit]] = {
     "looking": LookingCircuit,
 }
 """Every kind of circuit for lags. A new one is a file and a line here."""
-NARROW: dict[str, type[Circuit]] = {"bayes": NarrowBayesCircuit}
+AS_STANDARD: dict[str, type[Circuit]] = {"bayes": NarrowBayesCircuit}
 """Those that there are as a standard transformer whose width does not grow with the length."""
 OTHERS = {"head_of_token": "sih.parents_circuits.parents_table:read_parents_circuit"}
 """Who reads notes that are not for lags, by an entry that such notes have."""
@@ -34,7 +34,7 @@ KindT = TypeVar("KindT", bound=AnyCircuit)
 
 def circuits_of(kind: str) -> Mapping[str, type[Circuit]]:
     """Return the circuits that can be written as this kind of model."""
-    return NARROW if kind == "standard" else CIRCUITS
+    return AS_STANDARD if kind == "standard" else CIRCUITS
 
 
 def circuit_kind(circuits: Mapping[str, type[KindT]], target: object) -> type[KindT]:

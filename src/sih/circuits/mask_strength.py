@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sih.checks import FieldError
-from sih.circuits.any_circuit import AnyCircuit
+from sih.circuits.any_circuit import AnyCircuit, CircuitT
 from sih.circuits.circuit import Circuit
 from sih.circuits.log_matrix import ZERO, log_matrix
 from sih.circuits.rounding import weight_error
 from sih.task import MatrixTask, Task
 
-AnyCircuitT = TypeVar("AnyCircuitT", bound=AnyCircuit)
-CircuitT = TypeVar("CircuitT", bound=Circuit)
+LagCircuitT = TypeVar("LagCircuitT", bound=Circuit)
 
 DEFAULT = 500.0
 """The paper's strength."""
@@ -22,7 +21,7 @@ LEAK = 1e-6
 """The most attention that a mask may let through, in the worst case."""
 
 
-def with_masks(circuit: CircuitT, task: Task, lam: float | None) -> CircuitT:
+def with_masks(circuit: LagCircuitT, task: Task, lam: float | None) -> LagCircuitT:
     """Return a circuit for lags with masks, or raise a `FieldError` if the task is too short."""
     first = circuit.first_exact_position
     if first >= circuit.length:
@@ -35,7 +34,7 @@ def with_masks(circuit: CircuitT, task: Task, lam: float | None) -> CircuitT:
     return masked(circuit, task, lam)
 
 
-def masked(circuit: AnyCircuitT, task: MatrixTask, lam: float | None) -> AnyCircuitT:
+def masked(circuit: CircuitT, task: MatrixTask, lam: float | None) -> CircuitT:
     """Return the circuit with masks of strength `lam`, strong enough if None."""
     needed = least_strength(circuit, task)
     if lam is None:

@@ -64,7 +64,7 @@ class PaperOptions(CircuitOptions):
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
-    """Exponent on the probabilities in the first layer, 1 in the paper."""
+    """Exponent on the probabilities in the first layer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -43,7 +43,7 @@ class TwoLagOptions(CircuitOptions):
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
-    """Exponent on the probabilities in the first layer, 1 in the paper."""
+    """Exponent on the probabilities in the first layer."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from sih.circuits.circuit_table import read_circuit
 from sih.circuits.mask_strength import leaks
 from sih.models.base import Model
 from sih.showing import Drawn, html_table
-from sih.task import MatrixTask, sample
+from sih.task import MatrixTask, ParentsTask, Task, sample
 
 VACUOUS = 0.1
 """A tolerance so large says nothing of the first two layers: masks of such a strength leave no digits."""
@@ -133,7 +133,7 @@ class Verification(Drawn):
 
 
 def verify(
-    model: Model, task: MatrixTask | None = None, *, size: int = 16, rng: Seed | None = None
+    model: Model, task: Task | ParentsTask | None = None, *, size: int = 16, rng: Seed | None = None
 ) -> Verification:
     """Return how far a constructed model is from the closed form of its circuit.
 
@@ -183,7 +183,7 @@ def verify(
     )
 
 
-def carried(model: Model, task: MatrixTask | None = None) -> tuple[AnyCircuit, Any]:
+def carried(model: Model, task: Task | ParentsTask | None = None) -> tuple[AnyCircuit, Any]:
     """Return the circuit that a model carries, and the task: the one given or the one in its notes."""
     check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
     if model.circuit is None and "circuit" not in model.notes:

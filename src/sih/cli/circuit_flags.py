@@ -72,8 +72,8 @@ def circuit_flags() -> Iterator[inspect.Parameter]:
             annotation = one | None
         else:
             continue
-        said = helped({target: kind.help for target, kind in kinds.items()})
-        flag = Annotated[annotation, tyro.conf.arg(help=said)]
+        text = helped({target: kind.help for target, kind in kinds.items()})
+        flag = Annotated[annotation, tyro.conf.arg(help=text)]
         yield inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=flag
         )
@@ -96,9 +96,17 @@ def options_by_name() -> dict[str, dict[str, Option]]:
         texts = docstring_parser.parse_from_object(kind.Options).params
         text = {each.arg_name: " ".join((each.description or "").split()) for each in texts}
         for each in dataclasses.fields(kind.Options):
-            option = Option(hints[each.name], each.default, text[each.name])
+            by_default = (
+                "" if each.default in (None, False) else f" {word(each.default)} unless said."
+            )
+            option = Option(hints[each.name], each.default, text[each.name] + by_default)
             found.setdefault(each.name, {})[target] = option
     return found
+
+
+def word(value: Any) -> str:
+    """Return a default as people write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def choices(hint: Any) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ from sih.parents_circuits.slots import Copying, slots
 from sih.task import ParentsTask, counted
 from sih.task.parents_task import check_parents
 
-Third = Literal["parents", "slots"]
+ParentsThird = Literal["parents", "slots"]
 Places = tuple[Annotated[int, AtLeast(-1), Below(2**31)], ...]
 
 
@@ -62,7 +62,7 @@ class ParentsCircuit(AnyCircuit):
 
     task_kind: ClassVar[Any] = ParentsTask
 
-    third: Third
+    third: ParentsThird
     parents: tuple[Places, ...]
     """The task's table: of each hypothesis, the parents of tokens 0 to `length`."""
     head_of_token: tuple[Places, ...]

@@ -19,7 +19,7 @@ from sih.circuits.strengths import OrInfinite, Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, tempered_bounds
 from sih.evidence import lag_posterior
 from sih.heads.apart import pair_heads, token_heads
-from sih.parents_circuits.parents_circuit import ParentsCircuit, Third
+from sih.parents_circuits.parents_circuit import ParentsCircuit, ParentsThird
 from sih.parents_circuits.parents_layers import write_parents
 from sih.parents_circuits.tables import check_table, shared_parent
 from sih.task import ParentsTask
@@ -31,7 +31,7 @@ ParentsT = TypeVar("ParentsT", bound=ParentsCircuit)
 class PaperParentsOptions(CircuitOptions):
     """What may be asked of the paper's circuit for a table of parents."""
 
-    third: Third | None = None
+    third: ParentsThird | None = None
     """Whether one third-layer head looks at the parents (parents, the paper's form), or several at
     slots (slots, always possible). By default the one with fewer weights in all."""
     evidence: Evidence = "mean"
@@ -41,7 +41,7 @@ class PaperParentsOptions(CircuitOptions):
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
-    """Exponent on the probabilities in the first layer, 1 in the paper."""
+    """Exponent on the probabilities in the first layer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class PaperParentsCircuit(ParentsCircuit):
 class BayesParentsOptions(CircuitOptions):
     """What may be asked of the Bayes-optimal circuit for a table of parents."""
 
-    third: Third | None = None
+    third: ParentsThird | None = None
     """Whether one third-layer head looks at the parents (parents, the paper's form), or several at
     slots (slots, always possible). By default the one with fewer weights in all."""
     lam: Strength | None = None
@@ -121,7 +121,9 @@ class BayesParentsCircuit(ParentsCircuit):
         return "sum"
 
 
-def fewest(kind: type[ParentsT], task: ParentsTask, third: Third | None, **asked: Any) -> ParentsT:
+def fewest(
+    kind: type[ParentsT], task: ParentsTask, third: ParentsThird | None, **asked: Any
+) -> ParentsT:
     """Return a circuit of the form asked for, or of that with fewer weights."""
     check_table(task)
     shared = shared_parent(task)

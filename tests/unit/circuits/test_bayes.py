@@ -158,3 +158,17 @@ def test_heads_that_leave_offsets_out_have_no_certified_bound(task: Task) -> Non
     assert circuit.bounds(task, torch.float32).posterior is not None
     fewer = replace(circuit, head_of_offset=(0, 1, -1))
     assert fewer.bounds(task, torch.float32).posterior is None
+
+
+def test_a_profile_is_taken_as_a_value() -> None:
+    """What `reading="both"` is short for, and any other that somebody has."""
+    task = Task([[0.8, 0.2], [0.3, 0.7]], (1, 3), 16)
+    profile = sih.two_sided((1, 3), 16, 1)
+    built = construct(task, target="bayes", profile=profile)
+    assert built.circuit.profile == profile
+    assert built.circuit.heads == 1
+    assert sih.verify(built).max_error <= sih.verify(built).tolerance
+    with pytest.raises(ValueError, match="leave heads and reading out"):
+        construct(task, target="bayes", profile=profile, heads=1)
+    with pytest.raises(ValueError, match=r"profile is for lags \(1, 3\) and length 16, not"):
+        construct(task.with_length(20), target="bayes", profile=profile)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sih.circuits.masks import LARGEST, Masks
+from sih.circuits.masks import STRONG, Masks
 
 
 @pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("lam", [0.5, 500.0, 2 * LARGEST])
+@pytest.mark.parametrize("lam", [0.5, 500.0, 2 * STRONG])
 def test_a_mask_multiplies_a_weight_by_the_same_in_either_form(lam: float, apart: bool) -> None:
     allow, forbid = Masks.of(lam, apart=apart)
     assert allow - forbid == 2 * lam
@@ -21,4 +21,4 @@ def test_a_mask_multiplies_a_weight_by_the_same_in_either_form(lam: float, apart
 def test_masks_that_would_take_digits_add_nothing_to_what_is_allowed() -> None:
     assert Masks.of(500.0, apart=False) == (500.0, -500.0)
     assert Masks.of(500.0, apart=True) == (0.0, -1000.0)
-    assert Masks.of(2 * LARGEST, apart=False) == (0.0, -4 * LARGEST)
+    assert Masks.of(2 * STRONG, apart=False) == (0.0, -4 * STRONG)
