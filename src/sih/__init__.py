@@ -12,7 +12,8 @@ predict     bma truth plug_in maximum_likelihood selective known_lag ngram stati
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
 judge       kl_to_truth mean_kl lag_accuracy evaluate formation
 models      Transformer DisentangledTransformer RelativeTransformer load save open_run Run next_token_loss to_standard
-circuits    construct construct_parents verify circuit_weights circuit_edges least_heads exact_heads head_offsets two_sided
+circuits    construct verify circuit_weights circuit_edges construct_parents
+            least_heads exact_heads head_offsets two_sided
 read        diagnose Diagnosis evidence_flow ablate patch
 discover    counterfactual_pairs edge_scores known_circuit load_circuits
 exchange    to_transformer_lens from_transformer_lens

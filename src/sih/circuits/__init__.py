@@ -1,4 +1,4 @@
-"""Weights written by hand: circuits for lags, the layers they share, and their check."""
+"""Weights written by hand: circuits for lags, their layers, and their check."""
 
 from sih.circuits.build import construct as construct
 from sih.circuits.circuit import Circuit as Circuit

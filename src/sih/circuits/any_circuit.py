@@ -26,7 +26,7 @@ from sih.circuits.masks import Masks
 from sih.files.record import Above, Between, Size, check, read
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.showing import Drawn
+from sih.showing import Shown
 
 Positive = Annotated[float, Above(0)]
 CircuitT = TypeVar("CircuitT", bound="AnyCircuit")
@@ -51,26 +51,26 @@ class Expected(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """How far rounding may move the weights from the closed form. Never read from a file."""
+    """How far rounding may move the weights from the closed form."""
 
     early: float
-    """The most that it moves a value before the last layer: no score there is times beta."""
+    """A value before the last layer, where no score is times beta."""
     last: float
-    """The most that it moves attention of the last layer, or the output."""
+    """Attention of the last layer, or the output."""
     posterior: float | None
     """The certified distance of a weight from the exact posterior, if proved."""
 
 
 @dataclass(frozen=True)
 class CircuitOptions:
-    """What may be asked of a circuit: arguments of `construct`, flags of `sih construct`."""
+    """What may be asked: arguments of `construct`, flags of `sih construct`."""
 
     def __post_init__(self) -> None:
         check(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnyCircuit(ABC, Drawn):
+class AnyCircuit(ABC, Shown):
     """Every number behind a circuit's weights, apart from the task's P and prior."""
 
     target: ClassVar[str]
@@ -80,7 +80,7 @@ class AnyCircuit(ABC, Drawn):
     task_kind: ClassVar[Any]
     """The kind of task that it is for."""
     with_prior: ClassVar[bool] = False
-    """Whether scores of the last layer hold the log prior, as those of a posterior do."""
+    """Whether the last scores hold the log prior, as those of a posterior do."""
 
     length: Size
     beta: Positive
@@ -111,7 +111,7 @@ class AnyCircuit(ABC, Drawn):
         """Yield the closed form of each value of the pass, layer by layer."""
 
     def exact(self, tokens: Int[Tensor, "batch time"], task: Any) -> Iterable[Expected]:
-        """Return the last layer's attention with the exact posterior, if it is to have it."""
+        """Return the last attention that the exact posterior would give, if any."""
         return ()
 
     @abstractmethod
@@ -184,7 +184,7 @@ class AnyCircuit(ABC, Drawn):
 
     @classmethod
     def kept(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a file's entries without those that version 0.2 wrote for every circuit."""
+        """Return a file's entries without what version 0.2 wrote for all circuits."""
         own = {each.name for each in fields(cls)}
         without = {"prior": cls.with_prior, "looking": 0.0, "profile": None}
         for name, value in without.items():
@@ -207,6 +207,6 @@ class AnyCircuit(ABC, Drawn):
 
 
 SAID_TWICE = frozenset({"target", "third", "head_of_offset", "evidence"})
-"""Entries of a file of version 0.2 which other entries say too, for circuits without them."""
+"""Entries of version 0.2 which say what the class says, where it has no such field."""
 VERSION_0_2 = SAID_TWICE | {"prior", "looking", "profile"}
-"""Entries that version 0.2 wrote for every circuit, of use to it or not."""
+"""Entries that version 0.2 wrote for all circuits, of use to them or not."""

@@ -55,10 +55,10 @@ class BayesOptions(CircuitOptions):
     lam: Strength | None = None
     """The masks' strength. By default 500, or as much as the scores need."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least certified
-    error. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default that of the least
+    certified error. The inverse temperature follows from it."""
     symmetric: bool = True
-    """Two first-layer heads of opposite exponent, which cost a head and win 2 to 4 digits."""
+    """Two first-layer heads of opposite exponent: a head more, 2 to 4 digits won."""
     reading: Literal["query", "both"] = "query"
     """Whether the third layer reads what the query's heads hold, or the key's as well.
     With both, heads too few to be exact come as near as `sih.two_sided` finds."""

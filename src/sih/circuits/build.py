@@ -50,8 +50,8 @@ def construct(
 ) -> DisentangledTransformer | Transformer:
     """Return a model whose weights are the selective induction head for this task.
 
-    It carries the `circuit` that its weights follow. Its notes, saved with it, hold circuit and
-    task.
+    It carries the `circuit` that its weights follow. Its notes, saved with it, hold
+    circuit and task.
 
     Args:
         task: with lags; a table of parents has `sih.construct_parents`.

@@ -1,8 +1,9 @@
-"""A circuit for lags: `AnyCircuit` with a first layer and a law of copies that all share.
+"""A circuit for lags: `AnyCircuit` with a first layer and a law of copies that all
+share.
 
 A kind of circuit is a final subclass of `Circuit` in a file of its own, and a line in
-`sih.circuits.circuit_table.CIRCUITS`. Besides what `AnyCircuit` lists, it gives `weights`: the
-attention that its last layer pays to the token that each lag would copy.
+`sih.circuits.circuit_table.CIRCUITS`. Besides what `AnyCircuit` lists, it gives
+`weights`: the attention that its last layer pays to the token that each lag would copy.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sih.circuits.masks import Masks
 from sih.circuits.positions import at_candidates, rows_from
 from sih.files.record import Increasing, Size
 from sih.heads.profiles import Profile
-from sih.showing import coloured_cells
+from sih.showing import Drawn, coloured_cells
 from sih.task import Task
 
 SHOWN = 24
@@ -28,7 +29,7 @@ SHOWN = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Circuit(AnyCircuit):
+class Circuit(AnyCircuit, Drawn):
     """Every number behind the weights of a circuit for lags.
 
     >>> import sih
@@ -40,7 +41,7 @@ class Circuit(AnyCircuit):
 
     task_kind: ClassVar[Any] = Task
     only_heads: ClassVar[str] = "the one number of heads that this circuit has"
-    """What it is with the heads that it has, for people; "" if they may be more or fewer."""
+    """What it is with its number of heads, in words; "" if that may be chosen."""
 
     lags: Annotated[tuple[Size, ...], Increasing()]
     sink: bool = False

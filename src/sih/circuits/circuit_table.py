@@ -25,7 +25,7 @@ CIRCUITS: dict[str, type[Circuit]] = {
 }
 """Every kind of circuit for lags. A new one is a file and a line here."""
 AS_STANDARD: dict[str, type[Circuit]] = {"bayes": NarrowBayesCircuit}
-"""Those that there are as a standard transformer whose width does not grow with the length."""
+"""Circuits as a standard transformer of a width that does not grow with length."""
 OTHERS = {"head_of_token": "sih.parents_circuits.parents_table:read_parents_circuit"}
 """Who reads notes that are not for lags, by an entry that such notes have."""
 
@@ -72,7 +72,7 @@ def circuit_options(
 
 
 def read_circuit(notes: Any, kind: str = "disentangled") -> AnyCircuit:
-    """Return the circuit that `AnyCircuit.to_dict` wrote into the notes of such a model."""
+    """Return the circuit that `to_dict` wrote into the notes of such a model."""
     if not isinstance(notes, Mapping):
         raise FieldError("circuit", f"circuit must be an object; got {described(notes)}")
     for entry, reader in OTHERS.items():
@@ -85,7 +85,8 @@ def read_circuit(notes: Any, kind: str = "disentangled") -> AnyCircuit:
 
 
 def notes_of_certificate(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the notes of a circuit of version 0.1, which wrote them into its certificate.
+    """Return the notes of a circuit of version 0.1, which wrote them into its
+    certificate.
 
     What it claims of errors and bounds is left aside.
     """

@@ -1,8 +1,9 @@
-"""Makes circuits hard to find: random heads beside the true ones, noise where weights are zero, a rotated stream.
+"""Makes circuits hard to find: random heads beside the true ones, noise where weights
+are zero, a rotated stream.
 
-In a circuit as `construct` writes it, every edge that is no part of it scores exactly 0 under any method. Here decoy
-heads attend to the tokens at random and write into blocks of their own, and small weights read everything, so small
-that the law hardly moves.
+In a circuit as `construct` writes it, every edge that is no part of it scores exactly 0
+under any method. Here decoy heads attend to the tokens at random and write into blocks
+of their own, and small weights read everything, so small that the law hardly moves.
 """
 
 import torch
@@ -27,9 +28,11 @@ def with_decoys(
     decoys: tuple[int, ...] = DECOYS,
     shift: float = 0.01,
 ) -> DisentangledTransformer:
-    """Give the same circuit among decoys and noise, which move no probability of the law by more than `shift`.
+    """Give the same circuit among decoys and noise, which move no probability of the
+    law by more than `shift`.
 
-    The move is measured on sequences of the task. The notes hold it, and circuit and task.
+    The move is measured on sequences of the task. The notes hold it, and circuit and
+    task.
     """
     rng = generator(rng)
     config, clean = model.config, model.written_blocks()

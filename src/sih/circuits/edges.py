@@ -1,8 +1,10 @@
-"""Says which edges carry a constructed circuit, as ground truth for methods that look for circuits.
+"""Says which edges carry a constructed circuit, as ground truth for methods that look
+for circuits.
 
-An edge goes from a block of the stream to a site that reads it: `1.1/position` into `2.1/value`, say, or a block of the
-last stream into the readout (`3/stream`). It carries data if the block depends on the tokens; else, as the positions
-do, it makes a mask, which no exchange of tokens can show.
+An edge goes from a block of the stream to a site that reads it: `1.1/position` into
+`2.1/value`, say, or a block of the last stream into the readout (`3/stream`). It
+carries data if the block depends on the tokens; else, as the positions do, it makes a
+mask, which no exchange of tokens can show.
 """
 
 from collections.abc import Iterator
@@ -20,8 +22,8 @@ from sih.models.disentangled.written import WrittenBlocks
 class Edge:
     """Names what is read and the site that reads it.
 
-    The role is "score" (queries and keys), "value", "readout", or "mask" for what carries no data; "" for an edge that
-    is no part of the circuit.
+    The role is "score" (queries and keys), "value", "readout", or "mask" for what
+    carries no data; "" for an edge that is no part of the circuit.
     """
 
     source: str
@@ -30,9 +32,11 @@ class Edge:
 
 
 def circuit_edges(model: Model) -> tuple[Edge, ...]:
-    """List the edges that carry the circuit of a constructed model, from the circuit, not from the weights.
+    """List the edges that carry the circuit of a constructed model, from the circuit,
+    not from the weights.
 
-    Cut one that carries data, or a mask, and the output changes; every other edge of `candidate_edges` has weight 0.
+    Cut one that carries data, or a mask, and the output changes; every other edge of
+    `candidate_edges` has weight 0.
 
     >>> import sih
     >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))

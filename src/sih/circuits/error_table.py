@@ -26,8 +26,8 @@ def error_table(
 ) -> list[dict[str, Any]]:
     """List the largest error over masks, temperatures and number formats.
 
-    It is None where `construct` refuses the masks. A circuit that sets its own temperature has one line for each
-    strength of the masks, with beta None.
+    It is None where `construct` refuses the masks. A circuit that sets its own
+    temperature has one line for each strength of the masks, with beta None.
     """
     rows: list[dict[str, Any]] = []
     has_beta = "beta" in option_names(circuit_kind(CIRCUITS, target))

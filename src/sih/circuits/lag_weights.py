@@ -1,4 +1,4 @@
-"""`circuit_weights`: what a circuit makes of sequences by its closed form, no weights run."""
+"""`circuit_weights`: what a circuit makes of sequences, by its closed form."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def circuit_weights(
 ) -> Float[Tensor, "batch time lag"]:
     """Return the attention that the last layer pays to the token each lag would copy.
 
-    It is right from `circuit.first_exact_position` on. This is the fast way to use a construction:
-    no weights are run.
+    It is right from `circuit.first_exact_position` on. This is the fast way to use a
+    construction: no weights are run.
 
     Args:
         tokens: the sequences.

@@ -75,8 +75,8 @@ class LookingOptions(CircuitOptions):
     lam: Strength | None = None
     """The masks' strength. By default 500, or as much as the scores need."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least certified
-    error. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default that of the least
+    certified error. The inverse temperature follows from it."""
     looking: Annotated[float, Strong(most=10)] | None = None
     """How strongly the second layer looks where a parent was found, at most 10."""
 

@@ -1,4 +1,4 @@
-"""How strong masks must be for what they let through not to matter, and what they leak."""
+"""How strong masks must be for what they let through not to matter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAK = 1e-6
 
 
 def with_masks(circuit: LagCircuitT, task: Task, lam: float | None) -> LagCircuitT:
-    """Return a circuit for lags with masks, or raise a `FieldError` if the task is too short."""
+    """Return a circuit for lags with masks, unless the task is too short."""
     first = circuit.first_exact_position
     if first >= circuit.length:
         raise FieldError(
@@ -55,7 +55,8 @@ def least_strength(circuit: AnyCircuit, task: MatrixTask) -> float:
 
 
 def log_leaks(circuit: AnyCircuit, task: MatrixTask) -> tuple[float, float]:
-    r"""Return the log of what masks of strength 0 let through, in the first and last layer.
+    r"""Return the log of what masks of strength 0 let through, in the first and last
+    layer.
 
     A mask multiplies the weight of a forbidden key by $e^{-2\lambda}$; the other terms
     of the scores may favour it.
@@ -83,7 +84,8 @@ def first_layer_gap(circuit: AnyCircuit, task: MatrixTask) -> float:
 
 
 def leaks(circuit: AnyCircuit, task: MatrixTask) -> tuple[float, float]:
-    """Return the most that weak masks change a weight: before the last layer, and anywhere.
+    """Return the most that weak masks change a weight: before the last layer, and
+    anywhere.
 
     What the first two layers let through moves the last layer's scores by no more than
     that share of their evidence, at the key that is ahead and at the other. What the

@@ -47,7 +47,7 @@ class MixedHeads:
 
     @property
     def sums_to(self) -> list[float]:
-        """Return C of each head: one over the weight of a transition that counts 1."""
+        """Return C of each head: 1 over the weight of a transition that counts 1."""
         totals: list[float] = self.profile.totals.tolist()
         return totals
 

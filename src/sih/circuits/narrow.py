@@ -1,6 +1,8 @@
-r"""The Bayes-optimal circuit as a standard transformer whose width does not depend on the length.
+r"""The Bayes-optimal circuit as a standard transformer whose width does not depend on
+the length.
 
-Positions enter through `Feature`s (`position_forms.py`): 1, x, x^2, waves, two flags and one function for each sink.
+Positions enter through `Feature`s (`position_forms.py`): 1, x, x^2, waves, two flags
+and one function for each sink.
 
 - **Masks** of layers 1 and 3 are 0 at the lags z and at most -D elsewhere. With M = span + 1, m the middle of the
   lags and $Q = 2^R M$: $-a(z - m)^2 + \sum_{r=1}^R A_r \cos(2\pi(z - m)/(2^r M)) + \psi(z \bmod M)$, where $\psi$
@@ -47,20 +49,21 @@ from sih.task import Task
 NarrowT = TypeVar("NarrowT", bound="NarrowBayesCircuit")
 
 FORBID = 64.0
-"""How much lower a masked score is at least: e^-64 of a weight is nothing in either number format."""
+"""How much lower a masked score is at least: e^-64 of a weight is nothing."""
 LEVELS = 5
 """Waves of a mask (R): widths stay the same for any length, and Q = 32 M."""
 Dimension = tuple[dict[int, float], int]
-"""A dimension of queries and keys: the query's coefficients by coordinate, and the key's coordinate."""
+"""The coefficients of a query by coordinate, and the coordinate of the key."""
 FIRST, EARLY = ("first", 0.0), ("early", 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NarrowBayesCircuit(BayesCircuit):
-    """The numbers of the Bayes-optimal circuit, written as a narrow standard transformer.
+    """The numbers of the Bayes-optimal circuit, written as a narrow standard
+    transformer.
 
-    Heads keep lags apart unless their weights alternate at most. `write` is the same circuit
-    by blocks, which says what its edges are.
+    Heads keep lags apart unless their weights alternate at most. `write` is the same
+    circuit by blocks, which says what its edges are.
     """
 
     @classmethod
@@ -89,7 +92,7 @@ class NarrowBayesCircuit(BayesCircuit):
         return narrow_transformer(task, self, readout, dtype)
 
     def expected(self, tokens: Int[Tensor, "batch time"], task: Task) -> Iterator[Expected]:
-        """Yield attention and output: positions are few numbers, and no head stores attention."""
+        """Yield attention and output: no head stores attention at indices."""
         for each in super().expected(tokens, task):
             if each.site == "output" or each.site.endswith("/attention"):
                 yield each
@@ -228,7 +231,7 @@ def _lag_mask(
 
 
 def _second_layer(circuit: NarrowBayesCircuit) -> list[Form]:
-    """Return the scores of each head: the logarithms of its weights, and a mask of the first tokens."""
+    """Return each head's scores: logs of its weights, the first tokens masked."""
     forms = [Form() for _ in range(circuit.heads)]
     if circuit.profile is None:
         for head, form in enumerate(forms):
@@ -242,7 +245,7 @@ def _second_layer(circuit: NarrowBayesCircuit) -> list[Form]:
 
 
 def _reads(circuit: NarrowBayesCircuit) -> list[Form]:
-    """Return what each head's content is read by, as a form of the key's position and the index."""
+    """Return what each head is read by, a form of the key's position and the index."""
     forms = [Form() for _ in range(circuit.heads)]
     if circuit.profile is None:
         for head, form in enumerate(forms):
@@ -261,7 +264,7 @@ def _reads(circuit: NarrowBayesCircuit) -> list[Form]:
 def _sink(
     scored: Float[Tensor, " query"], wanted: Float[Tensor, " query"]
 ) -> Float[Tensor, " query"]:
-    """Return what the sink's score lacks of the logarithm of the weight wanted, of C."""
+    """Return what the sink's score lacks of the log of the weight wanted."""
     return torch.where(wanted > 0, wanted.clamp_min(1e-300).log(), -FORBID) - scored
 
 
@@ -272,7 +275,7 @@ def first_depth(task: Task, circuit: NarrowBayesCircuit) -> float:
 
 
 def early_size(circuit: NarrowBayesCircuit, length: int) -> float:
-    """Return the size of the first two layers' scores on the way to their sum, of sequences of this length."""
+    """Return how large terms of the first two layers' scores are, at this length."""
     period = circuit.lags[-1] - circuit.lags[0] + 1
     return 2 * FORBID * (LEVELS + period + (length / (period << LEVELS)) ** 2)
 
@@ -280,8 +283,9 @@ def early_size(circuit: NarrowBayesCircuit, length: int) -> float:
 def third_depth(task: Task, circuit: NarrowBayesCircuit, dtype: torch.dtype) -> float:
     r"""Return how deep the third layer's mask is: no evidence makes up for it.
 
-    The evidence of a transition has $\sum_k |q_k| \le KR/2$, R its spread. What keys z and z' read of it differs by at
-    most 1 if nothing mixes, else by $2\sum r + c\,span\,|z - z'|$. With Q for |z - z'| the mask wins up to there; from
+    The evidence of a transition has $\sum_k |q_k| \le KR/2$, R its spread. What keys z
+    and z' read of it differs by at most 1 if nothing mixes, else by
+    $2\sum r + c\,span\,|z - z'|$. With Q for |z - z'| the mask wins up to there; from
     there on it falls with the square.
     """
     lags = circuit.lags

@@ -116,7 +116,7 @@ class OffsetHeads:
 
     @property
     def sums_to(self) -> list[float]:
-        """Return C of each head with summed evidence: one over the weight of a transition."""
+        """Return C of each head for summed evidence: 1 over a transition's weight."""
         return [float(count) for count in self.transitions()[-1].clamp_min(1)]
 
     @property

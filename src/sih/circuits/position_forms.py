@@ -1,7 +1,9 @@
-r"""Scores of a pair of positions as sums of products of few functions of each: 1, x, x^2 and waves.
+r"""Scores of a pair of positions as sums of products of few functions of each: 1, x,
+x^2 and waves.
 
-A wave of the difference of two positions is two products, $\cos\omega(a - b) = \cos\omega a \cos\omega b + \sin\omega a
-\sin\omega b$, and any function of $(a - b) \bmod M$ is M - 1 of them and a constant.
+A wave of the difference of two positions is two products,
+$\cos\omega(a - b) = \cos\omega a \cos\omega b + \sin\omega a \sin\omega b$, and any
+function of $(a - b) \bmod M$ is M - 1 of them and a constant.
 """
 
 import math

@@ -1,4 +1,5 @@
-"""Is the circuit in the weights? `verify` runs them and compares every layer with the closed form.
+"""Is the circuit in the weights? `verify` runs them and compares every layer with the
+closed form.
 
 Bounds and tolerances are computed by the circuit, from its numbers, the task and the
 number format. Nothing of the kind is read from a file.
@@ -49,14 +50,16 @@ class Verification(Drawn):
 
     comparisons: tuple[Comparison, ...]
     tolerance: float
-    """How far rounding, and what the masks let through, may move an attention weight of the last layer, and so the
-    output, from the closed form. `BLIND` or more verifies nothing."""
+    """How far rounding, and what the masks let through, may move an attention weight of
+    the last layer, and so the output, from the closed form. `BLIND` or more verifies
+    nothing."""
     early_tolerance: float
     """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
     first_exact_position: int
     posterior_error: float | None
-    """Largest difference of a weight from the exact posterior, for the target "bayes"; `bound` is what is certified.
-    For the target "looking", from the posterior given the transitions that it uses."""
+    """Largest difference of a weight from the exact posterior, for the target "bayes";
+    `bound` is what is certified. For the target "looking", from the posterior given the
+    transitions that it uses."""
     bound: float | None
     sequences: dict[str, int]
     dtype: str
@@ -137,8 +140,8 @@ def verify(
 ) -> Verification:
     """Return how far a constructed model is from the closed form of its circuit.
 
-    Attention, stream and prediction are compared, on sequences of the task and on adversarial
-    ones (constant, cycling, least likely steps, coin tosses).
+    Attention, stream and prediction are compared, on sequences of the task and on
+    adversarial ones (constant, cycling, least likely steps, coin tosses).
 
     Args:
         model: made by `sih.construct` or `sih.construct_parents`, or loaded.

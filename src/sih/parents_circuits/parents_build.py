@@ -22,10 +22,11 @@ def construct_parents(
     dtype: torch.dtype = torch.float64,
     **options: Any,
 ) -> DisentangledTransformer:
-    """Return a model whose weights find out which row of a table of parents made a sequence.
+    """Return a model whose weights find out which row of a table of parents made a
+    sequence.
 
-    It carries the `circuit` that its weights follow. Its notes, saved with it, hold circuit and
-    task.
+    It carries the `circuit` that its weights follow. Its notes, saved with it, hold
+    circuit and task.
 
     Args:
         task: with a table of parents; lags have `sih.construct`.

@@ -1,17 +1,21 @@
-r"""Circuits for any table of parents, with every number chosen, and the closed form that their weights must equal.
+r"""Circuits for any table of parents, with every number chosen, and the closed form
+that their weights must equal.
 
-Hypothesis h has the weight $w_{i,h} \propto \exp(\beta E_{i,h})$ at row i, with $E_{i,h}$ the sum, or the mean, of
-$\tilde p_{n,h}$ over the tokens n <= i that have parents: the selective estimator to the letter; the target "bayes"
-tempers, sums and adds the logarithm of the prior as for lags. The prediction is $\sum_h w_{i,h} P_{s_j,\cdot}$, j the
-parent of token i + 1 under h.
+Hypothesis h has the weight $w_{i,h} \propto \exp(\beta E_{i,h})$ at row i, with
+$E_{i,h}$ the sum, or the mean, of $\tilde p_{n,h}$ over the tokens n <= i that have
+parents: the selective estimator to the letter; the target "bayes" tempers, sums and
+adds the logarithm of the prior as for lags. The prediction is
+$\sum_h w_{i,h} P_{s_j,\cdot}$, j the parent of token i + 1 under h.
 
-**Which tables can be had.** (1) *No token has a parent under some hypotheses and none under others.* What it says for
-"none" would be stored at a key r of layer 1, with score $\log \pi(s_i)$ whatever $s_r$ is. A score is $a(s_i, s_r) +
-b(s_i, r) + c(i, s_r) + d(i, r)$, so a would have to be a function of $s_i$ plus one of $s_r$, and then it cannot be
-$\log P$ unless all rows of P are alike. (r = i alone knows its token, and what b adds at key i it adds for the
-children of i too; so a token without children could be had, which is not worth its lines.) (2) *Rows whose next token
-has no parent* are not claimed: every head copies some token. All else can be had, in one of two forms of the third
-layer:
+**Which tables can be had.** (1) *No token has a parent under some hypotheses and none
+under others.* What it says for "none" would be stored at a key r of layer 1, with score
+$\log \pi(s_i)$ whatever $s_r$ is. A score is
+$a(s_i, s_r) + b(s_i, r) + c(i, s_r) + d(i, r)$, so a would have to be a function of
+$s_i$ plus one of $s_r$, and then it cannot be $\log P$ unless all rows of P are alike.
+(r = i alone knows its token, and what b adds at key i it adds for the children of i
+too; so a token without children could be had, which is not worth its lines.) (2) *Rows
+whose next token has no parent* are not claimed: every head copies some token. All else
+can be had, in one of two forms of the third layer:
 
 - "parents", the paper's: one head, whose key for h is the parent of i + 1 under h. Where two hypotheses have the same
   key, it must have the weight $w_h + w_g$, so the score $\log(e^{\beta E_h} + e^{\beta E_g})$: no affine function of
@@ -150,9 +154,11 @@ class ParentsCircuit(AnyCircuit):
 
     @cached_property
     def totals(self) -> Float[Tensor, "head row"]:
-        """Return C: a key's weight is 1/C, and a head that sees n of them rests on position 0 with (C - n)/C.
+        """Return C: a key's weight is 1/C, and a head that sees n of them rests on
+        position 0 with (C - n)/C.
 
-        C is the most tokens that the head takes at any row (evidence "sum"), or all that have parents up to this one.
+        C is the most tokens that the head takes at any row (evidence "sum"), or all
+        that have parents up to this one.
         """
         if self.counting == "sum":
             return (

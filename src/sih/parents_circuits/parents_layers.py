@@ -1,7 +1,9 @@
-r"""`write_parents(blocks, task, circuit)`: the layers of a circuit for any parents, with the proof of what they do.
+r"""`write_parents(blocks, task, circuit)`: the layers of a circuit for any parents,
+with the proof of what they do.
 
-A mask adds 0 to the score of a wanted pair of positions and -2 lam to that of an unwanted one. $L_n(m)$ are the
-hypotheses under which m is the parent of token n, as in `heads/apart.py`.
+A mask adds 0 to the score of a wanted pair of positions and -2 lam to that of an
+unwanted one. $L_n(m)$ are the hypotheses under which m is the parent of token n, as in
+`heads/apart.py`.
 """
 
 from __future__ import annotations
@@ -73,12 +75,15 @@ def write_parents(blocks: Blocks, task: ParentsTask, circuit: ParentsCircuit, re
 def _reads(
     circuit: ParentsCircuit, keys: Int[Tensor, "row hypothesis"]
 ) -> Float[Tensor, "head index key"]:
-    r"""Return $[h \in L_n(m)] / |L_n(m)|$ for index m and the key of h, where a head takes n at a row with that key.
+    r"""Return $[h \in L_n(m)] / |L_n(m)|$ for index m and the key of h, where a head
+    takes n at a row with that key.
 
-    At index m a head holds $\sum_n |L_n(m)| \tilde p_{n,g} / C$ over the tokens n that it takes, g any of $L_n(m)$.
-    Tokens share the head only if they ask for the same number here, so the key of h reads $\tilde p_{n,h} / C$ once of
-    each token: at m = parent of n under h, the only index with $h \in L_n(m)$. Times $\beta C$ and over all heads that
-    is $\beta E_{i,h}$. (For the mean C is the number of tokens seen, and $\beta$ alone is put here.)
+    At index m a head holds $\sum_n |L_n(m)| \tilde p_{n,g} / C$ over the tokens n that
+    it takes, g any of $L_n(m)$. Tokens share the head only if they ask for the same
+    number here, so the key of h reads $\tilde p_{n,h} / C$ once of each token: at m =
+    parent of n under h, the only index with $h \in L_n(m)$. Times $\beta C$ and over
+    all heads that is $\beta E_{i,h}$. (For the mean C is the number of tokens seen, and
+    $\beta$ alone is put here.)
     """
     out = torch.zeros((circuit.heads, circuit.length, circuit.length), dtype=torch.float64)
     table = circuit.table[:, :-1].T  # token hypothesis

@@ -1,4 +1,5 @@
-"""The third-layer heads of the form "slots": in each, every key stands for one hypothesis in all rows.
+"""The third-layer heads of the form "slots": in each, every key stands for one
+hypothesis in all rows.
 
 What they add up to is proved in `parents_circuit.py`.
 """

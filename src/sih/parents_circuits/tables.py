@@ -23,9 +23,11 @@ def check_table(task: ParentsTask) -> None:
 
 
 def shared_parent(task: ParentsTask) -> tuple[int, int, int] | None:
-    """Find a row and two hypotheses with one parent for the next token, though they differ before, if there are such.
+    """Find a row and two hypotheses with one parent for the next token, though they
+    differ before, if there are such.
 
-    The form "parents" cannot serve such a row, unless all hypotheses share the parent (`parents_circuit.py`).
+    The form "parents" cannot serve such a row, unless all hypotheses share the parent
+    (`parents_circuit.py`).
     """
     count, choice = len(task.table), (task.table != task.table[0]).any(dim=0)[1:]
     for g, h in itertools.combinations(range(count), 2):

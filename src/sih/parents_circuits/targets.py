@@ -1,4 +1,4 @@
-"""The circuits for any parents: the paper's selective estimator, and the Bayesian model average."""
+"""The circuits for any parents: the selective estimator and the Bayesian average."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class PaperParentsOptions(CircuitOptions):
     """What may be asked of the paper's circuit for a table of parents."""
 
     third: ParentsThird | None = None
-    """Whether one third-layer head looks at the parents (parents, the paper's form), or several at
-    slots (slots, always possible). By default the one with fewer weights in all."""
+    """Whether one third-layer head looks at the parents (parents, the paper's form), or
+    several at slots (slots, always possible). By default the one with fewer weights in
+    all."""
     evidence: Evidence = "mean"
     """Whether probabilities p-tilde are averaged (the paper's) or added up."""
     lam: Strength | None = None
@@ -46,7 +47,7 @@ class PaperParentsOptions(CircuitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PaperParentsCircuit(ParentsCircuit):
-    """The numbers of the paper's circuit, the selective estimator, for a table of parents."""
+    """The numbers of the selective estimator for a table of parents."""
 
     target: ClassVar[str] = "paper"
     Options: ClassVar[type[CircuitOptions]] = PaperParentsOptions
@@ -77,20 +78,21 @@ class BayesParentsOptions(CircuitOptions):
     """What may be asked of the Bayes-optimal circuit for a table of parents."""
 
     third: ParentsThird | None = None
-    """Whether one third-layer head looks at the parents (parents, the paper's form), or several at
-    slots (slots, always possible). By default the one with fewer weights in all."""
+    """Whether one third-layer head looks at the parents (parents, the paper's form), or
+    several at slots (slots, always possible). By default the one with fewer weights in
+    all."""
     lam: Strength | None = None
     """The masks' strength. By default 500, or as much as the scores need."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least certified
-    error. The inverse temperature follows from it."""
+    """Exponent on the probabilities in the first layer. By default that of the least
+    certified error. The inverse temperature follows from it."""
     symmetric: bool = True
-    """Two first-layer heads of opposite exponent, which cost a head and win 2 to 4 digits."""
+    """Two first-layer heads of opposite exponent: a head more, 2 to 4 digits won."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BayesParentsCircuit(ParentsCircuit):
-    """The numbers of the Bayesian model average over a table, up to the bound that `verify` states."""
+    """The numbers of the Bayesian model average over a table of parents."""
 
     target: ClassVar[str] = "bayes"
     Options: ClassVar[type[CircuitOptions]] = BayesParentsOptions
