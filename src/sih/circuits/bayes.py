@@ -51,7 +51,7 @@ class BayesOptions(CircuitOptions):
     heads: Size | None = None
     """Second-layer heads. By default the fewest whose certified bound, in this number
     format and length, is at most 1e-5, or as many as it takes to mix nothing. With
-    fewer than an exact circuit needs, some past transitions go unused."""
+    fewer than an exact circuit needs, some past transitions are left out."""
     lam: Strength | None = None
     """The masks' strength. By default 500, or as much as the scores need."""
     temper: Strength | None = None

@@ -78,7 +78,8 @@ def construct(
         )
     check_kind("task", task, Task, "a task with lags, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
     check_choice("kind", kind, ("disentangled", "standard"))
-    if target in CIRCUITS and target not in circuits_of(kind):
+    circuit_kind(CIRCUITS, target)  # or there is none of this name
+    if target not in circuits_of(kind):
         wide = "`sih.to_standard(construct(...))` makes a wide model of another circuit"
         raise FieldError("kind", f"kind='standard' is for target='bayes'; {wide}")
     model: DisentangledTransformer | Transformer = built(

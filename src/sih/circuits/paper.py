@@ -53,7 +53,7 @@ class PaperOptions(CircuitOptions):
     default the former where it can be."""
     heads: Size | None = None
     """Second-layer heads. By default the least number that loses nothing. With fewer,
-    some past transitions go unused."""
+    some past transitions are left out."""
     evidence: Evidence = "mean"
     """Whether probabilities p-tilde are averaged (the paper's) or added up."""
     sink: bool | None = None
