@@ -192,7 +192,7 @@ def _construct(case: dict[str, Any]) -> Any:
         task = sih.Task(P, tuple(case["lags"]), LENGTH, case["prior"])
         return sih.construct(task, target=case["target"], **options)
     parents = sih.random_parents(case["hypotheses"], 16, rng=case["number"])
-    build = getattr(sih, "construct_parents", sih.construct)
+    build: Any = getattr(sih, "construct_parents", sih.construct)
     return build(sih.ParentsTask(P, parents, 16), target=case["target"], **options)
 
 

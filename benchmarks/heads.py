@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 
-from sih.construction import least_heads, verify_colouring, verify_lower_bound
+from sih.heads import least_heads, verify_colouring, verify_lower_bound
 
 TIME_LIMIT = 5.0
 

@@ -5,6 +5,8 @@ predict. The numbers are mean KL from the true law over the positions from 6 on,
 which is in the second column; 0 solves the task. A circuit that needs P is not run where P is hidden.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -110,7 +112,8 @@ for name, (task, tree) in known.items():
     truth, best = sih.known_lag(batch.tokens, batch.lags, task), sih.bma(batch.tokens, task)
     follows = task.parents(LENGTH + 1)[0].tolist() if tree is None else tree
     targets = ("paper", "bayes", "looking") if task is lags else ("paper", "bayes")
-    circuits = [sih.construct(task, target=target) for target in targets]
+    construct: Any = sih.construct if task is lags else sih.construct_parents
+    circuits = [construct(task, target=target) for target in targets]
     laws = [model.predict(batch.tokens, path="written") for model in circuits]
     laws += [induction_head(follows).predict(batch.tokens)]
     laws += [sih.ngram(batch.tokens, lags if task is lags else sih.Task(P, (1,), LENGTH))]

@@ -4,7 +4,7 @@
 
 Each row is of one K. It has the size of the closed form (`Profile.size`), and the sizes of other choices over it: other
 swings and phases of the waves, reads that are not moved, and weights that arch over the past. The certified error is
-proportional to the size to the power 2/3 (`sih.construction.bayes`, two first-layer heads). What follows from the table
+proportional to the size to the power 2/3 (`sih.circuits.tempering`, two first-layer heads). What follows from the table
 is in docs/beyond.md, "Which u and g cost least?".
 """
 
@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.construction.heads.mixing import ETA, angles, mixing_profile, parabola_and_waves
-from sih.construction.profiles import Profile
 from sih.files import check_place, write_rows
+from sih.heads.mixing import ETA, angles, mixing_profile, parabola_and_waves
+from sih.heads.profiles import Profile
 
 ARCHES = (0.2, 0.3, 0.4, 0.5)
 """How much less the newest and the oldest offsets weigh than those between, in a logarithm."""

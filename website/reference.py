@@ -13,20 +13,22 @@ import sih
 
 ORDER = (
     *("task", "markov", "predictors", "evidence", "metrics", "tracker", "models"),
-    *("construction", "analysis", "theory", "training", "runs", "export"),
+    *("circuits", "parents_circuits", "heads", "analysis", "theory", "training", "runs", "export"),
 )
 """The rooms as a reader meets them; any other comes after these."""
 BESIDES = {
     "models": ("sih.models.base.Model", "sih.models.sites.Trace"),
-    "construction": tuple(
-        f"sih.construction.{name}"
-        for name in (
-            "circuit.Circuit",
-            "specs.PaperCircuit",
-            "specs.TwoLagCircuit",
-            "specs.BayesCircuit",
-            "specs.LookingCircuit",
-        )
+    "circuits": (
+        "sih.circuits.any_circuit.AnyCircuit",
+        "sih.circuits.circuit.Circuit",
+        "sih.circuits.paper.PaperOptions",
+        "sih.circuits.two_lags.TwoLagOptions",
+        "sih.circuits.bayes.BayesOptions",
+        "sih.circuits.looking.LookingOptions",
+    ),
+    "parents_circuits": (
+        "sih.parents_circuits.targets.PaperParentsOptions",
+        "sih.parents_circuits.targets.BayesParentsOptions",
     ),
 }
 """What else belongs on a room's page."""

@@ -12,7 +12,8 @@ predict     bma truth plug_in maximum_likelihood selective known_lag ngram stati
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
 judge       kl_to_truth mean_kl lag_accuracy evaluate formation
 models      Transformer DisentangledTransformer RelativeTransformer load save open_run Run next_token_loss to_standard
-circuits    construct verify circuit_weights circuit_edges least_heads exact_heads head_offsets two_sided
+circuits    construct verify circuit_weights circuit_edges construct_parents
+            least_heads exact_heads head_offsets two_sided
 read        diagnose Diagnosis evidence_flow ablate patch
 discover    counterfactual_pairs edge_scores known_circuit load_circuits
 exchange    to_transformer_lens from_transformer_lens
@@ -33,20 +34,20 @@ from sih.analysis.ground_truth import load_circuits as load_circuits
 from sih.analysis.interventions import ablate as ablate
 from sih.analysis.interventions import patch as patch
 from sih.analysis.score_shares import evidence_flow as evidence_flow
-from sih.construction import circuit_weights as circuit_weights
-from sih.construction import construct as construct
-from sih.construction import exact_heads as exact_heads
-from sih.construction import head_offsets as head_offsets
-from sih.construction import least_heads as least_heads
-from sih.construction import two_sided as two_sided
-from sih.construction import verify as verify
-from sih.construction.edges import circuit_edges as circuit_edges
+from sih.circuits import circuit_edges as circuit_edges
+from sih.circuits import circuit_weights as circuit_weights
+from sih.circuits import construct as construct
+from sih.circuits import verify as verify
 from sih.evidence import lag_log_likelihood as lag_log_likelihood
 from sih.evidence import lag_posterior as lag_posterior
 from sih.evidence import mixture as mixture
 from sih.experiments.circuit_formation import formation as formation
 from sih.export.lens import from_transformer_lens as from_transformer_lens
 from sih.export.lens import to_transformer_lens as to_transformer_lens
+from sih.heads import exact_heads as exact_heads
+from sih.heads import head_offsets as head_offsets
+from sih.heads import least_heads as least_heads
+from sih.heads import two_sided as two_sided
 from sih.inference import Inference as Inference
 from sih.inference import infer as infer
 from sih.inference import permutation_test as permutation_test
@@ -67,6 +68,7 @@ from sih.models.loss import next_token_loss as next_token_loss
 from sih.models.relative.relative_transformer import RelativeTransformer as RelativeTransformer
 from sih.models.standard.transformer import Transformer as Transformer
 from sih.models.storage import save as save
+from sih.parents_circuits import construct_parents as construct_parents
 from sih.predictors import bma as bma
 from sih.predictors import known_lag as known_lag
 from sih.predictors import maximum_likelihood as maximum_likelihood

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.saved_circuits import FILE, rebuilt, sums
+from support.saved_circuits import FILE, constructed, rebuilt, sums
 
 import sih
 from sih.checks import DTYPES
+from sih.circuits.circuit_table import read_circuit
+from sih.circuits.verification import carried
 from sih.cli import main
-from sih.construction.parents_circuit import read_circuit
-from sih.construction.verification import carried
 
 LINES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text().splitlines()]
 SOME = 13
@@ -71,7 +71,7 @@ def test_the_same_options_give_the_same_circuit(line: dict[str, Any]) -> None:
     today, wanted = (
         read_circuit(notes).to_dict()
         for notes in (
-            sih.construct(task, target=line["target"], **options).notes["circuit"],
+            constructed(task, line["target"], options).notes["circuit"],
             line["notes"]["circuit"],
         )
     )

@@ -9,7 +9,7 @@ import torch
 
 from research import any_weights
 from research.any_weights import profile_from_weights, relative_sizes
-from sih.construction.heads.mixing import mixing_profile
+from sih.heads.mixing import mixing_profile
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from research import bracket_search
-from sih.construction.heads.brackets import EXACT, read_brackets
-from sih.construction.heads.read_fit import ReadProblem
+from sih.heads.brackets import EXACT, read_brackets
+from sih.heads.read_fit import ReadProblem
 
 pytestmark = pytest.mark.slow
 

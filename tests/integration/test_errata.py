@@ -10,7 +10,7 @@ from support.printed_matrices import A2_134
 from torch import Tensor
 
 import sih
-from sih.construction import circuit_weights
+from sih.circuits import circuit_weights
 from sih.experiments.errata import A3_13, BETA, LAM, printed, task
 
 

@@ -47,10 +47,7 @@ def test_the_paper_map_leads_into_the_reference() -> None:
     known = reference.known(reference.rooms(), reference.names_in(docs))
     text = links.linked_names((docs / "paper_map.md").read_text(), known)
     assert "[`sih.predictors.bma`][sih.bma]" in text
-    assert (
-        "[`sih.construction.layers.write_first_layer`][sih.construction.layers.write_first_layer]"
-        in text
-    )
+    assert "[`sih.circuits.steps.attend_to_parents`][sih.circuits.steps.attend_to_parents]" in text
     assert text.count("][sih.") >= 40
 
 

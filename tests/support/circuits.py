@@ -5,7 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sih.circuits.any_circuit import AnyCircuit
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.disentangled.written import WrittenBlocks
+from sih.task import Task
+
+
+def blocks_of(circuit: AnyCircuit, task: Task) -> WrittenBlocks:
+    """The blocks that a circuit writes, and no others."""
+    blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
+    circuit.write(blocks, task, "probability")
+    return blocks
 
 
 def third_layer(model: DisentangledTransformer, tokens: Tensor) -> Tensor:

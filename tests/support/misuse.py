@@ -116,6 +116,13 @@ CALLS: dict[str, dict[str, Any]] = {
         "lam": 500.0,
     }
     | {"heads": 1, "third": None, "evidence": "mean", "temper": 1.0},
+    "construct_parents": {
+        "task": sih.ParentsTask(TASK.P, TASK.parents(9), 8),
+        "target": "paper",
+        "readout": "logit",
+        "dtype": torch.float64,
+    }
+    | {"beta": 1.0, "lam": 500.0, "third": None, "evidence": "mean", "temper": 1.0},
     "counterfactual_pairs": {"task": TASK, "size": 1, "seed": 0},
     "diagnose": {"task": TASK, **TOKENS, "model": TRAINED},
     "edge_scores": {"model": MODEL, "pairs": sih.counterfactual_pairs(TASK, 1), "method": "eap"},

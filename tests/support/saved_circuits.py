@@ -18,10 +18,7 @@ import torch
 
 import sih
 from sih.checks import DTYPES
-from sih.construction.circuit import Circuit
-from sih.construction.layers import write
-from sih.construction.narrow import narrow_transformer
-from sih.construction.parents_circuit import read_circuit
+from sih.circuits.circuit_table import read_circuit
 from sih.models.base import Model
 from sih.task import ParentsTask, Task
 
@@ -120,7 +117,7 @@ def saved_lines() -> Iterator[dict[str, Any]]:
     for task, target, options in asked():
         given = {**options, **({"dtype": DTYPES[options["dtype"]]} if "dtype" in options else {})}
         try:
-            model = sih.construct(task, target=target, **given)
+            model = constructed(task, target, given)
         except ValueError:
             continue
         found = sih.verify(model)
@@ -136,6 +133,14 @@ def saved_lines() -> Iterator[dict[str, Any]]:
                 "first": found.first_exact_position,
             },
         }
+
+
+def constructed(task: Task | ParentsTask, target: str, options: dict[str, Any]) -> Model:
+    """Construct a circuit by the door of its task."""
+    if isinstance(task, ParentsTask):
+        return sih.construct_parents(task, target=target, **options)
+    model: Model = sih.construct(task, target=target, **options)
+    return model
 
 
 def sums(model: Model) -> dict[str, tuple[float, float]]:
@@ -155,20 +160,10 @@ def rounded(value: float) -> float:
 def rebuilt(line: dict[str, Any]) -> Model:
     """Write the weights anew from the notes alone. The model carries its notes, and no circuit but in them."""
     notes, options = line["notes"], line["options"]
-    circuit = read_circuit(notes["circuit"])
-    task = (ParentsTask if "parents" in notes["task"] else Task)(**notes["task"])
+    circuit = read_circuit(notes["circuit"], options.get("kind", "disentangled"))
+    task = circuit.task_kind(**notes["task"])
     readout, dtype = options.get("readout", "probability"), DTYPES[options.get("dtype", "float64")]
-    model: Model
-    if options.get("kind") == "standard":
-        assert isinstance(task, Task)
-        assert isinstance(circuit, Circuit)
-        model = narrow_transformer(task, circuit, readout, dtype)
-    else:
-        sizes = (task.num_states, task.length, circuit.model_heads)
-        model = sih.DisentangledTransformer(
-            *sizes, temperature=1.0, readout=readout, dtype=dtype, init="zeros"
-        )
-        write(model, task, circuit, readout)
+    model = circuit.build(task, readout, dtype)
     model.notes = notes
     return model.requires_grad_(False)
 

@@ -27,10 +27,10 @@ from torch import Tensor, nn
 
 import sih
 from sih.checks import FieldError
-from sih.construction.parents_specs import PARENTS_CIRCUITS
-from sih.construction.specs import CIRCUITS
+from sih.circuits import CIRCUITS
 from sih.export.lens import export_transformer_lens
 from sih.files.record import field_names
+from sih.parents_circuits import PARENTS_CIRCUITS
 from sih.training.config_parts import PARTS, classes_of
 
 ODD: list[Any] = [
@@ -153,13 +153,16 @@ def every_parameter() -> Iterator[Parameter]:
 def _circuit_options() -> Iterator[Parameter]:
     """List the options of `construct`, of every circuit."""
     parents = sih.ParentsTask(TASK.P, TASK.parents(9), 8)
-    for task, circuits in ((TASK, CIRCUITS), (parents, PARENTS_CIRCUITS)):
-        for target, spec in circuits.items():
+    doors = (
+        (sih.construct, TASK, CIRCUITS),
+        (sih.construct_parents, parents, PARENTS_CIRCUITS),
+    )
+    for construct, task, circuits in doors:
+        for target, circuit in circuits.items():
             right = {"task": task, "target": target, **MORE_OPTIONS.get(target, {})}
-            for option, annotation in typing.get_type_hints(spec).items():
-                yield Parameter(
-                    f"construct {target}", sih.construct, right, option, annotation | None
-                )
+            for option, annotation in typing.get_type_hints(circuit.Options).items():
+                name = f"{construct.__name__} {target}"
+                yield Parameter(name, construct, right, option, annotation | None)
 
 
 def _configuration_fields() -> Iterator[Parameter]:

@@ -108,7 +108,8 @@ def _make_circuit(path: Path) -> None:
 def _make_parents_circuit(path: Path) -> None:
     import sih
 
-    sih.save(sih.construct(sih.ParentsTask(_matrix(), sih.random_parents(2, 12, rng=0), 12)), path)
+    task = sih.ParentsTask(_matrix(), sih.random_parents(2, 12, rng=0), 12)
+    sih.save(sih.construct_parents(task), path)
 
 
 def _read_model(path: Path) -> Any:

@@ -51,7 +51,9 @@ CORE = (
     "averaged_kl.py",
     "stats.py",
     "task",
-    "construction",
+    "circuits",
+    "parents_circuits",
+    "heads",
     "theory",
     "runs",
 )

@@ -25,6 +25,7 @@ ELSEWHERE = {
 }
 """Modules, and rooms, whose tests are not in a file of their name, and why."""
 OF_MANY = {
+    "test_parents_verification.py": "circuits for any parents, verified and changed",
     "test_cli.py": "the table of commands, and what all of them share",
     "test_derivatives.py": "first and second derivatives of every path",
     "test_errata_figure.py": "of experiments/errata.py",

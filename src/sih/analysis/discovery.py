@@ -27,7 +27,7 @@ from torch import Tensor
 from sih.analysis.interventions import values_until
 from sih.analysis.score_shares import TOLERANCE
 from sih.checks import FieldError, check_choice, check_kind, check_sizes
-from sih.construction.edges import Edge, candidate_edges, layers_before, readers
+from sih.circuits.edges import Edge, candidate_edges, layers_before, readers
 from sih.evidence import lag_posterior
 from sih.models.base import Model, check_model
 from sih.models.sites import Replacement, Trace

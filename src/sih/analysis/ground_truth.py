@@ -1,6 +1,6 @@
 """A small set of circuits whose edges are known, on disk and in memory, and methods of discovery measured on them.
 
-Each is a constructed circuit among decoys and noise (`sih.construction.decoys`), soft or saturated, in blocks or as a
+Each is a constructed circuit among decoys and noise (`sih.circuits.decoys`), soft or saturated, in blocks or as a
 standard transformer whose stream is rotated.
 """
 
@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from sih.analysis.discovery import METHODS, Judgement, counterfactual_pairs, edge_scores, judge, roc
 from sih.checks import check_choice, check_kind, check_path
-from sih.construction.build import construct
-from sih.construction.decoys import rotated, with_decoys
-from sih.construction.edges import Edge, by_writer, circuit_edges
-from sih.construction.verification import carried
+from sih.circuits.build import construct
+from sih.circuits.decoys import rotated, with_decoys
+from sih.circuits.edges import Edge, by_writer, circuit_edges
+from sih.circuits.verification import carried
 from sih.markov import random_transition_matrix
 from sih.models import storage
 from sih.models.base import Model

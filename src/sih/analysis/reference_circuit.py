@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.construction import construct, least_heads
+from sih.circuits import construct
+from sih.heads import least_heads
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.task import Batch, Task, sample
 

@@ -10,19 +10,22 @@ from torch import Tensor, nn
 
 from sih.analysis.head_matching import match_heads, total_variation, uniform_attention
 from sih.checks import FieldError
-from sih.construction import CIRCUITS, construct, least_heads
-from sih.construction.specs import option_names
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.circuits import CIRCUITS, Circuit
+from sih.circuits.circuit_table import circuit_kind, option_names
+from sih.heads import least_heads
 from sih.task import Task
 
-KNOWN: dict[str, dict[str, Any]] = {
-    **{target: {"target": target} for target in CIRCUITS},
-    "paper, sink": {"target": "paper", "sink": True},
-    "paper, summed": {"target": "paper", "evidence": "sum", "beta": 3.0},
-}
-"""The circuits that a model is compared with: every kind, and the paper's with other evidence."""
 SAME, ALIKE = 0.05, 0.5
 """A layer is the circuit's within this total variation, and resembles it within this part of uniform attention's."""
+
+
+def known_circuits() -> dict[str, dict[str, Any]]:
+    """Return the circuits that a model is compared with: every kind, and the paper's with other evidence."""
+    return {
+        **{target: {"target": target} for target in CIRCUITS},
+        "paper, sink": {"target": "paper", "sink": True},
+        "paper, summed": {"target": "paper", "evidence": "sum", "beta": 3.0},
+    }
 
 
 @dataclass(frozen=True)
@@ -66,20 +69,20 @@ def resemblances(
     tokens: Int[Tensor, "batch time"],
     task: Task,
 ) -> list[Resemblance]:
-    """Compare a model of three layers with every known circuit that there is for its task, the nearest first.
+    """Compare a model with every known circuit of as many layers that there is for its task, the nearest first.
 
     A circuit has as many second-layer heads as the model, or as it can use. A head of it that the model has none for
-    counts 1, a head of the model that it has none for counts its distance from uniform attention. Models of another
-    depth are compared with none. What a model pays a start token, its first key, no circuit does.
+    counts 1, a head of the model that it has none for counts its distance from uniform attention.
+    What a model pays a start token, its first key, no circuit does.
     """
-    if len(attention) != 3:
-        return []
     heads = tuple(layer.shape[1] for layer in attention)
+    if not heads:
+        return []
     task, found = task.with_length(tokens.shape[1]), []
-    for name, options in KNOWN.items():
-        circuit = _build(task, options, heads)
-        if circuit is not None and circuit.circuit.first_exact_position < task.length - 1:
-            found.append(_compare(name, attention, tokens, circuit))
+    for name, options in known_circuits().items():
+        circuit = _resolve(task, options, heads)
+        if circuit is not None and circuit.first_exact_position < task.length - 1:
+            found.append(_compare(name, attention, tokens, task, circuit))
     return sorted(found, key=lambda each: each.distance)
 
 
@@ -87,36 +90,34 @@ def _layers(numbers: Sequence[int]) -> str:
     return f"layer{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
 
 
-def _build(
-    task: Task, options: dict[str, Any], heads: tuple[int, ...]
-) -> DisentangledTransformer | None:
-    """Build a circuit with no more heads than the model has where it can be, or give None if the task has none such."""
-    names = option_names(options["target"])
+def _resolve(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> Circuit | None:
+    """Return a circuit of as many layers, and no more heads than the model where it can be, if there is one."""
     given = dict(options)
-    if "heads" in names:
+    kind = circuit_kind(CIRCUITS, given.pop("target"))
+    if "heads" in option_names(kind) and len(heads) > 1:
         given["heads"] = min(heads[1], least_heads(task.lags).heads)
-    if "symmetric" in names:
+    if "symmetric" in option_names(kind):
         given["symmetric"] = heads[0] > 1
     try:
-        circuit: DisentangledTransformer = construct(task, **given)
+        circuit = kind.resolve(task, kind.Options(**given), torch.float64)
     except FieldError:
         return None
-    return circuit
+    return circuit if len(circuit.model_heads) == len(heads) else None
 
 
 def _compare(
     name: str,
     attention: Sequence[Float[Tensor, "batch _ query key"]],
     tokens: Int[Tensor, "batch time"],
-    circuit: DisentangledTransformer,
+    task: Task,
+    circuit: Circuit,
 ) -> Resemblance:
-    rows = slice(circuit.circuit.first_exact_position, tokens.shape[1] - 1)
+    model = circuit.build(task, "probability", torch.float64)
+    rows = slice(circuit.first_exact_position, tokens.shape[1] - 1)
     first = attention[0].shape[-1] - tokens.shape[1]
     flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (first, 0))
     layers, uniform = [], []
-    for found, theirs in zip(
-        attention, circuit.trace(tokens, path="written").attention, strict=True
-    ):
+    for found, theirs in zip(attention, model.trace(tokens, path="written").attention, strict=True):
         wanted = nn.functional.pad(theirs, (first, 0))
         matched = match_heads(found.double(), wanted, rows.start)
         spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]

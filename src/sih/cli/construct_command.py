@@ -1,9 +1,9 @@
 """`sih construct`: write a circuit's weights, with their certificate. `sih verify`: check saved ones again."""
 
-import dataclasses
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
@@ -11,22 +11,22 @@ from rich.console import Console
 from torch import Tensor
 
 from sih.checks import DTYPES, FieldError
+from sih.circuits import Verification, error_table
+from sih.circuits import construct as construct_circuit
+from sih.circuits import verify as verify_circuit
+from sih.circuits.any_circuit import AnyCircuit
+from sih.circuits.circuit_table import notes_of_certificate
+from sih.circuits.verification import carried
+from sih.cli.circuit_flags import given_options, with_circuit_flags
 from sih.cli.printing import plain_console, table_of
 from sih.cli.sample_command import Law, choose_matrix, seeded
-from sih.construction import CIRCUITS, Circuit, ParentsCircuit, Verification, error_table
-from sih.construction import construct as build
-from sih.construction import verify as compare
-from sih.construction.verification import carried
 from sih.files import atomic_folder, read_json, read_table, write_json
 from sih.files import reading as file_reading
 from sih.models.storage import FILES, NOTES, write_card, write_files
+from sih.parents_circuits import construct_parents
 from sih.runs.run_store import load
 from sih.task import ParentsTask, Task
 
-if TYPE_CHECKING:
-    Target = str
-else:
-    Target = tyro.extras.literal_type_from_choices(CIRCUITS)
 CERTIFICATE = "certificate.json"
 
 
@@ -35,17 +35,8 @@ def construct(
     lags: tuple[int, ...] = (1, 2, 3),
     length: int = 128,
     parents: Path | None = None,
-    target: Target = "paper",
+    target: str = "paper",
     model: Literal["disentangled", "standard"] = "disentangled",
-    third: Literal["auto", "mask", "position", "parents", "slots"] = "auto",
-    heads: int | None = None,
-    evidence: Literal["mean", "sum"] | None = None,
-    sink: bool = False,
-    lam: float | None = None,
-    beta: float | None = None,
-    temper: float | None = None,
-    symmetric: bool | None = None,
-    reading: Literal["query", "both"] | None = None,
     readout: Literal["probability", "logit"] = "probability",
     dtype: Literal["float64", "float32"] = "float64",
     states: int | None = None,
@@ -54,6 +45,7 @@ def construct(
     concentration: float = 1.0,
     table: bool = False,
     seed: int = 0,
+    **options: Any,
 ) -> int:
     """Write the selective induction head for a task by hand, check it, and save it with its certificate.
 
@@ -69,16 +61,6 @@ def construct(
             the position of each token's parent or -1, and last that of the token after the sequence.
         target: the paper's circuit, the single head for two lags, the Bayes-optimal one, or one that looks.
         model: the kind of transformer; standard, of a width that does not grow with the length, for the target bayes.
-        third: the form of the third layer; auto takes the mask form where it can be. Of any parents: one head that
-            looks at the parents, or several at slots; auto takes the smaller model.
-        heads: second-layer heads (the least number that loses nothing unless said).
-        evidence: averaged, as in the paper (mean, unless said), or added up.
-        sink: rest on position 0, so that the closed form holds from the first position on.
-        lam: the masks' strength (500 unless more is needed).
-        beta: inverse temperature of the third layer (100 unless said); inf for the limit.
-        temper: exponent on the probabilities in the first layer.
-        symmetric: two first-layer heads of opposite exponent, True or False (target bayes; by default True).
-        reading: read the query's heads, or the key's as well (target bayes, with few heads).
         readout: P^T, or log P^T before a softmax.
         dtype: of the weights.
         states: number of states of a random matrix (5 unless said).
@@ -87,6 +69,7 @@ def construct(
         concentration: of the Dirichlet rows.
         table: also show the largest error over masks, temperatures and number formats.
         seed: of the matrix.
+        options: of the circuit, as flags: `circuit_flags`.
     """
     rng = seeded(seed)
     P = choose_matrix(rng, states, matrix, matrix_law, concentration)
@@ -94,21 +77,19 @@ def construct(
         raise FieldError(
             "parents", "--parents says which task it is; leave --lags, --length and --table out"
         )
-    task = Task(P, lags, length) if parents is None else read_parents(parents, P)
-    options: dict[str, Any] = {
-        "target": target,
-        "third": None if third == "auto" else third,
-        "heads": heads,
-        "evidence": evidence,
-        "sink": sink or None,
-        "temper": temper,
-        "symmetric": symmetric,
-        "reading": reading,
-        "readout": readout,
-        "kind": model,
-    }
-    built = build(task, lam=lam, beta=beta, dtype=DTYPES[dtype], **options)
-    found = compare(built, task)
+    asked = {"target": target, "readout": readout, **given_options(options)}
+    task: Task | ParentsTask
+    built: Any
+    if parents is None:
+        task = Task(P, lags, length)
+        built = construct_circuit(task, dtype=DTYPES[dtype], kind=model, **asked)
+    elif model == "disentangled":
+        task = read_parents(parents, P)
+        built = construct_parents(task, dtype=DTYPES[dtype], **asked)
+    else:
+        says = "the kind 'standard' is for lags; any parents are written as 'disentangled'"
+        raise FieldError("model", says)
+    found = verify_circuit(built, task)
     with atomic_folder(out, (*FILES, CERTIFICATE)) as folder:
         write_files(built, folder)
         write_card(built, folder, out)
@@ -117,9 +98,14 @@ def construct(
     _describe(console, built.circuit)
     _report(console, found)
     if table and isinstance(task, Task):
-        _show_table(console, task, options)
+        _show_table(console, task, {**asked, "kind": model})
     console.print(f"saved -> {out}")
     return 0 if found.ok else 1
+
+
+def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
+    """Return `construct` with a flag for each option of the circuits that there are."""
+    return with_circuit_flags(construct), words
 
 
 def verify(
@@ -142,7 +128,7 @@ def verify(
         raise ValueError(f"what was found is written as .json; got {out}")
     model = load(folder)
     model.notes = model.notes or _read_notes(folder / CERTIFICATE)
-    found = compare(model, size=size, rng=seeded(seed))
+    found = verify_circuit(model, size=size, rng=seeded(seed))
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
     console = plain_console()
@@ -172,57 +158,18 @@ def _read_notes(path: Path) -> dict[str, Any]:
     """
     missing = f"there is neither {path.parent / NOTES} nor {path}; `sih construct` writes the notes beside the weights"
     with file_reading(path, "is no certificate with a circuit", missing=missing):
-        record = read_json(path)
-        choices = {**record["circuit"], "head_of_offset": record["circuit"]["colours"]}
-        known = [choice.name for choice in dataclasses.fields(Circuit)]
-        return {
-            "circuit": {name: choices[name] for name in known if name in choices},
-            "task": record["task"],
-        }
+        return notes_of_certificate(read_json(path))
 
 
-def _describe(console: Console, circuit: Circuit | ParentsCircuit) -> None:
-    if isinstance(circuit, ParentsCircuit):
-        first, second, third = circuit.model_heads
-        heads = f"{first} + {second} + {third} heads (in the second, {circuit.fewest.lower} at least if nothing mixes)"
-        console.print(
-            f"{circuit.hypotheses} hypotheses, target {circuit.target}, third layer by {circuit.third}: {heads}"
-        )
-        _numbers(console, circuit)
-        return
-    console.print(
-        f"lags {' '.join(map(str, circuit.lags))}, target {circuit.target}, third layer by {circuit.third}"
-    )
-    pattern = " ".join("·" if head < 0 else str(head + 1) for head in circuit.head_of_offset)
-    if circuit.profile is not None:
-        off = circuit.residual.max().item()
-        said = (
-            f", in which lags mix; a transition counts as it should up to {off:.1e}, whatever P is"
-        )
-    elif circuit.looking:
-        said = f" look, strength {circuit.looking:g}, by the colours {pattern} of offsets 0, 1, 2, ... (and again)"
-        said += f"; offsets 1 to {circuit.max_lag - 2} go unused"
-    else:
-        unused = circuit.head_of_offset.count(-1) / len(circuit.head_of_offset)
-        lost = (
-            f"; {unused:.0%} of past transitions go unused"
-            if unused and circuit.third != "key"
-            else ""
-        )
-        said = f", offsets 0, 1, 2, ... go to head {pattern} (and again){lost}"
-    console.print(f"{circuit.heads} second-layer head(s){said}")
-    _numbers(console, circuit)
-
-
-def _numbers(console: Console, circuit: Circuit | ParentsCircuit) -> None:
-    console.print(
-        f"lam {circuit.lam:g}, beta {circuit.beta:g}, temper {circuit.temper:g}, evidence {circuit.evidence}"
-    )
+def _describe(console: Console, circuit: AnyCircuit) -> None:
+    for line in circuit.describe():
+        console.print(line)
 
 
 def _show_table(console: Console, task: Task, options: dict[str, Any]) -> None:
     rows = [["dtype", "beta", "lam", "error", "within tolerance"]]
-    for row in error_table(task, **options):
+    varied = {name: value for name, value in options.items() if name not in ("lam", "beta")}
+    for row in error_table(task, **varied):
         error = "refused: lam too small" if row["max_error"] is None else f"{row['max_error']:.1e}"
         within = "" if row["max_error"] is None else f"{row['ok']} ({row['tolerance']:.1e})"
         rows.append(

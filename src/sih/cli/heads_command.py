@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from sih.cli.printing import plain_console
-from sih.construction import (
-    Pattern,
-    head_offsets,
-    least_heads,
-    verify_colouring,
-    verify_lower_bound,
-)
-from sih.construction.heads.brackets import LENGTH, STARTS
-from sih.construction.heads.exact import ExactHeads, exact_heads
-from sih.construction.heads.least import LeastHeads
-from sih.construction.heads.mixing import exact_profile
 from sih.files import atomic_write, write_json
+from sih.heads import Pattern, head_offsets, least_heads, verify_colouring, verify_lower_bound
+from sih.heads.brackets import LENGTH, STARTS
+from sih.heads.exact import ExactHeads, exact_heads
+from sih.heads.least import LeastHeads
+from sih.heads.mixing import exact_profile
 
 if TYPE_CHECKING:
     from rich.text import Text

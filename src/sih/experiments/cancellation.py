@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.construction.heads.mixing import mixing_profile, parabola_and_waves
 from sih.experiments.experiment import Experiment
+from sih.heads.mixing import mixing_profile, parabola_and_waves
 from sih.runs.run_store import RunStore
 
 CAPTION = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from sih.construction import construct, verify
+from sih.circuits import construct, verify
 from sih.experiments.compared import MatricesConfig, Strengths
 from sih.experiments.experiment import Experiment, Rows, braces
 from sih.markov import random_transition_matrix

@@ -17,7 +17,7 @@ from sih.analysis.correlation import (
 )
 from sih.analysis.distances import Measured, measured
 from sih.analysis.phases import Phases, has_phases, read_phases
-from sih.construction import construct
+from sih.circuits import construct
 from sih.experiments.compared import (
     FRESH_SEED,
     circuit_law,

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.averaged_kl import ExactBayes
-from sih.construction import circuit_weights, construct
+from sih.circuits import circuit_weights, construct
 from sih.evidence import mixture
 from sih.experiments.curves import Compared, Panel, panel
 from sih.experiments.experiment import Seeded

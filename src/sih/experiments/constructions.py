@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.construction import construct
+from sih.circuits import construct
 from sih.experiments.compared import (
     MatricesConfig,
     Strengths,

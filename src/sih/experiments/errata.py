@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sih.construction import circuit_weights, construct
+from sih.circuits import circuit_weights, construct
 from sih.evidence import mixture
 from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import random_transition_matrix

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
+from sih.circuits import circuit_weights, construct
 from sih.evidence import mixture
 from sih.experiments.compared import circuit_law, trained_law
 from sih.experiments.experiment import Experiment, Rows, Seeded, braces
 from sih.experiments.model_choice import Models, shipped_models
+from sih.heads import exact_heads, head_offsets, least_heads
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood

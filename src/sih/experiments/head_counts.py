@@ -4,8 +4,8 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 
-from sih.construction import least_heads
 from sih.experiments.experiment import Experiment
+from sih.heads import least_heads
 from sih.runs.run_store import RunStore
 
 CAPTION = (

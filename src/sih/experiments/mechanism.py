@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from sih.analysis.reference_circuit import sequence_of_lag
-from sih.construction import construct
+from sih.circuits import construct
 from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import random_transition_matrix
 from sih.runs.run_store import RunStore

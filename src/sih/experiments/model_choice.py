@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from sih.construction import heads_needed
+from sih.heads import heads_needed
 from sih.runs.run import WEIGHTS, Run
 from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig

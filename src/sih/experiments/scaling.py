@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.averaged_kl import exact_bayes
-from sih.construction import construct, least_heads
+from sih.circuits import construct
 from sih.experiments.compared import (
     FRESH_SEED,
     Strengths,
@@ -28,6 +28,7 @@ from sih.experiments.model_choice import (
     shipped_models,
     training_of,
 )
+from sih.heads import least_heads
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample

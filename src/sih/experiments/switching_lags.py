@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from sih.construction import construct
+from sih.circuits import construct
 from sih.experiments.compared import circuit_law, trained_law
 from sih.experiments.experiment import Experiment, Rows, named_models
 from sih.markov import Law, TokenTensor, random_transition_matrix

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from sih.checks import FieldError
-from sih.construction import Circuit, construct, verify
+from sih.circuits import Circuit, construct, verify
 from sih.explorer.circuit_choice import resolve
 from sih.explorer.state import State
 from sih.task import Task

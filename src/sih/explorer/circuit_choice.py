@@ -11,9 +11,10 @@ from functools import lru_cache
 import torch
 
 from sih.checks import FieldError
-from sih.construction import Circuit, circuit_spec, write
-from sih.construction.heads.two_sided_fit import quick_two_sided
+from sih.circuits import CIRCUITS, Circuit
+from sih.circuits.circuit_table import circuit_kind, circuit_options
 from sih.explorer.state import ModelChoice
+from sih.heads.two_sided_fit import quick_two_sided
 from sih.models.disentangled.written import WrittenBlocks
 from sih.task import Task
 
@@ -79,8 +80,9 @@ class _Asked:
 
 @lru_cache(maxsize=64)
 def _resolved(asked: _Asked) -> Circuit:
-    task, options = asked.task, asked.options
-    spec = circuit_spec(**options)
+    task, options = asked.task, dict(asked.options)
+    target = options.pop("target")
+    chosen = circuit_options(CIRCUITS, target, options)
     if (
         options.get("reading") == "both"
         and quick_two_sided(task.lags, task.length, options["heads"]) is None
@@ -88,10 +90,12 @@ def _resolved(asked: _Asked) -> Circuit:
         if too_large := too_large_to_fit(task.lags, task.length):
             raise FieldError("heads", too_large)
         raise UnfittedError("heads", "these heads read both sides and are not fitted yet")
-    return spec.resolve(task, torch.float64)
+    return circuit_kind(CIRCUITS, target).resolve(task, chosen, torch.float64)
 
 
 @lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
 def _written(asked: _Asked) -> WrittenBlocks:
     task, circuit = asked.task, _resolved(asked)
-    return write(WrittenBlocks(task.num_states, task.length, circuit.model_heads), task, circuit)
+    blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
+    circuit.write(blocks, task, "probability")
+    return blocks

@@ -35,7 +35,7 @@ class Fits:
         try:
             async with self.turn:
                 await self._run(
-                    f"from sih.construction import two_sided; two_sided({lags}, {length}, {heads})"
+                    f"from sih.heads import two_sided; two_sided({lags}, {length}, {heads})"
                 )
         finally:
             self.asked -= 1

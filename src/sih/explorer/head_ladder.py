@@ -3,26 +3,19 @@
 from functools import lru_cache
 from typing import Any
 
-from sih.construction import Circuit, head_offsets, least_heads
-from sih.construction.heads.mixing import exact_profile
-from sih.construction.heads.two_sided_fit import quick_two_sided
+from sih.circuits import Circuit
 from sih.explorer.circuit_choice import too_large_to_fit
 from sih.explorer.state import BOTH, ModelChoice
+from sih.heads import head_offsets, least_heads
+from sih.heads.mixing import exact_profile
+from sih.heads.two_sided_fit import quick_two_sided
 
 
 def ladder(choice: ModelChoice, circuit: Circuit) -> list[dict[str, Any]]:
     """Say for each number of heads, from 1 to that with which nothing mixes, what a circuit of this kind then is."""
     lags, length = circuit.lags, circuit.length
-    if circuit.target == "two-lags":
-        return [_step(1, "paper", "the paper's one head for two lags, read at the key")]
-    if circuit.target == "looking":
-        return [
-            _step(
-                circuit.heads,
-                "looking",
-                "layer 2 looks by phase: one head fewer than the paper's circuit",
-            )
-        ]
+    if circuit.only_heads:
+        return [_step(circuit.heads, circuit.target, circuit.only_heads)]
     if circuit.target == "paper":
         forms = [_unused(lags, heads) for heads in range(1, least_heads(lags).heads + 1)]
         return [

@@ -16,17 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from sih.checks import FieldError
-from sih.construction import least_heads, two_sided
 from sih.explorer.channels_view import make_channels
 from sih.explorer.circuit_check import verdict
 from sih.explorer.circuit_choice import fit_of, resolve
 from sih.explorer.head_ladder import ladder
 from sih.explorer.python_snippet import snippet
-from sih.explorer.state import BOTH, SHOWN, TRAINED, ModelChoice, State, choice_json, to_json
+from sih.explorer.state import (
+    BOTH,
+    TRAINED,
+    ModelChoice,
+    State,
+    choice_json,
+    shown_circuits,
+    to_json,
+)
 from sih.explorer.trained_models import Runs, all_runs, fitting_model
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
 from sih.files import atomic_write
+from sih.heads import least_heads, two_sided
 from sih.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
@@ -80,7 +88,7 @@ def fitting(state: State, runs: Runs) -> list[ModelChoice]:
     found, circuits = [], []
     numbers = range(1, min(HEADS, least_heads(task.lags).heads) + 1)
     bayes = (ModelChoice(kind, heads=heads) for kind in ("bayes", BOTH) for heads in numbers)
-    for choice in (state.models[0], *(ModelChoice(kind) for kind in SHOWN), *bayes):
+    for choice in (state.models[0], *(ModelChoice(kind) for kind in shown_circuits()), *bayes):
         with suppress(FieldError):
             if needed := fit_of("models.0", choice, task):
                 two_sided(*needed)

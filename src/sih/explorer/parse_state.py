@@ -18,12 +18,12 @@ from sih.explorer.state import (
     LENGTH,
     PRESETS,
     SEED,
-    SHOWN,
     STATES,
     TRAINED,
     Matrix,
     ModelChoice,
     State,
+    shown_circuits,
     to_json,
 )
 from sih.markov import RANDOM
@@ -132,7 +132,7 @@ def _model(where: str, value: object) -> ModelChoice:
         given.get("evidence", "mean"),
         given.get("name"),
     )
-    kinds = (*SHOWN, TRAINED)
+    kinds = (*shown_circuits(), TRAINED)
     if kind not in kinds:
         raise FieldError(where, f"the model is one of {', '.join(kinds)}; got {_short(kind)}")
     if evidence not in ("mean", "sum"):

@@ -28,7 +28,7 @@ from sih.explorer.fit_process import FitRefusedError, Fits
 from sih.explorer.guard import Guard, RefusedError, refusal, request_json
 from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
-from sih.explorer.state import SHOWN, State
+from sih.explorer.state import State, shown_circuits
 from sih.explorer.trained_models import Runs, all_runs, described
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
@@ -53,7 +53,7 @@ def create_app(hosts: tuple[str, ...] = (), fits: Fits | None = None) -> Starlet
     """Make the ASGI application, which answers to `hosts` besides the names of the loopback interface."""
     runs = all_runs(RunStore())
     quick, slow, sure, ways = (anyio.Semaphore(count) for count in (WORKERS, 1, 1, 1))
-    listed = {"circuits": list(SHOWN), "trained": described(runs)}
+    listed = {"circuits": list(shown_circuits()), "trained": described(runs)}
 
     async def models(request: Request) -> Response:
         return _json(listed)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from sih.checks import FieldError
-from sih.construction import CIRCUITS
+from sih.circuits import CIRCUITS
 from sih.markov import as_transition_matrix, random_transition_matrix
 from sih.task import Task
 
@@ -21,15 +21,19 @@ BOTH = "both"
 """The kind of a Bayes circuit that reads both sides, so that few heads come near: some take a fit."""
 PRESETS = {"sticky": 0, "cycle": 1}
 """How many states further on the one is that each row gives 0.8 to; the others share the rest."""
-SHOWN: dict[str, dict[str, Any]] = {
+FORMS: dict[str, dict[str, Any]] = {
     "paper": {},
     "mask": {"third": "mask"},
     "position": {"third": "position"},
     "fewer": {"heads": 1},
-    **{target: {"target": target} for target in CIRCUITS if target != "paper"},
-    BOTH: {"target": "bayes", "heads": 1, "reading": "both"},
 }
-"""The circuits that the page offers, and what each asks of `sih.construct` unless a slider says otherwise."""
+"""The forms of the paper's circuit that the page offers."""
+
+
+def shown_circuits() -> dict[str, dict[str, Any]]:
+    """Return the circuits that the page offers, and what each asks of `sih.construct`."""
+    others = {target: {"target": target} for target in CIRCUITS if target != "paper"}
+    return {**FORMS, **others, BOTH: {"target": "bayes", "heads": 1, "reading": "both"}}
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Chooses one of `SHOWN` with its sliders (None: as `sih.construct` has it), or a shipped model by name."""
+    """Chooses one of `shown_circuits` with its sliders (None: as `sih.construct` has it), or a model by name."""
 
     kind: str = "paper"
     name: str | None = None
@@ -71,7 +75,7 @@ class ModelChoice:
             name: getattr(self, name) for name in ("heads", "lam", "beta", "temper", "looking")
         }
         sliders["evidence"] = None if self.evidence == "mean" else self.evidence
-        return SHOWN[self.kind] | {
+        return shown_circuits()[self.kind] | {
             name: value for name, value in sliders.items() if value is not None
         }
 

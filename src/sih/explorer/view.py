@@ -14,15 +14,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.checks import FieldError
-from sih.construction import Circuit
-from sih.construction.heads.mixing import parabola_and_waves, progression
-from sih.construction.profiles import centring
-from sih.construction.specs import option_names
+from sih.circuits import CIRCUITS, Circuit
+from sih.circuits.circuit_table import circuit_kind, option_names
 from sih.evidence import lag_posterior
 from sih.explorer.circuit_choice import resolve, written_blocks
 from sih.explorer.head_ladder import ladder
 from sih.explorer.state import ModelChoice, State
 from sih.explorer.trained_models import Runs, fitting_model
+from sih.heads.mixing import parabola_and_waves, progression
+from sih.heads.profiles import centring
 from sih.metrics import kl_to_truth
 from sih.models.disentangled import written
 from sih.models.offsets import attention_at
@@ -150,7 +150,7 @@ def _references(
 def _estimator_options(choice: ModelChoice) -> dict[str, Any]:
     """Return the options of the paper's estimator, as the sliders of a circuit that has its temperature set them."""
     options = {"target": "paper"} if choice.trained else {"target": "paper", **choice.options()}
-    if "beta" not in option_names(options["target"]):
+    if "beta" not in option_names(circuit_kind(CIRCUITS, options["target"])):
         return {}
     return {name: options[name] for name in ("beta", "temper", "evidence") if name in options}
 
@@ -169,9 +169,8 @@ def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
     said = {"kind": choice.kind, "heads": done.trace.heads}
     if done.circuit is None:
         return {**said, "name": choice.name}
-    sliders = {
-        name: getattr(done.circuit, name) for name in ("lam", "beta", "temper", "looking", "sink")
-    }
+    names = ("lam", "beta", "temper", "looking", "sink")
+    sliders = {name: getattr(done.circuit, name, 0.0) for name in names}
     return {
         **said,
         "ladder": ladder(choice, done.circuit),
@@ -182,11 +181,8 @@ def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
 
 def _parabola(circuit: Circuit) -> float | None:
     """Return c of the parabola -c x² in the closed form by which the circuit's heads mix lags, None if it has none."""
-    if (
-        circuit.profile is None
-        or len(circuit.lags) < 2
-        or (circuit.profile.key is not None and circuit.profile.key.any())
-    ):
+    profile = circuit.mixing
+    if profile is None or profile.reads_keys or len(circuit.lags) < 2:
         return None
     step, count = progression(circuit.lags)
     return parabola_and_waves(count)[0] / step**2
@@ -206,12 +202,14 @@ def _beside_sink(attention: Float[Tensor, "head query key"]) -> Tensor:
 def _mixed(circuit: Circuit | None) -> dict[str, Tensor]:
     """Return how heads in which lags mix weigh the past, how they are read, and what that makes of the evidence.
 
-    `counted` is J F_o J, by which a transition's evidence counts at each offset (`sih.construction.profiles`). With J
+    `counted` is J F_o J, by which a transition's evidence counts at each offset (`sih.heads.profiles`). With J
     it counts as it should, and `residual` is the distance.
     """
-    if circuit is None or circuit.profile is None:
+    profile = None if circuit is None else circuit.mixing
+    if profile is None:
         return {}
-    profile = circuit.profile
     found = {"weights": profile.weights, "query": profile.query, "residual": profile.residual}
-    found["counted"] = profile.deviations + centring(len(circuit.lags))
-    return found if profile.key is None or not profile.key.any() else {**found, "key": profile.key}
+    found["counted"] = profile.deviations + centring(len(profile.lags))
+    if profile.key is not None and profile.reads_keys:
+        found["key"] = profile.key
+    return found

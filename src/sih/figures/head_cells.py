@@ -7,10 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from sih.construction import Circuit, Pattern
+from sih.checks import FieldError
+from sih.circuits import Circuit
 from sih.experiments.head_counts import HeadCounts
 from sih.figures import style
 from sih.figures.profile_panels import draw_profile
+from sih.heads import Pattern
 
 COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99", "#99ddff", "#bbbbbb",
@@ -102,9 +104,12 @@ def draw_pattern(data: Pattern) -> Figure:
 
 def draw_circuit(data: Circuit) -> Figure:
     """Draw which second-layer head takes which offset, or, where heads mix lags, their weights and reads."""
-    if data.profile is not None:
-        return draw_profile(data.profile)
-    colours = data.head_of_offset
+    if data.mixing is not None:
+        return draw_profile(data.mixing)
+    colours = data.pattern
+    if not colours:
+        says = "this circuit's heads do not share out the past; its model's passes have pictures"
+        raise FieldError("circuit", says)
     return draw_pattern(Pattern(data.lags, colours, max(colours) + 1, Fraction(1)))
 
 

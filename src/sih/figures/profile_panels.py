@@ -4,8 +4,8 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sih.construction.profiles import Profile
 from sih.figures import style
+from sih.heads.profiles import Profile
 
 SHOWN = 16
 """Offsets that are drawn."""

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from sih.construction.verification import Verification
+from sih.circuits.verification import Verification
 from sih.figures import style
 
 SMALLEST = 2.0**-56
@@ -14,8 +14,7 @@ def draw_verification(data: Verification) -> Figure:
     with style.paper_figure(0.75 * style.PAGE, 0.16 * len(data.comparisons) + 0.9) as figure:
         ax = figure.subplots()
         for y, found in enumerate(data.comparisons):
-            early = found.site[0] in "12"
-            limit = data.early_tolerance if early else data.tolerance
+            limit = data.tolerance_of(found)
             within = found.error <= limit
             ax.plot(
                 [limit, limit],

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from sih.construction import heads_needed
+from sih.heads import heads_needed
 from sih.markov import RANDOM
 from sih.models import KINDS
 from sih.runs.run import CONFIG, Run

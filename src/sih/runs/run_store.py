@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sih.checks import check_kind, check_path
-from sih.construction.parents_circuit import read_circuit
+from sih.circuits.circuit_table import circuit_of
 from sih.files import reading
 from sih.models import storage
 from sih.models.base import Model
@@ -90,7 +90,6 @@ def load(path: str | Path, *, unfinished: bool = False) -> Model:
     if unfinished and (folder / CHECKPOINT).exists() and not run.finished:
         return run.model
     model = storage.load(folder)
-    if "circuit" in model.notes:
-        with reading(folder / storage.NOTES, "holds no circuit"):
-            model.circuit = read_circuit(model.notes["circuit"])
+    with reading(folder / storage.NOTES, "holds no circuit"):
+        model.circuit = circuit_of(model)
     return model

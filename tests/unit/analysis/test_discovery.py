@@ -20,8 +20,8 @@ from sih.analysis.discovery import (
     patch_edges,
     roc,
 )
-from sih.construction.decoys import rotated, with_decoys
-from sih.construction.edges import Edge, by_writer, candidate_edges
+from sih.circuits.decoys import rotated, with_decoys
+from sih.circuits.edges import Edge, by_writer, candidate_edges
 from sih.models import Model
 
 

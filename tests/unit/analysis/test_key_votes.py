@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+from support.circuits import blocks_of
 
 import sih
 from sih.analysis.key_votes import KeyVotes, averages, last_forms, path_votes, written_votes
 from sih.analysis.score_shares import products
 from sih.analysis.stream_pieces import last_stream, path_pieces
-from sih.construction import write
-from sih.models.disentangled.written import WrittenBlocks
 
 TASK = sih.Task(sih.random_transition_matrix(3, rng=1), lags=(1, 2, 3), length=20)
 TOKENS = sih.sample(TASK, 1, rng=2).tokens[0]
@@ -119,7 +118,7 @@ CIRCUITS: dict[str, tuple[dict[str, Any], str]] = {
 def test_circuits_have_all_in_the_channel_that_was_written(case: str) -> None:
     options, way = CIRCUITS[case]
     model = sih.construct(TASK, **options)
-    blocks = write(WrittenBlocks(3, 20, model.circuit.model_heads), TASK, model.circuit)
+    blocks = blocks_of(model.circuit, TASK)
     found = written_votes(blocks, TASK, TOKENS)
     scores = model.trace(TOKENS[None])["3.1/scores"][0]
     adds_up(found, scores, TASK.lags, 1e-5)
@@ -130,7 +129,7 @@ def test_circuits_have_all_in_the_channel_that_was_written(case: str) -> None:
 
 def test_each_key_of_the_papers_circuit_votes_for_the_lag_that_layer_1_found() -> None:
     model = sih.construct(TASK)
-    blocks = write(WrittenBlocks(3, 20, model.circuit.model_heads), TASK, model.circuit)
+    blocks = blocks_of(model.circuit, TASK)
     found, attention = written_votes(blocks, TASK, TOKENS), model.trace(TOKENS[None]).attention
     for i in range(10, 20):
         for head in range(3):

@@ -9,7 +9,7 @@ import torch
 
 import sih
 from sih.analysis.phases import by_offset, period, read_phases
-from sih.construction.looking import simplex
+from sih.circuits.looking import simplex
 from sih.task import Task
 
 

@@ -7,13 +7,13 @@ import torch
 
 import sih
 from sih.analysis.head_matching import uniform_attention
-from sih.analysis.resemblance import KNOWN, resemblances
+from sih.analysis.resemblance import known_circuits, resemblances
 
 
 @pytest.mark.parametrize(
     "lags", [(1, 2, 3), (2, 5), pytest.param((1, 3, 4), marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", known_circuits())
 def test_every_circuit_is_its_own_nearest(
     name: str, lags: tuple[int, ...], rng: torch.Generator
 ) -> None:
@@ -21,7 +21,9 @@ def test_every_circuit_is_its_own_nearest(
         pytest.skip("for two lags")
     task = sih.Task(sih.random_transition_matrix(4, rng=rng), lags=lags, length=40)
     tokens = sih.sample(task, 6, rng=rng).tokens
-    found = resemblances(sih.construct(task, **KNOWN[name]).trace(tokens).attention, tokens, task)
+    found = resemblances(
+        sih.construct(task, **known_circuits()[name]).trace(tokens).attention, tokens, task
+    )
     assert found[0].circuit == name
     assert found[0].words == f"Its attention is that of the circuit '{name}'"
     assert max(found[0].layers) < 1e-6

@@ -113,7 +113,7 @@ BAD = {
     "lam": (["--lam", "5"], "--lam: lam=5 is too small"),
     "target": (["--target", "magic"], "Expected one of"),
     "length": (["--length", "3", "--lags", "1", "2"], "--length: length 3 is too short"),
-    "heads": (["--heads", "0"], "--heads: heads is a number"),
+    "heads": (["--heads", "0"], "--heads: heads must be a whole number"),
 }
 
 

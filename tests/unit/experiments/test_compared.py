@@ -9,7 +9,6 @@ from support.small_runs import make
 from support.strategies import tasks_with_tokens
 
 import sih
-from sih.construction.verification import rounding
 from sih.experiments.compared import (
     FRESH_SEED,
     MatricesConfig,
@@ -59,14 +58,14 @@ def test_the_law_of_a_circuit_is_what_its_weights_predict(
     assert ("two lags, 1 head" in circuits) is (len(task.lags) == 2)
     for model in circuits.values():
         gap = (circuit_law(model, batch.tokens, task) - model.predict(batch.tokens)).abs().max()
-        assert gap <= len(task.lags) * rounding(model.circuit, task, torch.float64) < 1e-4
+        assert gap <= len(task.lags) * model.circuit.bounds(task, torch.float64).last < 1e-4
 
 
 def test_early_rows_are_not_the_closed_form(task: sih.Task, rng: torch.Generator) -> None:
     """The test above could not fail there otherwise."""
     batch = sih.sample(task, 4, rng=rng)
     model = circuits_for(task)["construction"]
-    weights = sih.construction.circuit_weights(batch.tokens, task, model.circuit)
+    weights = sih.circuit_weights(batch.tokens, task, model.circuit)
     early = slice(task.max_lag, model.circuit.first_exact_position)
     gap = sih.mixture(weights, batch.tokens, task) - model.predict(batch.tokens)
     assert gap[:, early].abs().max() > 0.01

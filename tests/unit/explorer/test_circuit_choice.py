@@ -9,7 +9,6 @@ from support.views import RUNS
 
 import sih
 from sih.checks import FieldError
-from sih.construction import two_sided
 from sih.explorer.circuit_choice import (
     UnfittedError,
     fit_of,
@@ -19,6 +18,7 @@ from sih.explorer.circuit_choice import (
 )
 from sih.explorer.parse_state import read_state
 from sih.explorer.view import make_view
+from sih.heads import two_sided
 from sih.models.disentangled import written
 
 

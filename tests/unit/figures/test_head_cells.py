@@ -3,8 +3,8 @@ from __future__ import annotations
 from matplotlib.patches import Patch, Rectangle
 
 import sih
-from sih.construction import head_offsets, least_heads
 from sih.figures.head_cells import draw_pattern
+from sih.heads import head_offsets, least_heads
 
 
 def test_drawing_shows_every_offset_once_and_every_index_once() -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 import sih
-from sih.construction.verification import Verification
+from sih.circuits.verification import Verification
 
 
 @pytest.fixture(scope="module")

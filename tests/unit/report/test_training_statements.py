@@ -13,6 +13,7 @@ from sih.experiments.curves import Curve, Pair, Times
 from sih.experiments.model_choice import Models, TrainedModel, Training, shipped_models
 from sih.experiments.scaling import ScalingRow
 from sih.experiments.trained import ModelKL, TrainedPanel
+from sih.heads import heads_needed
 from sih.report import training_statements as training
 from sih.report.statements import OURS, PAPER
 from sih.runs.run_store import RunStore
@@ -135,7 +136,7 @@ def test_no_shipped_model_with_a_fellow_is_left_out_of_what_is_said_of_heads_and
             fellows = [two.heads[1] for two in three.values() if two.task == one.task]
             return [count for count in fellows if count < one.heads[1]]
 
-        needed = {name: sih.construction.heads_needed(one.task.lags) for name, one in three.items()}
+        needed = {name: heads_needed(one.task.lags) for name, one in three.items()}
         expected = {
             "two-layers": {name for name, one in own.items() if len(one.heads) == 2},
             "more-layers": {name for name, one in usual.items() if len(one.heads) > 3}

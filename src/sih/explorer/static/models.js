@@ -19,7 +19,7 @@ const SLIDERS = [
 ];
 const number = (value) => (value >= 1000 || value < 0.01 ? value.toExponential(1) : String(Number(value.toPrecision(3))));
 
-export const modelName = (choice) => (choice.kind === "trained" ? `Trained: ${choice.name}` : CIRCUITS[choice.kind ?? "paper"]);
+export const modelName = (choice) => (choice.kind === "trained" ? `Trained: ${choice.name}` : CIRCUITS[choice.kind ?? "paper"] ?? choice.kind);
 
 // Whether a trained model was trained for the task shown.
 export function fits(trained, state) {
@@ -84,7 +84,8 @@ export class ModelCards {
   options(state) {
     if (this.known.saved) return [{ label: "In this page", entries: this.known.saved.map(({ choice, heads }, n) => [String(n), choice.heads ? `${modelName(choice)} (${heads})` : modelName(choice)]) }];
     const trained = this.known.trained.map((model) => [`trained:${model.name}`, `${model.name} (${model.briefly}${fits(model, state) ? "" : "; takes its task"})`]);
-    return [{ label: "Written by hand", entries: Object.entries(CIRCUITS) }, { label: "Trained", entries: trained }];
+    const written = this.known.circuits.map((kind) => [kind, CIRCUITS[kind] ?? kind]);
+    return [{ label: "Written by hand", entries: written }, { label: "Trained", entries: trained }];
   }
 
   fill(card, index, state, view) {

@@ -9,12 +9,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from support.circuits import blocks_of
 from support.shapes import disentangled_models
 from support.strategies import tasks
 from torch import Tensor
 
 import sih
-from sih.construction import PaperCircuit, write
+from sih.circuits.paper import PaperCircuit, PaperOptions
 from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
 
@@ -33,8 +34,7 @@ CASES: list[dict[str, Any]] = [
 def compare(task: sih.Task, options: dict[str, Any], tokens: Tensor) -> None:
     """The model's own blocks, and blocks that never were a matrix."""
     model = sih.construct(task, **options)
-    blocks = WrittenBlocks(task.num_states, task.length, model.config.heads)
-    write(blocks, task, model.circuit)
+    blocks = blocks_of(model.circuit, task)
     dense = model.trace(tokens, path="dense")
     # Scores of the Bayes circuit reach 1e7, and the order of their sums is the only thing that differs.
     near = 1e-5 if options.get("target") == "bayes" else 1e-9
@@ -122,7 +122,7 @@ def test_sixteen_heads_take_little_room() -> None:
         tuple(range(1, 17)),
         256,
     )
-    circuit = PaperCircuit().resolve(task, torch.float64)
-    blocks = write(WrittenBlocks(2, 256, circuit.model_heads), task, circuit)
+    circuit = PaperCircuit.resolve(task, PaperOptions(), torch.float64)
+    blocks = blocks_of(circuit, task)
     numbers = sum(block.numel() for head in blocks.A.values() for block in head.values())
     assert numbers < 35 * 256 * 256  # the dense third layer alone would have 77 million

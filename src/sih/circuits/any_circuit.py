@@ -1,0 +1,212 @@
+"""What all circuits have, for lags or for any parents, and what `verify` asks of one.
+
+A kind of circuit is a final class with a file of its own. It says these things:
+
+    resolve     choose every number, from a task and the user's options
+    write       the weights, layer by layer
+    expected    the closed form of every value of a pass
+    exact       what the last layer approximates, if it approximates something
+    bounds      how far rounding, and the approximation, may be from these
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from sih.checks import FieldError, described
+from sih.circuits.log_matrix import ZERO
+from sih.circuits.masks import Masks
+from sih.files.record import Above, Between, Size, check, read
+from sih.models.base import Model
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.showing import Shown
+
+Positive = Annotated[float, Above(0)]
+CircuitT = TypeVar("CircuitT", bound="AnyCircuit")
+
+
+@runtime_checkable
+class Blocks(Protocol):
+    """Weights written by the names of blocks, as in a disentangled transformer."""
+
+    def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]: ...
+
+    def readout_block(self, name: str) -> Float[Tensor, "state block"]: ...
+
+
+class Expected(NamedTuple):
+    """One value of a forward pass by the closed form, where it is claimed."""
+
+    site: str
+    """Its name in a trace: "2.1/attention", "2.1/1.1/position", "output"."""
+    rows: Bool[Tensor, " time"]
+    value: Float[Tensor, "batch time _"]
+
+
+class Bounds(NamedTuple):
+    """How far rounding may move the weights from the closed form."""
+
+    early: float
+    """A value before the last layer, where no score is times beta."""
+    last: float
+    """Attention of the last layer, or the output."""
+    posterior: float | None
+    """The certified distance of a weight from the exact posterior, if proved."""
+
+
+@dataclass(frozen=True)
+class CircuitOptions:
+    """What may be asked: arguments of `construct`, flags of `sih construct`."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyCircuit(ABC, Shown):
+    """Every number behind a circuit's weights, apart from the task's P and prior."""
+
+    target: ClassVar[str]
+    """The name under which `construct` has it."""
+    Options: ClassVar[type[CircuitOptions]]
+    """Its fields are options of `construct` and flags of `sih construct`."""
+    task_kind: ClassVar[Any]
+    """The kind of task that it is for."""
+    with_prior: ClassVar[bool] = False
+    """Whether the last scores hold the log prior, as those of a posterior do."""
+
+    length: Size
+    beta: Positive
+    """Inverse temperature of the last layer."""
+    lam: Positive = 500.0
+    """Strength of the masks. The paper's is 500."""
+    temper: Positive = 1.0
+    """Exponent $\\gamma$ on the probabilities in the first layer. The paper's is 1."""
+    log_zero: Annotated[float, Between(ZERO, 0)] = ZERO
+    """The logarithm that stands for a probability 0, before `temper`."""
+    symmetric: bool = False
+    """Two first-layer heads, $\\pm\\gamma$; half their difference is the evidence."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    @abstractmethod
+    def resolve(cls: type[CircuitT], task: Any, options: Any, dtype: torch.dtype) -> CircuitT:
+        """Return the circuit for this task, or raise a `FieldError` about an option."""
+
+    @abstractmethod
+    def write(self, blocks: Blocks, task: Any, readout: str) -> None:
+        """Write the weights into blocks that are zero."""
+
+    @abstractmethod
+    def expected(self, tokens: Int[Tensor, "batch time"], task: Any) -> Iterator[Expected]:
+        """Yield the closed form of each value of the pass, layer by layer."""
+
+    def exact(self, tokens: Int[Tensor, "batch time"], task: Any) -> Iterable[Expected]:
+        """Return the last attention that the exact posterior would give, if any."""
+        return ()
+
+    @abstractmethod
+    def bounds(self, task: Any, dtype: torch.dtype) -> Bounds:
+        """Return how far rounding may move the weights from the closed form."""
+
+    @abstractmethod
+    def strength(self) -> float:
+        """Return the most by which the evidence puts one key ahead of another."""
+
+    @abstractmethod
+    def describe(self) -> Iterator[str]:
+        """Yield a few lines on the circuit, for people."""
+
+    @abstractmethod
+    def check_fit(self, task: Any) -> None:
+        """Raise a ValueError unless the circuit is one for this task."""
+
+    @property
+    @abstractmethod
+    def model_heads(self) -> tuple[int, ...]:
+        """Return the number of heads of each layer."""
+
+    @property
+    @abstractmethod
+    def first_exact_position(self) -> int:
+        """Return the first position (0-based) from which the weights are right."""
+
+    @property
+    @abstractmethod
+    def masks(self) -> Masks:
+        """Return what the masks add to the scores."""
+
+    @property
+    def times(self) -> float:
+        """Return how much larger an error of the output may be than one of a weight."""
+        return 1.0
+
+    @property
+    def exponents(self) -> dict[str, float]:
+        """Return the exponent of each first-layer head, by its name."""
+        if self.symmetric:
+            return {"1.1": self.temper, "1.2": -self.temper}
+        return {"1.1": self.temper}
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Return the factor with which each first-layer head counts in the evidence."""
+        return {"1.1": 0.5, "1.2": -0.5} if self.symmetric else {"1.1": 1.0}
+
+    def build(self, task: Any, readout: str, dtype: torch.dtype) -> Model:
+        """Return a model with these weights."""
+        sizes = (task.num_states, task.length, self.model_heads)
+        words: dict[str, Any] = {"readout": readout, "dtype": dtype}
+        model = DisentangledTransformer(*sizes, temperature=1.0, init="zeros", **words)
+        self.write(model, task, readout)
+        return model
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON from which `from_dict` makes the same circuit."""
+        return {
+            "target": self.target,
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+        }
+
+    @classmethod
+    def from_dict(cls: type[CircuitT], values: Mapping[str, Any]) -> CircuitT:
+        """Return the circuit that `to_dict` wrote, now or in an earlier version."""
+        return read(cls, cls.kept(values), "circuit")
+
+    @classmethod
+    def kept(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a file's entries without what version 0.2 wrote for all circuits."""
+        own = {each.name for each in fields(cls)}
+        without = {"prior": cls.with_prior, "looking": 0.0, "profile": None}
+        for name, value in without.items():
+            if name not in own and values.get(name, value) != value:
+                says = f"{name} of the circuit {cls.target!r} must be {value!r}"
+                raise FieldError(
+                    f"circuit.{name}", f"circuit.{says}; got {described(values[name])}"
+                )
+        unused = {*SAID_TWICE, *without} - own
+        return {name: value for name, value in values.items() if name not in unused}
+
+    def _facts(self) -> Mapping[str, Any]:
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        del facts["log_zero"]
+        return {
+            name: fact
+            for name, fact in facts.items()
+            if isinstance(fact, str | int | float) and fact is not False
+        }
+
+
+SAID_TWICE = frozenset({"target", "third", "head_of_offset", "evidence"})
+"""Entries of version 0.2 which say what the class says, where it has no such field."""
+VERSION_0_2 = SAID_TWICE | {"prior", "looking", "profile"}
+"""Entries that version 0.2 wrote for all circuits, of use to them or not."""

@@ -1,0 +1,107 @@
+"""`construct(task, ...)`: a transformer whose weights are written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, overload
+
+import torch
+
+from sih.checks import FieldError, check_choice, check_kind, dtype_name
+from sih.circuits.any_circuit import AnyCircuit
+from sih.circuits.circuit_table import CIRCUITS, circuit_kind, circuit_options, circuits_of
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.standard.transformer import Transformer
+from sih.task import ParentsTask, Task
+
+
+@overload
+def construct(
+    task: Task,
+    *,
+    target: str = "paper",
+    kind: Literal["disentangled"] = "disentangled",
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> DisentangledTransformer: ...
+
+
+@overload
+def construct(
+    task: Task,
+    *,
+    target: str = "paper",
+    kind: Literal["standard"],
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> Transformer: ...
+
+
+def construct(
+    task: Task | ParentsTask,
+    *,
+    target: str = "paper",
+    kind: str = "disentangled",
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> DisentangledTransformer | Transformer:
+    """Return a model whose weights are the selective induction head for this task.
+
+    It carries the `circuit` that its weights follow. Its notes, saved with it, hold
+    circuit and task.
+
+    Args:
+        task: with lags; a table of parents has `sih.construct_parents`.
+        target: the kind of circuit. "paper" is the circuit of Prop. 1, for any set of lags;
+            "two-lags" the paper's single head for two lags; "bayes" the Bayesian model average
+            up to the bound that `sih.verify` states; "looking" a second layer that tells lags
+            apart by where it looks.
+        kind: "disentangled", or "standard" for a standard transformer whose width does not grow
+            with the length (target "bayes"; `sih.to_standard` makes wide ones of the others).
+        readout: P^T ("probability") or log P^T before a softmax ("logit", the paper's footnote).
+        dtype: torch.float64 or torch.float32.
+        options: of that circuit, None for its own choice; `PaperOptions`, `TwoLagOptions`,
+            `BayesOptions` and `LookingOptions` explain theirs. paper: third, heads, evidence,
+            sink, lam, beta, temper; two-lags: lam, beta, temper; bayes: heads, lam, temper,
+            symmetric, reading, profile; looking: lam, temper, looking.
+
+    >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
+    >>> construct(task, heads=1).circuit.head_of_offset
+    (0, -1)
+    """
+    if isinstance(task, ParentsTask):
+        raise FieldError(
+            "task", "construct is for lags; sih.construct_parents(task) is for a table of parents"
+        )
+    check_kind("task", task, Task, "a task with lags, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
+    check_choice("kind", kind, ("disentangled", "standard"))
+    circuit_kind(CIRCUITS, target)  # or there is none of this name
+    if target not in circuits_of(kind):
+        wide = "`sih.to_standard(construct(...))` makes a wide model of another circuit"
+        raise FieldError("kind", f"kind='standard' is for target='bayes'; {wide}")
+    model: DisentangledTransformer | Transformer = built(
+        circuits_of(kind), task, target, options, readout, dtype
+    )
+    return model
+
+
+def built(
+    circuits: Mapping[str, type[AnyCircuit]],
+    task: Any,
+    target: str,
+    options: Mapping[str, Any],
+    readout: str,
+    dtype: torch.dtype,
+) -> Any:
+    """Return the model of a circuit from this table, with its notes."""
+    check_choice("readout", readout, ("probability", "logit"))
+    dtype_name(dtype)
+    asked = circuit_options(circuits, target, options)
+    circuit = circuit_kind(circuits, target).resolve(task, asked, dtype)
+    model = circuit.build(task, readout, dtype)
+    model.circuit = circuit
+    model.notes = {"circuit": circuit.to_dict(), "task": task.to_dict()}
+    return model.requires_grad_(False)

@@ -1,0 +1,115 @@
+"""A circuit for lags: `AnyCircuit` with a first layer and a law of copies that all
+share.
+
+A kind of circuit is a final subclass of `Circuit` in a file of its own, and a line in
+`sih.circuits.circuit_table.CIRCUITS`. Besides what `AnyCircuit` lists, it gives
+`weights`: the attention that its last layer pays to the token that each lag would copy.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.circuits.any_circuit import AnyCircuit, Expected
+from sih.circuits.masks import Masks
+from sih.circuits.positions import at_candidates, rows_from
+from sih.files.record import Increasing, Size
+from sih.heads.profiles import Profile
+from sih.showing import Drawn, coloured_cells
+from sih.task import Task
+
+SHOWN = 24
+"""Offsets whose heads are shown in a notebook."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circuit(AnyCircuit, Drawn):
+    """Every number behind the weights of a circuit for lags.
+
+    >>> import sih
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=32))
+    >>> model.circuit  # doctest: +NORMALIZE_WHITESPACE
+    PaperCircuit(lags=(1, 2, 3), heads=3, length=32, beta=100, lam=500, temper=1,
+            third='mask', evidence='mean')
+    """
+
+    task_kind: ClassVar[Any] = Task
+    only_heads: ClassVar[str] = "the one number of heads that this circuit has"
+    """What it is with its number of heads, in words; "" if that may be chosen."""
+
+    lags: Annotated[tuple[Size, ...], Increasing()]
+    sink: bool = False
+    """Whether heads of the second layer rest on position 0."""
+
+    @abstractmethod
+    def weights(
+        self, tokens: Int[Tensor, "batch time"], task: Task
+    ) -> Float[Tensor, "batch time lag"]:
+        """Return the last layer's attention to the token that each lag would copy."""
+
+    def posterior(
+        self, tokens: Int[Tensor, "batch time"], task: Task
+    ) -> Float[Tensor, "batch time lag"] | None:
+        """Return the exact weights that the circuit approximates, if it does."""
+        return None
+
+    def exact(self, tokens: Int[Tensor, "batch time"], task: Task) -> Iterator[Expected]:
+        posterior = self.posterior(tokens, task)
+        if posterior is not None:
+            rows = rows_from(self.first_exact_position, tokens)
+            site = f"{len(self.model_heads)}.1/attention"
+            yield Expected(site, rows, at_candidates(posterior, self.lags))
+
+    @property
+    def heads(self) -> int:
+        """Return the number of second-layer heads."""
+        return self.model_heads[1]
+
+    @property
+    def max_lag(self) -> int:
+        """Return the largest lag."""
+        return self.lags[-1]
+
+    @property
+    def masks(self) -> Masks:
+        return Masks.of(self.lam, apart=self.sink)
+
+    @property
+    def pattern(self) -> tuple[int, ...]:
+        """Return the second-layer head of each offset, if heads share out the past."""
+        return ()
+
+    @property
+    def mixing(self) -> Profile | None:
+        """Return how heads weigh the past in which lags mix, if they mix."""
+        return None
+
+    def check_fit(self, task: Task) -> None:
+        if (task.lags, task.length) != (self.lags, self.length):
+            raise ValueError(
+                f"circuit and task do not fit: the circuit is for lags {self.lags} and length "
+                f"{self.length}, the task has lags {task.lags} and length {task.length}"
+            )
+
+    def lines(self, heads: str, **said: str) -> Iterator[str]:
+        """Yield what `describe` says, given words on the heads and other facts."""
+        third = f", third layer by {said['third']}" if "third" in said else ""
+        evidence = f", evidence {said['evidence']}" if "evidence" in said else ""
+        yield f"lags {' '.join(map(str, self.lags))}, target {self.target}{third}"
+        yield heads
+        yield f"lam {self.lam:g}, beta {self.beta:g}, temper {self.temper:g}{evidence}"
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {"lags": self.lags, "heads": self.heads, **super()._facts()}
+
+    def _pictures(self) -> Iterator[str]:
+        if self.pattern:
+            heads = [self.pattern[o % len(self.pattern)] for o in range(min(SHOWN, self.length))]
+            cells = [(str(head) if head >= 0 else "-", head) for head in heads]
+            yield coloured_cells([cells], "the head that takes each offset")

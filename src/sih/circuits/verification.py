@@ -1,0 +1,263 @@
+"""Is the circuit in the weights? `verify` runs them and compares every layer with the
+closed form.
+
+Bounds and tolerances are computed by the circuit, from its numbers, the task and the
+number format. Nothing of the kind is read from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.checks import DTYPES, Seed, check_kind, generator
+from sih.circuits.any_circuit import AnyCircuit, Expected
+from sih.circuits.circuit_table import read_circuit
+from sih.circuits.mask_strength import leaks
+from sih.models.base import Model
+from sih.showing import Drawn, html_table
+from sih.task import MatrixTask, ParentsTask, Task, sample
+
+VACUOUS = 0.1
+"""A tolerance so large says nothing of the first two layers: masks of such a strength leave no digits."""
+BLIND = 0.5
+"""Nor does one so large of the last: attention to two lags alike, whatever the evidence, is within 1/2 of any."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Says how far one value of the pass is from its closed form, and where it is furthest."""
+
+    site: str
+    """The value's name in a trace: "2.1/attention", "2.1/1.1/position", "output"."""
+    first: int
+    """Positions from here on (0-based) are claimed and were compared."""
+    error: float
+    sequence: int
+    kind: str
+    """Which kind of sequence that one is."""
+    position: int
+
+
+@dataclass(frozen=True)
+class Verification(Drawn):
+    """Says what was compared, on what, and how far off the worst of it was."""
+
+    comparisons: tuple[Comparison, ...]
+    tolerance: float
+    """How far rounding, and what the masks let through, may move an attention weight of
+    the last layer, and so the output, from the closed form. `BLIND` or more verifies
+    nothing."""
+    early_tolerance: float
+    """The same before the last layer, where no score is multiplied by beta. `VACUOUS` or more verifies nothing."""
+    first_exact_position: int
+    posterior_error: float | None
+    """Largest difference of a weight from the exact posterior, for the target "bayes";
+    `bound` is what is certified. For the target "looking", from the posterior given the
+    transitions that it uses."""
+    bound: float | None
+    sequences: dict[str, int]
+    dtype: str
+
+    def _facts(self) -> Mapping[str, Any]:
+        facts = {
+            "ok": self.ok,
+            "max_error": self.max_error,
+            "at": self.worst.site,
+            "tolerance": self.tolerance,
+        }
+        posterior = {
+            "posterior_error": self.posterior_error,
+            "bound": self.bound,
+            "reason": self.reason,
+        }
+        found = {name: value for name, value in posterior.items() if value is not None}
+        return {**facts, **found, "sequences": sum(self.sequences.values()), "dtype": self.dtype}
+
+    def _pictures(self) -> Iterator[str]:
+        rows = [["value", "compared from", "largest error", "at position", "of a sequence"]]
+        for found in self.comparisons:
+            rows.append(
+                [
+                    found.site,
+                    str(found.first),
+                    f"{found.error:.1e}",
+                    str(found.position),
+                    found.kind,
+                ]
+            )
+        yield html_table(rows)
+
+    @property
+    def worst(self) -> Comparison:
+        """Return the comparison with the largest error."""
+        return max(self.comparisons, key=lambda found: found.error)
+
+    @property
+    def max_error(self) -> float:
+        """Return the largest error of all comparisons."""
+        return self.worst.error
+
+    @property
+    def vacuous(self) -> bool:
+        """Tell whether a tolerance is so wide that being within it says nothing: too few digits for these scores."""
+        return self.tolerance >= BLIND or self.early_tolerance >= VACUOUS
+
+    @property
+    def reason(self) -> str | None:
+        """Say why nothing can be verified, None where something can."""
+        digits = f"{self.dtype} has too few digits for scores so large"
+        why = f"{digits}: a tolerance so wide verifies nothing; use a smaller beta, lam or temper, or float64"
+        return why if self.vacuous else None
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether every error is within what rounding and the masks may do, and the posterior within its bound."""
+        within = (
+            self.posterior_error is None or self.bound is None or self.posterior_error <= self.bound
+        )
+        near = all(found.error <= self.tolerance_of(found) for found in self.comparisons)
+        return near and self.max_error <= self.tolerance and within and not self.vacuous
+
+    def tolerance_of(self, found: Comparison) -> float:
+        """Return how far this value may be off: those before the last layer less than others."""
+        last = max(_layer(each.site) for each in self.comparisons if each.site != "output")
+        is_early = found.site != "output" and _layer(found.site) < last
+        return self.early_tolerance if is_early else self.tolerance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {**asdict(self), "max_error": self.max_error, "ok": self.ok}
+
+
+def verify(
+    model: Model, task: Task | ParentsTask | None = None, *, size: int = 16, rng: Seed | None = None
+) -> Verification:
+    """Return how far a constructed model is from the closed form of its circuit.
+
+    Attention, stream and prediction are compared, on sequences of the task and on
+    adversarial ones (constant, cycling, least likely steps, coin tosses).
+
+    Args:
+        model: made by `sih.construct` or `sih.construct_parents`, or loaded.
+        task: the one that the model carries unless given.
+        size: sequences of the task.
+        rng: a generator or a seed, 0 unless given.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=32)
+    >>> found = sih.verify(sih.construct(task))
+    >>> found.ok, found.max_error < 1e-9
+    (True, True)
+    """
+    circuit, task = carried(model, task)
+    _check_fit(model, task, circuit)
+    rng = generator(0 if rng is None else rng)
+    named = {"of the task": sample(task, size, rng=rng).tokens, **adversarial(task, rng)}
+    kinds = [kind for kind, rows in named.items() for _ in rows]
+    tokens = torch.cat(list(named.values()))
+    with torch.no_grad():
+        trace = model.trace(tokens)
+    comparisons = [
+        _compare(trace[expected.site], expected, kinds)
+        for expected in circuit.expected(tokens, task)
+        if expected.site != "output" or model.config.readout == "probability"
+    ]
+    exact = [
+        _compare(trace[expected.site], expected, kinds).error
+        for expected in circuit.exact(tokens, task)
+    ]
+    bounds = circuit.bounds(task, DTYPES[model.config.dtype])
+    early_leak, leak = leaks(circuit, task)
+    return Verification(
+        comparisons=tuple(comparisons),
+        tolerance=bounds.last + leak,
+        early_tolerance=bounds.early + early_leak,
+        first_exact_position=circuit.first_exact_position,
+        posterior_error=max(exact, default=None),
+        bound=bounds.posterior,
+        sequences={kind: len(rows) for kind, rows in named.items()},
+        dtype=model.config.dtype,
+    )
+
+
+def carried(model: Model, task: Task | ParentsTask | None = None) -> tuple[AnyCircuit, Any]:
+    """Return the circuit that a model carries, and the task: the one given or the one in its notes."""
+    check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
+    if model.circuit is None and "circuit" not in model.notes:
+        raise ValueError(
+            "verify compares weights that sih.construct wrote with the closed form of their "
+            "circuit, and this model carries no circuit; of a trained model, sih.diagnose says "
+            "what it has learnt"
+        )
+    try:
+        circuit: AnyCircuit = model.circuit or read_circuit(
+            model.notes["circuit"], model.Shape.kind
+        )
+        kind = circuit.task_kind
+        task = kind(**model.notes["task"]) if task is None else task
+    except KeyError as missing:
+        raise ValueError(
+            f"the model does not know its {missing.args[0]}; one made by `sih.construct` does"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
+    check_kind("task", task, kind, f"a task of the circuit's kind, a {kind.__name__}")
+    circuit.check_fit(task)
+    return circuit, task
+
+
+def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
+    """Make sequences that chance would hardly draw, though possible ones where P has zeros."""
+    length, states = task.length, task.num_states
+    rows: dict[str, Tensor] = {}
+    if (task.P > 0).all():
+        rows["constant"] = torch.arange(states)[:, None].expand(-1, length)
+        rows["cycling"] = torch.stack(
+            [torch.arange(length) % period for period in range(2, states + 1)]
+        )
+        rows["coin tosses"] = torch.randint(states, (4, length), generator=rng)
+    unlikely = torch.where(task.P > 0, task.P, torch.inf).argmin(dim=-1).tolist()
+    least = []
+    for parents in task.parents(length).tolist():
+        drawn = iter(torch.randint(states, (parents.count(-1),), generator=rng).tolist())
+        row: list[int] = []
+        for parent in parents:
+            row.append(next(drawn) if parent < 0 else unlikely[row[parent]])
+        least.append(row)
+    rows["least likely"] = torch.tensor(least)
+    return rows
+
+
+def _compare(
+    found: Float[Tensor, "batch time _"], expected: Expected, kinds: Sequence[str]
+) -> Comparison:
+    at = expected.rows.nonzero().flatten()
+    gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, at].amax(
+        dim=-1
+    )
+    row, position = divmod(int(gap.argmax()), gap.shape[1])
+    return Comparison(
+        expected.site, int(at[0]), gap.max().item(), row, kinds[row], int(at[position])
+    )
+
+
+def _check_fit(model: Model, task: MatrixTask, circuit: AnyCircuit) -> None:
+    config = model.config
+    found = (config.num_states, config.length, config.heads)
+    wanted = (task.num_states, task.length, circuit.model_heads)
+    if found != wanted:
+        raise ValueError(
+            f"model, task, circuit do not fit: the model has {found[0]} states, length {found[1]}, "
+            f"heads {found[2]}; by task and circuit they are {wanted[0]}, {wanted[1]}, {wanted[2]}"
+        )
+
+
+def _layer(site: str) -> int:
+    """Return the layer of a head's value."""
+    return int(site.partition(".")[0])

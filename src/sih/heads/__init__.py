@@ -1,0 +1,15 @@
+"""Which head takes what: the least numbers of heads, proved, fewer heads, and heads in which lags mix."""
+
+from sih.heads.apart import TokenHeads as TokenHeads
+from sih.heads.apart import token_heads as token_heads
+from sih.heads.exact import ExactHeads as ExactHeads
+from sih.heads.exact import exact_heads as exact_heads
+from sih.heads.fewer import head_offsets as head_offsets
+from sih.heads.independent_check import verify_colouring as verify_colouring
+from sih.heads.independent_check import verify_lower_bound as verify_lower_bound
+from sih.heads.least import LeastHeads as LeastHeads
+from sih.heads.least import LowerBoundProof as LowerBoundProof
+from sih.heads.least import Pattern as Pattern
+from sih.heads.least import heads_needed as heads_needed
+from sih.heads.least import least_heads as least_heads
+from sih.heads.two_sided_fit import two_sided as two_sided

@@ -1,0 +1,249 @@
+r"""`two_sided(lags, length, heads)`: what so many second-layer heads can do if the third layer reads query and key.
+
+Where a closed form is exact, that is it (`mixing.py`). Else weights and reads are fitted to $J F_o J = J$ by least
+squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
+offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
+that errors no longer move it. Unless that is near Bayes, descent on the expected loss itself, over fresh matrices and
+their sequences (`lag_loss.py`), goes on from there and from elsewhere: the unmixed circuit, and heads that see an
+offset in every p, for every p in reach, read by spikes there on a parabola. Where spikes lie nearer than lags do, they
+raise what lags far apart share of an offset, and the parabola lowers it again: five lags and one head settle in a
+period of 7 with two transitions, where the unmixed circuit has one in 5. Those that do best after some steps go on, the
+best by that loss is returned: never less than unmixed.
+
+A fit takes seconds, up to 45 with descent, and is kept in the user's cache folder under a digest of all it
+depends on.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.checks import FieldError, check_sizes
+from sih.files import read_json, write_json
+from sih.heads import lag_loss, mixing, read_fit
+from sih.heads.fewer import head_offsets
+from sih.heads.mixing import angles, exact_profile, parabola_and_waves, progression
+from sih.heads.profiles import Profile, centring
+from sih.models.kernels import compiled
+from sih.models.kernels.threads import limited_threads
+from sih.task import check_lags
+
+STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))
+"""How many of the best go on, for how many steps, with which pull."""
+POLISH = (1e-2, 100, 1e-14)
+"""Below which cost a fit is taken for exact, and goes on for how many more steps, with which pull."""
+DRAWS, DRAWN = 1000, 10000
+"""Sequences by which fits are judged, and on which they descend."""
+ROUNDS = ((3, 150), (1, 300), (1, 1500))
+"""How many of the best go on after so many steps of descent."""
+PERIODS = 16
+"""The most that are started from."""
+BENT, FAINT = 0.6, 0.2
+"""The parabola to start from, as a part of the closed form's, and the weight of offsets between the periods."""
+ENOUGH = 1.2
+"""KL over that of Bayes below which descent is not tried: it wins nothing there, and its residuals are larger."""
+UNUSED = 1e-12
+"""The weight of an offset that a head of the unmixed circuit leaves out."""
+
+
+def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
+    """Find weights and reads, at query and key, with which so many heads come as near to the posterior as we know how.
+
+    `residual` says how near at each offset, whatever P is.
+
+    Args:
+        lags: of the task.
+        length: tokens in a sequence.
+        heads: second-layer heads.
+
+    >>> float(two_sided((1, 2), length=32, heads=1).residual.max()) < 1e-10
+    True
+    """
+    lags = check_lags(lags)
+    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
+        raise FieldError(
+            "heads", f"heads is a number of second-layer heads, at least 1; got {heads!r}"
+        )
+    check_sizes(length=length)
+    if length <= lags[-1]:
+        raise FieldError(
+            "length",
+            f"length is a number of tokens above the largest lag, {lags[-1]}; got {length!r}",
+        )
+    return _two_sided(lags, length, heads)
+
+
+@lru_cache(maxsize=32)
+def _two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    found = quick_two_sided(lags, length, heads)
+    if found is None:
+        found = best_fit(lags, length, heads)
+        with suppress(
+            ValueError, OSError
+        ):  # a cache that cannot be written to costs a fit in each process
+            write_json(_kept_file(lags, length, heads), found.to_dict())
+    return found
+
+
+def quick_two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile | None:
+    """Return what `two_sided` would, if that takes no fit: by a closed form, with nothing mixed, or fitted before."""
+    closed = exact_profile(lags, length, heads)
+    if closed is not None:
+        return replace(closed, key=torch.zeros(closed.heads, length, dtype=torch.float64))
+    if -1 not in head_offsets(lags, heads).colours:
+        return unmixed_profile(lags, length, heads)
+    try:
+        return Profile.from_dict(read_json(_kept_file(lags, length, heads)))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+@limited_threads(1)
+def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    """Fit by least squares, go on by the loss from there and elsewhere, and return the best by it, or nothing mixed."""
+    problem, unmixed = (
+        read_fit.ReadProblem(lags, heads, importance(length - lags[-1])),
+        unmixed_profile(lags, length, heads),
+    )
+    judges = lag_loss.draw_fresh(lags, length, DRAWS, torch.Generator().manual_seed(1))
+    J = centring(len(lags))
+
+    def loss(profile: Profile) -> float:
+        return lag_loss.fresh_kl(J @ profile.matrices @ J, judges).item()
+
+    start = least_squares(problem)
+    found = _profile(problem, *start)
+    if loss(found) < ENOUGH:
+        return found
+    fresh = lag_loss.draw_fresh(
+        lags, length, DRAWN, torch.Generator().manual_seed(0), torch.float32
+    )
+    pairs = [start, _unmixed_start(problem, unmixed), *periodic_starts(problem)]
+    for count, steps in ROUNDS:
+        pairs = [lag_loss.descended(problem, *pair, fresh, steps) for pair in pairs]
+        pairs = sorted(pairs, key=lambda pair: loss(_profile(problem, *pair)))[:count]
+    return min([unmixed, found, _profile(problem, *pairs[0])], key=loss)
+
+
+def least_squares(
+    problem: read_fit.ReadProblem,
+) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
+    """Fit weights and reads from all starts, and go on with the best."""
+    weights, reads = starts(problem.lags, problem.heads, problem.offsets), None
+    for count, iterations, ridge in STAGES:
+        start = None if reads is None else reads[:count]
+        weights, reads, cost = read_fit.fitted(problem, weights[:count], start, iterations, ridge)
+    assert reads is not None
+    below, iterations, ridge = POLISH
+    if cost[0] < below:
+        weights, reads, _ = read_fit.fitted(problem, weights[:1], reads[:1], iterations, ridge)
+    return weights[0], reads[0]
+
+
+def unmixed_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
+    """Write the circuit in which nothing mixes, and which leaves offsets out if heads are few, as a profile."""
+    colours = head_offsets(lags, heads).colours
+    heads = max(colours) + 1
+    offsets, span = length - lags[-1], lags[-1] - lags[0]
+    pattern = torch.tensor(colours)[torch.arange(offsets) % len(colours)]
+    taken = pattern == torch.arange(heads)[:, None]
+    query = torch.nn.functional.pad(taken.to(torch.float64), (span, span))
+    weights = torch.where(taken, 1.0, UNUSED).to(torch.float64)
+    return Profile(lags, length, weights, query, torch.zeros(heads, length, dtype=torch.float64))
+
+
+def _unmixed_start(
+    problem: read_fit.ReadProblem, unmixed: Profile
+) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
+    """Return weights and reads of the unmixed circuit, the offsets that it leaves out within reach."""
+    g = torch.zeros(2, problem.heads, problem.size, dtype=torch.float64)
+    g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
+    return unmixed.weights.clamp_min(0.02), g
+
+
+def periodic_starts(
+    problem: read_fit.ReadProblem,
+) -> Iterator[tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]]:
+    """Start from every period: each head sees one offset of it most, and is read by spikes there on a parabola."""
+    step, count = progression(problem.lags)
+    c = BENT * parabola_and_waves(count)[0]
+    n = (torch.arange(problem.size) - problem.pad).div(step, rounding_mode="floor")
+    middle = len(n) // (2 * step)
+    for period in range(2, 2 + min(2 * count, PERIODS)):
+        shift = torch.arange(problem.heads)[:, None] * period // problem.heads
+        taken = ((n - shift) % period == 0).to(torch.float64)
+        read = taken - c * (n - middle).to(torch.float64) ** 2
+        yield (
+            FAINT + (1 - FAINT) * taken[:, problem.here],
+            torch.stack([read, torch.zeros_like(read)]),
+        )
+
+
+def importance(offsets: int) -> Float[Tensor, " offset"]:
+    """Return how much an offset's residual counts."""
+    return 0.1 + 22 * torch.exp(-torch.arange(offsets, dtype=torch.float64) / 5)
+
+
+def starts(lags: tuple[int, ...], heads: int, offsets: int) -> Float[Tensor, "start head offset"]:
+    """Draw the weights to start from, always the same."""
+    rng = torch.Generator().manual_seed(0)
+    step, count = progression(lags)
+    o = torch.arange(offsets, dtype=torch.float64)
+    a = o.div(step, rounding_mode="floor")
+    theta = torch.tensor(angles(count), dtype=torch.float64)
+    order = theta[[(head - 1) // 2 % len(theta) for head in range(1, heads)]]
+    sine = torch.tensor([(head - 1) % 2 for head in range(1, heads)]) * math.pi / 2
+    waves = torch.cos(order[:, None] * a - sine[:, None])
+    found = [1 + 0.5 * torch.cat([torch.cos(math.pi * a)[None], waves])]
+    for eta in (0.1, 0.1, 0.1, 0.4, 0.4, 0.8):
+        chosen = theta[torch.randint(len(theta), (heads, 1), generator=rng)]
+        phase = 2 * math.pi * torch.rand(heads, 1, generator=rng, dtype=torch.float64)
+        found.append(1 + eta * torch.cos(chosen * a + phase))
+    for noise, period in (
+        (0.05, offsets),
+        (0.5, offsets),
+        (0.5, offsets),
+        (0.5, offsets),
+        (1.0, 2 * lags[-1]),
+    ):
+        drawn = torch.randn(heads, period, generator=rng, dtype=torch.float64)
+        found.append((noise * drawn).exp()[:, torch.arange(offsets) % period])
+    return torch.stack(found)
+
+
+def _profile(
+    problem: read_fit.ReadProblem,
+    weights: Float[Tensor, "head offset"],
+    g: Float[Tensor, "side head place"],
+) -> Profile:
+    """Return what was found as a profile, its weights 1 on average."""
+    lags, length = problem.lags, problem.offsets + problem.lags[-1]
+    scale = weights.mean(dim=-1, keepdim=True)
+    first, span = problem.pad - (lags[-1] - lags[0]), lags[-1] - lags[0]
+    query, key = (
+        g[0, :, first : first + problem.offsets + 2 * span],
+        g[1, :, problem.pad : problem.pad + length],
+    )
+    return Profile(lags, length, weights / scale, query * scale, key * scale)
+
+
+def _kept_file(lags: tuple[int, ...], length: int, heads: int) -> Path:
+    """Name the file of a fit after all it depends on: what was asked, the source, torch and the processor."""
+    sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, mixing, read_fit)]
+    told = [
+        str((lags, length, heads)),
+        Path(__file__).read_text(),
+        *sources,
+        torch.__version__,
+        compiled.processor(),
+    ]
+    digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+    return compiled.cache_folder() / f"two-sided-{digest}.json"

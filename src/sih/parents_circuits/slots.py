@@ -1,0 +1,44 @@
+"""The third-layer heads of the form "slots": in each, every key stands for one
+hypothesis in all rows.
+
+What they add up to is proved in `parents_circuit.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+class Copying(NamedTuple):
+    """Says to which key a third-layer head pays each hypothesis's weight, and how often what it copies counts."""
+
+    times: float
+    keys: Int[Tensor, "row hypothesis"]
+
+
+def slots(
+    following: Int[Tensor, "row hypothesis"], rows: Bool[Tensor, " row"]
+) -> tuple[Copying, ...]:
+    """List the heads of the form "slots", with the second bank if a claimed row needs it."""
+    count = following.shape[1]
+    own_slots = torch.arange(count).expand_as(following)
+    taken = (following < count) & (following != own_slots)  # another hypothesis's slot
+    second = bool(taken[rows].any())
+    own, heads = torch.eye(count, dtype=torch.bool), []
+    for a in range(count):
+        heads.append(Copying(1.0, torch.where(own[a] & ~taken, following, own_slots)))
+    for a in range(count if second else 0):
+        heads.append(
+            Copying(
+                1.0,
+                torch.where(own[a], torch.where(taken, following, own_slots), own_slots + count),
+            )
+        )
+    heads.append(Copying(-float(count if second else count - 1), own_slots))
+    if second:
+        heads.append(Copying(-float(count - 1), own_slots + count))
+    return tuple(head for head in heads if head.times)
