@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sih.report.rules import Finding, Measured
+from sih.results.judging import Finding, Measured
 
 
 def number_of(found: Finding) -> Measured:

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from matplotlib.figure import Figure
 
-from sih.artifacts.record_json import plain, record_from
-from sih.figures import style
+from sih.results import style
+from sih.results.record_json import plain, record_from
 
 D = TypeVar("D")
 

@@ -7,7 +7,7 @@ import functools
 from typing import Any, TypeVar
 
 from sih.experiments import claim_expectations, head_counts
-from sih.experiments.experiment import Experiment
+from sih.results.experiment import Experiment
 from sih.runs.run_store import RunStore
 
 C = TypeVar("C")

@@ -259,7 +259,8 @@ def _compare(
 
 def _draw(table: ClaimTable, P: torch.Tensor, out: Path, seed: int) -> list[Path]:
     from sih.experiments import claim_cumulative, claim_expectations
-    from sih.figures import claim_panels, style
+    from sih.figures import claim_panels
+    from sih.results import style
 
     size = P.shape[-1]
     paths = claim_cumulative.of_matrix(P[0], table.lags, 1000, seed)

@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sih.artifacts.record_json import plain
 from sih.cli.printing import plain_console, table_of
 from sih.experiments.beta import EXPERIMENT as BETA
 from sih.experiments.beta import BetaConfig
-from sih.experiments.experiment import Experiment
 from sih.experiments.wrong_lag import EXPERIMENT as WRONG_LAG
 from sih.experiments.wrong_lag import WrongLagConfig
-from sih.figures import style
 from sih.figures.gallery import FIGURES
 from sih.files import write_json
+from sih.results import style
+from sih.results.experiment import Experiment
+from sih.results.record_json import plain
 from sih.runs.run_store import RunStore
 
 C = TypeVar("C")

@@ -10,8 +10,8 @@ from sih.cli.printing import fits, plain_console, table_of
 from sih.experiments.table import EXPERIMENTS, experiment_named
 from sih.figures.drawn import Drawn, make
 from sih.report.page import number, span
-from sih.report.rules import Finding
 from sih.report.statements import resting_on
+from sih.results.judging import Finding
 from sih.runs.run_store import RunStore
 
 

@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sih.artifacts.processes import processes_for
 from sih.cli.figure_command import say
 from sih.cli.missing import missing_models, train_missing
 from sih.cli.printing import plain_console, track
 from sih.cli.time_left import TimeLeft
-from sih.experiments.experiment import Experiment
 from sih.experiments.table import EXPERIMENTS, seconds_of
 from sih.figures.drawn import Drawn, make_all
 from sih.report.page import Figure, write_report
-from sih.report.rules import VERDICTS
 from sih.report.statements import MORE, OURS, PAPER, judge_all
+from sih.results.experiment import Experiment
+from sih.results.judging import VERDICTS
+from sih.results.processes import processes_for
 from sih.runs.run_store import RunStore
 
 

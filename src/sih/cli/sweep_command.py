@@ -152,8 +152,8 @@ def _said(news: News) -> str:
 
 
 def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) -> int:
-    from sih.figures import style
     from sih.figures.success_bars import draw_success
+    from sih.results import style
 
     rates = success_rates(write_results(grid, out, failed))
     rows = [

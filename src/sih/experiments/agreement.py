@@ -17,9 +17,9 @@ from sih.analysis.distances import (
     summary,
 )
 from sih.analysis.reference_circuit import Reference, run_reference
-from sih.experiments.compared import FRESH_SEED, by_seeds
-from sih.experiments.experiment import Experiment, Rows, Seeded, with_error
-from sih.experiments.model_choice import Models, TrainedModel, described, shipped_models
+from sih.results.beside import FRESH_SEED, by_seeds
+from sih.results.experiment import Experiment, Rows, Seeded, with_error
+from sih.results.models import Models, TrainedModel, described, shipped_models
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from sih.analysis.head_matching import match_heads, total_variation
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
-from sih.experiments.compared import FRESH_SEED
-from sih.experiments.experiment import Experiment, Rows, Seeded, named_models
 from sih.models.offsets import attention_at
+from sih.results.beside import FRESH_SEED
+from sih.results.experiment import Experiment, Rows, Seeded, named_models
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Task

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from sih.evidence import mixture
-from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.predictors import Evidence, bma, maximum_likelihood, selective_evidence, weights_of
+from sih.results.experiment import Experiment, Rows, Seeded
 from sih.runs.run_store import RunStore
 from sih.stats import estimate, paired
 from sih.task import Batch, Task, sample

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from sih.construction.heads.mixing import mixing_profile, parabola_and_waves
-from sih.experiments.experiment import Experiment
+from sih.results.experiment import Experiment
 from sih.runs.run_store import RunStore
 
 CAPTION = (

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from sih.construction import construct, verify
-from sih.experiments.compared import MatricesConfig, Strengths
-from sih.experiments.experiment import Experiment, Rows, braces
 from sih.markov import random_transition_matrix
 from sih.models.offsets import attention_at
 from sih.predictors import selective_weights
+from sih.results.beside import MatricesConfig, Strengths
+from sih.results.experiment import Experiment, Rows, braces
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 

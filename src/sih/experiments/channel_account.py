@@ -18,14 +18,17 @@ from sih.analysis.correlation import (
 from sih.analysis.distances import Measured, measured
 from sih.analysis.phases import Phases, has_phases, read_phases
 from sih.construction import construct
-from sih.experiments.compared import (
+from sih.metrics import kl_to_truth, mean_kl
+from sih.models import KINDS
+from sih.models.base import Model
+from sih.results.beside import (
     FRESH_SEED,
     circuit_law,
     heads_label,
     yardsticks,
 )
-from sih.experiments.experiment import Experiment, Rows, Seeded, braces, with_error
-from sih.experiments.model_choice import (
+from sih.results.experiment import Experiment, Rows, Seeded, braces, with_error
+from sih.results.models import (
     Models,
     TrainedModel,
     described,
@@ -33,9 +36,6 @@ from sih.experiments.model_choice import (
     shipped_models,
     trained_plainly,
 )
-from sih.metrics import kl_to_truth, mean_kl
-from sih.models import KINDS
-from sih.models.base import Model
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample

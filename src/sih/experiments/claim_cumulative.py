@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from sih.evidence import normalised_probabilities
-from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import TransitionMatrix
+from sih.results.experiment import Experiment, Seeded
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations

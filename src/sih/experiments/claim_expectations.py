@@ -5,7 +5,7 @@ $E_r = \mathbb E[p_r/\sum_l p_l]$ for every true lag k and every scored lag r, a
 
 from dataclasses import dataclass
 
-from sih.experiments.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, Seeded
 from sih.runs.run_store import RunStore
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, random_matrices

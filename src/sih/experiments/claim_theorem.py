@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sih.experiments.experiment import Experiment, Rows
+from sih.results.experiment import Experiment, Rows
 from sih.runs.run_store import RunStore
 from sih.theory.claim import chains
 from sih.theory.coverage import OPEN, claim_status

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import torch
 
 from sih.construction import construct
-from sih.experiments.compared import (
+from sih.markov import Law, TokenTensor
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.results.beside import (
     MatricesConfig,
     Strengths,
     circuit_law,
@@ -13,10 +15,8 @@ from sih.experiments.compared import (
     panel_over_matrices,
     yardsticks,
 )
-from sih.experiments.curves import CIRCUIT, PREDICTOR, Compared, Panel, mean_kl_table
-from sih.experiments.experiment import Experiment, Rows
-from sih.markov import Law, TokenTensor
-from sih.models.disentangled.dense import DisentangledTransformer
+from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Panel, mean_kl_table
+from sih.results.experiment import Experiment, Rows
 from sih.runs.run_store import RunStore
 from sih.task import Task
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
-from sih.experiments.experiment import Experiment, Rows, Seeded
 from sih.markov import random_transition_matrix
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.results.experiment import Experiment, Rows, Seeded
 from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 

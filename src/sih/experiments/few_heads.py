@@ -7,12 +7,12 @@ import torch
 
 from sih.construction import circuit_weights, construct, exact_heads, head_offsets, least_heads
 from sih.evidence import mixture
-from sih.experiments.compared import circuit_law, trained_law
-from sih.experiments.experiment import Experiment, Rows, Seeded, braces
-from sih.experiments.model_choice import Models, shipped_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma, maximum_likelihood
+from sih.results.beside import circuit_law, trained_law
+from sih.results.experiment import Experiment, Rows, Seeded, braces
+from sih.results.models import Models, shipped_models
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
 from sih.task import Batch, Task, sample

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from sih.construction import least_heads
-from sih.experiments.experiment import Experiment
+from sih.results.experiment import Experiment
 from sih.runs.run_store import RunStore
 
 CAPTION = (

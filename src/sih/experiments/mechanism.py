@@ -6,8 +6,8 @@ import torch
 
 from sih.analysis.reference_circuit import sequence_of_lag
 from sih.construction import construct
-from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import random_transition_matrix
+from sih.results.experiment import Experiment, Seeded
 from sih.runs.run_store import RunStore
 from sih.task import Task
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sih.experiments.compared import MatricesConfig, panel_over_matrices
-from sih.experiments.curves import PREDICTOR, Compared, Panel, mean_kl_table
-from sih.experiments.experiment import Experiment, Rows
 from sih.markov import Law, TokenTensor
 from sih.predictors import PREDICTORS
+from sih.results.beside import MatricesConfig, panel_over_matrices
+from sih.results.curves import PREDICTOR, Compared, Panel, mean_kl_table
+from sih.results.experiment import Experiment, Rows
 from sih.runs.run_store import RunStore
 from sih.task import Task
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sih.averaged_kl import exact_bayes
 from sih.construction import construct, least_heads
-from sih.experiments.compared import (
+from sih.results.beside import (
     FRESH_SEED,
     Strengths,
     averaged_kl,
@@ -18,9 +18,9 @@ from sih.experiments.compared import (
     trained_law,
     yardsticks,
 )
-from sih.experiments.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Pair, Panel, panel, times
-from sih.experiments.experiment import Experiment, Rows, Seeded, braces
-from sih.experiments.model_choice import (
+from sih.results.curves import CIRCUIT, DIGITS, PREDICTOR, Compared, Pair, Panel, panel, times
+from sih.results.experiment import Experiment, Rows, Seeded, braces
+from sih.results.models import (
     Models,
     TrainedModel,
     Training,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 
 from sih.construction import construct
-from sih.experiments.compared import circuit_law, trained_law
-from sih.experiments.experiment import Experiment, Rows, named_models
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth, mean_kl
 from sih.predictors import bma
+from sih.results.beside import circuit_law, trained_law
+from sih.results.experiment import Experiment, Rows, named_models
 from sih.runs.run_store import RunStore
 from sih.stats import Estimate, estimate
 from sih.task import Batch, ParentsTask, SwitchingTask, Task, sample

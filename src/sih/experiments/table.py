@@ -25,7 +25,7 @@ from sih.experiments import (
     training_courses,
     wrong_lag,
 )
-from sih.experiments.experiment import Experiment
+from sih.results.experiment import Experiment
 
 _IN_ORDER: tuple[Experiment[Any, Any], ...] = (
     *(

@@ -7,9 +7,9 @@ import torch
 from sih.analysis.reference_circuit import reference_model, sequence_of_lag
 from sih.construction import heads_needed
 from sih.experiments.attention_maps import Map
-from sih.experiments.experiment import Experiment, Seeded
 from sih.markov import random_transition_matrix
 from sih.models.offsets import attention_at
+from sih.results.experiment import Experiment, Seeded
 from sih.runs.run_store import RunStore
 from sih.task import Task
 

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from sih.analysis.reference_circuit import reference_model
 from sih.averaged_kl import exact_bayes
-from sih.experiments.compared import (
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.results.beside import (
     FRESH_SEED,
     Strengths,
     averaged_kl,
@@ -19,7 +20,7 @@ from sih.experiments.compared import (
     trained_law,
     yardsticks,
 )
-from sih.experiments.curves import (
+from sih.results.curves import (
     CIRCUIT,
     DIGITS,
     PREDICTOR,
@@ -34,8 +35,8 @@ from sih.experiments.curves import (
     times,
     windows,
 )
-from sih.experiments.experiment import Experiment, Rows, Seeded
-from sih.experiments.model_choice import (
+from sih.results.experiment import Experiment, Rows, Seeded
+from sih.results.models import (
     PAPER_LENGTH,
     Models,
     TrainedModel,
@@ -43,7 +44,6 @@ from sih.experiments.model_choice import (
     shipped_models,
     usual_heads,
 )
-from sih.models.disentangled.dense import DisentangledTransformer
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 from sih.stats import estimate

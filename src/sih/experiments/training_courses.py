@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from sih.experiments.compared import by_seeds
-from sih.experiments.curves import Compared
-from sih.experiments.experiment import Experiment, Rows
+from sih.results.beside import by_seeds
+from sih.results.curves import Compared
+from sih.results.experiment import Experiment, Rows
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 

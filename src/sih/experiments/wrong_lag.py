@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from sih.evidence import log_probabilities, normalised_probabilities
-from sih.experiments.experiment import Experiment, Rows, Seeded
+from sih.results.experiment import Experiment, Rows, Seeded
 from sih.runs.run_store import RunStore
 from sih.stats import estimate
 from sih.task import Batch, Task, sample

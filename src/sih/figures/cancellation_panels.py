@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sih.experiments.cancellation import Cancellation
-from sih.figures import style
+from sih.results import style
 
 TRANSITIONS = (style.BLACK, style.PURPLE, style.SKY)
 WITHIN = "0.93"

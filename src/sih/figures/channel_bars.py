@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from sih.analysis.channels import Channels
 from sih.experiments.channel_account import Accounts
-from sih.figures import style
+from sih.results import style
 
 SHARES = {
     "looked": style.ORANGE,

@@ -11,7 +11,7 @@ from sih.experiments.beta import EVIDENCES, BetaCurves
 from sih.experiments.claim_cumulative import CumulativePaths
 from sih.experiments.claim_expectations import ClaimMargins, ExpectationBars
 from sih.experiments.wrong_lag import WrongLagRates
-from sih.figures import style
+from sih.results import style
 from sih.theory.rates import SCORES
 
 _LOOKS = {

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
 from sih.experiments.claim_theorem import LagClasses, TheoremCover, proven
-from sih.experiments.experiment import braces
-from sih.figures import style
+from sih.results import style
+from sih.results.experiment import braces
 from sih.theory.coverage import OPEN
 
 NAMES = {

@@ -3,12 +3,12 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.experiments.compared import heads_label
-from sih.experiments.experiment import braces
-from sih.experiments.model_choice import usual_heads
 from sih.experiments.training_courses import Course, TrainingCourses
-from sih.figures import style
 from sih.metrics import scored_positions
+from sih.results import style
+from sih.results.beside import heads_label
+from sih.results.experiment import braces
+from sih.results.models import usual_heads
 from sih.runs.run import Run
 from sih.training.config import TrainConfig
 

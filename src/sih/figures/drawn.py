@@ -13,13 +13,12 @@ from typing import Any
 
 import matplotlib
 
-from sih.artifacts import source_digest
-from sih.artifacts.keep import Kept, digest_of, find, keep
-from sih.artifacts.processes import on_all_cores
-from sih.experiments.experiment import Experiment
-from sih.figures import style
 from sih.figures.gallery import FIGURES
 from sih.files import read_json, write_json
+from sih.results import sources, style
+from sih.results.cache import Kept, digest_of, find, keep
+from sih.results.experiment import Experiment
+from sih.results.processes import on_all_cores
 from sih.runs.run_store import RunStore
 
 
@@ -80,7 +79,7 @@ def make_all(
 
 def drawing_key(kept: Kept[Any]) -> str:
     """Digest all that a figure depends on: the data, and the source that draws it."""
-    source = source_digest.digest(FIGURES[kept.experiment.name].__module__)
+    source = sources.digest(FIGURES[kept.experiment.name].__module__)
     return digest_of([kept.digest, source, matplotlib.__version__])
 
 

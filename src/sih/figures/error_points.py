@@ -12,8 +12,8 @@ from sih.experiments.certificates import (
     TWO_LAGS,
     CertificateErrors,
 )
-from sih.experiments.experiment import braces
-from sih.figures import style
+from sih.results import style
+from sih.results.experiment import braces
 
 _LOOKS = {
     MASKS: (style.BLUE, "o"),

@@ -9,8 +9,8 @@ from matplotlib.patches import Rectangle
 
 from sih.construction import Circuit, Pattern
 from sih.experiments.head_counts import HeadCounts
-from sih.figures import style
 from sih.figures.profile_panels import draw_profile
+from sih.results import style
 
 COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99", "#99ddff", "#bbbbbb",

@@ -5,9 +5,9 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sih.experiments.experiment import braces
 from sih.experiments.few_heads import BOTH, EXACT, ML, PAPER, TRAINED, UNMIXED, FewHeads
-from sih.figures import style
+from sih.results import style
+from sih.results.experiment import braces
 
 LOOKS: dict[str, dict[str, Any]] = {
     PAPER: {"color": style.RED, "marker": "o", "ls": "-"},

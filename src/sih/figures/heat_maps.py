@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.experiments.attention_maps import AttentionMaps, Map, MapRow
-from sih.experiments.experiment import braces
-from sih.figures import style
+from sih.results import style
+from sih.results.experiment import braces
 
 COLOURS = "Blues"
 """White to dark, ordered by lightness: it survives print and any eye."""

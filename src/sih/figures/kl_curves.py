@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.experiments.constructions import ConstructionCurves
-from sih.experiments.curves import Curve, Panel
-from sih.experiments.experiment import braces
-from sih.experiments.model_choice import usual_heads
 from sih.experiments.reference_predictors import PredictorCurves
 from sih.experiments.trained import TrainedCurves, TrainedPanel
-from sih.figures import style
+from sih.results import style
+from sih.results.curves import Curve, Panel
+from sih.results.experiment import braces
+from sih.results.models import usual_heads
 
 Band = tuple[Sequence[float], Sequence[float]]
 """Its lower and its upper edge, along the positions."""

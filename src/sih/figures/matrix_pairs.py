@@ -7,7 +7,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from sih.experiments.errata import HEADS, LAMBDA, SHARE, SIGN, Errata
-from sih.figures import style
+from sih.results import style
 
 _MAPS: dict[str, tuple[Any, float, float]] = {
     LAMBDA: (ListedColormap(["#E8E8E8", "white", style.BLUE]), -1, 1),

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.figures import style
 from sih.figures.heat_maps import COLOURS, draw_map, draw_scale
 from sih.figures.trace_maps import LEGIBLE
 from sih.models.base import Model
+from sih.results import style
 
 HEADS, NUMBERED = 5, 6
 """Heads in a row, and states whose numbers are written out."""

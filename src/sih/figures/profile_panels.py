@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sih.construction.profiles import Profile
-from sih.figures import style
+from sih.results import style
 
 SHOWN = 16
 """Offsets that are drawn."""

@@ -8,11 +8,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from sih.experiments.curves import CIRCUIT, Compared, Panel
-from sih.experiments.experiment import braces
 from sih.experiments.scaling import ScalingCurves
-from sih.figures import style
 from sih.figures.kl_curves import draw_curves
+from sih.results import style
+from sih.results.curves import CIRCUIT, Compared, Panel
+from sih.results.experiment import braces
 
 _REFERENCES: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 1.2),

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from sih.experiments.experiment import braces
 from sih.experiments.teaser import Teaser
-from sih.figures import style
 from sih.figures.heat_maps import draw_map, draw_scale
+from sih.results import style
+from sih.results.experiment import braces
 
 _TITLES = (
     "layer 1: transition probabilities\nof every lag",

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from sih.analysis.distances import Agreement
 from sih.experiments.agreement import Agreements
-from sih.experiments.experiment import braces
-from sih.experiments.model_choice import Models
-from sih.figures import style
+from sih.results import style
+from sih.results.experiment import braces
+from sih.results.models import Models
 
 _COLOURS = {
     "standard, plainly trained": style.RED,

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from sih.experiments.mechanism import Mechanism, MechanismConfig
-from sih.figures import style
+from sih.results import style
 
 
 def draw_mechanism(data: Mechanism) -> Figure:

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from sih.experiments.success_rates import SUCCESS, SuccessRates
-from sih.figures import style
+from sih.results import style
 
 
 def draw_success(data: SuccessRates) -> Figure:

@@ -3,8 +3,8 @@
 from matplotlib.figure import Figure
 
 from sih.experiments.switching_lags import BAYES, FILTER, ONE_LAG, PAPER, SwitchingLags
-from sih.figures import style
-from sih.figures.style import Look, legend, not_shipped
+from sih.results import style
+from sih.results.style import Look, legend, not_shipped
 
 _LOOKS: dict[str, Look] = {
     FILTER: (style.BLACK, "-", 1.4),

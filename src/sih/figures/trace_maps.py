@@ -3,9 +3,9 @@
 from matplotlib.figure import Figure
 
 from sih.checks import FieldError, check_sizes
-from sih.figures import style
 from sih.figures.heat_maps import draw_map, draw_scale
 from sih.models.sites import Trace
+from sih.results import style
 
 ACROSS, LEGIBLE = 5, 48
 """Maps in a row, and positions of a map that can be told apart in print."""

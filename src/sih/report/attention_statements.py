@@ -10,8 +10,8 @@ from collections.abc import Callable
 from sih.analysis.distances import summary
 from sih.experiments import agreement
 from sih.experiments.agreement import Agreements
-from sih.experiments.model_choice import Models, Training
-from sih.report.rules import (
+from sih.report.training_statements import about
+from sih.results.judging import (
     BEYOND,
     Combine,
     Measured,
@@ -22,7 +22,7 @@ from sih.report.rules import (
     share,
     worst,
 )
-from sih.report.training_statements import about
+from sih.results.models import Models, Training
 
 SELECTIVE = 0.8
 """Share of the posterior's weight on the true lag that makes a head selective."""

@@ -8,10 +8,10 @@ from functools import partial
 from sih.analysis.channels import Channels
 from sih.experiments import channel_account
 from sih.experiments.channel_account import Accounts
-from sih.experiments.model_choice import Models
 from sih.report.attention_statements import RECIPES
-from sih.report.rules import BEYOND, Measured, Rule, Statement, median
 from sih.report.training_statements import about
+from sih.results.judging import BEYOND, Measured, Rule, Statement, median
+from sih.results.models import Models
 
 CARRIED = Rule("at least", 0.75, 0.5)
 QUANTITY = (

@@ -6,10 +6,10 @@ from functools import partial
 from sih.experiments import certificates, constructions, few_heads, head_counts
 from sih.experiments.certificates import CertificateErrors
 from sih.experiments.constructions import SINK, ConstructionCurves
-from sih.experiments.experiment import braces
 from sih.experiments.few_heads import FewHeads
 from sih.experiments.head_counts import HeadCounts
-from sih.report.rules import BEYOND, MATCH, Measured, Rule, Statement, ratio
+from sih.results.experiment import braces
+from sih.results.judging import BEYOND, MATCH, Measured, Rule, Statement, ratio
 
 EXACT = Rule("at most", 1e-9, 1e-6)
 """float64 leaves some 1e-13 in circuits of this size."""

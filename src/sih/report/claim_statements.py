@@ -4,9 +4,9 @@ from functools import partial
 
 from sih.experiments import beta, claim_cumulative, claim_expectations, wrong_lag
 from sih.experiments.claim_cumulative import CumulativePaths
-from sih.experiments.experiment import braces
 from sih.experiments.wrong_lag import WrongLagRates
-from sih.report.rules import MATCH, Measured, Rule, Statement, ratio
+from sih.results.experiment import braces
+from sih.results.judging import MATCH, Measured, Rule, Statement, ratio
 from sih.theory.coverage import OPEN, claim_status
 
 POSITIVE = Rule("at least", 0.0, 0.0)

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from sih.artifacts.keep import Kept
-from sih.experiments.model_choice import PAPER_LENGTH
 from sih.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Verdict
+from sih.results.cache import Kept
+from sih.results.judging import BEYOND, VERDICTS, Finding, Interval, Verdict
+from sih.results.models import PAPER_LENGTH
 
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈…✗○–", strict=True))

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sih.artifacts.keep import Kept
 from sih.report import attention_statements as attention
 from sih.report import channel_statements as channel
 from sih.report import circuit_statements as circuit
 from sih.report import claim_statements as claim
 from sih.report import training_statements as training
-from sih.report.rules import Finding, Statement, not_measured
+from sih.results.cache import Kept
+from sih.results.judging import Finding, Statement, not_measured
 
 PAPER: tuple[Statement[Any], ...] = (
     *(

@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import partial
 
 from sih.experiments import scaling, trained
-from sih.experiments.compared import heads_label
-from sih.experiments.curves import FLOOR, KNOWN, Times
-from sih.experiments.experiment import braces
-from sih.experiments.model_choice import Models, TrainedModel, Training
 from sih.experiments.scaling import ScalingCurves, ScalingRow
 from sih.experiments.trained import ModelKL, TrainedCurves
-from sih.report.rules import BEYOND, MATCH, Measured, Rule, ShareRule, Statement, share
+from sih.results.beside import heads_label
+from sih.results.curves import FLOOR, KNOWN, Times
+from sih.results.experiment import braces
+from sih.results.judging import BEYOND, MATCH, Measured, Rule, ShareRule, Statement, share
+from sih.results.models import Models, TrainedModel, Training
 
 BELOW = Rule("at most", 1.02, 1.1)
 """Not above, but for a fiftieth; up to a tenth with a remark."""

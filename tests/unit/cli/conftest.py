@@ -8,7 +8,7 @@ import pytest
 from sih.cli import figure_command, reproduce_command
 from sih.experiments import claim_expectations, head_counts, training_courses
 from sih.experiments import table as experiments_table
-from sih.experiments.experiment import Experiment
+from sih.results.experiment import Experiment
 
 SMALL = claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 Experiments = dict[str, Experiment[Any, Any]]

@@ -7,8 +7,8 @@ from support.pictures import check_drawn_from_file
 import sih
 from sih.analysis.reference_circuit import sequence_of_lag
 from sih.experiments import attention_maps
-from sih.experiments.compared import FRESH_SEED
 from sih.figures.heat_maps import draw_attention_maps
+from sih.results.beside import FRESH_SEED
 from sih.runs.run_store import RunStore
 
 

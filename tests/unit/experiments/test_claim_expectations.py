@@ -11,8 +11,8 @@ from support import oracles_claim as oracles
 import sih
 from sih.experiments import claim_expectations
 from sih.experiments.claim_expectations import ClaimConfig
-from sih.figures import style
 from sih.figures.claim_panels import draw_claim_expectations, draw_claim_histogram
+from sih.results import style
 from sih.runs.run_store import RunStore
 from sih.theory.claim import claim_table
 from sih.theory.monte_carlo import random_matrices

@@ -10,8 +10,8 @@ from support.small_runs import make_all
 import sih
 from sih.averaged_kl import averaged_kl
 from sih.experiments import scaling
-from sih.experiments.compared import FRESH_SEED
 from sih.figures.scaling_panels import draw_scaling
+from sih.results.beside import FRESH_SEED
 from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
 

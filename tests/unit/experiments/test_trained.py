@@ -15,8 +15,8 @@ from support.small_runs import make, make_all
 
 import sih
 from sih.experiments import trained
-from sih.experiments.compared import FRESH_SEED
 from sih.figures.kl_curves import draw_trained
+from sih.results.beside import FRESH_SEED
 from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
 

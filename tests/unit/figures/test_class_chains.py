@@ -8,8 +8,8 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from sih.experiments import claim_theorem
-from sih.figures import style
 from sih.figures.class_chains import draw_theorem
+from sih.results import style
 from sih.runs.run_store import RunStore
 
 DATA = claim_theorem.compute(claim_theorem.TheoremConfig(), RunStore())

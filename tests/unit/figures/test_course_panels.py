@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sih.experiments.curves import Compared
 from sih.experiments.training_courses import Course
 from sih.figures.course_panels import draw_training, place
+from sih.results.curves import Compared
 from sih.runs.run_store import open_run
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from support.small_experiments import HEADS, HISTOGRAM, counted
 
-from sih.artifacts import source_digest
-from sih.artifacts.keep import data_key
 from sih.experiments.table import EXPERIMENTS
 from sih.figures import drawn
 from sih.figures.drawn import is_made, make, make_all
 from sih.figures.gallery import FIGURES
+from sih.results import sources
+from sih.results.cache import data_key
 from sih.runs.run_store import RunStore
 
 STORE = RunStore()
@@ -69,8 +69,8 @@ def test_a_moved_legend_draws_again_and_computes_nothing(
     """Whatever changes in figures/, no source of data does; a change of what computes changes the key of the data."""
     make(HISTOGRAM, tmp_path, STORE)
     modules = {experiment.compute.__module__ for experiment in EXPERIMENTS.values()}
-    sources, key = (
-        {module: source_digest.digest(module) for module in modules},
+    before, key = (
+        {module: sources.digest(module) for module in modules},
         data_key(HISTOGRAM, STORE),
     )
     read, room = Path.read_bytes, Path(drawn.__file__).parent
@@ -78,19 +78,19 @@ def test_a_moved_legend_draws_again_and_computes_nothing(
         patch.setattr(
             Path, "read_bytes", lambda path: read(path) + b"\nx = 1\n" * (path.parent == room)
         )
-        assert {module: source_digest.digest(module) for module in modules} == sources
+        assert {module: sources.digest(module) for module in modules} == before
         second = make(HISTOGRAM, tmp_path, STORE)
         assert (second.kept.computed, second.new) == (False, True)
     module = "sih.experiments.trained"
     for source in ("experiments/trained.py", "models/kernels/attention.c", "task/lags.py"):
         (path,) = (
-            file for file in source_digest.source_files(module) if file.as_posix().endswith(source)
+            file for file in sources.source_files(module) if file.as_posix().endswith(source)
         )
         with monkeypatch.context() as patch:
             patch.setattr(
                 Path, "read_bytes", lambda file, at=path: read(file) + b"\nx = 1\n" * (file == at)
             )
-            assert source_digest.digest(module) != sources[module]
+            assert sources.digest(module) != before[module]
             assert (data_key(HISTOGRAM, STORE) != key) == (
                 source != "experiments/trained.py"
             )  # not what it rests on

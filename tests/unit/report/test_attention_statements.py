@@ -10,7 +10,6 @@ from support.findings import number_of
 
 from sih.analysis.distances import Agreement, Selection
 from sih.experiments import agreement
-from sih.experiments.model_choice import TrainedModel, shipped_models
 from sih.report import attention_statements as attention
 from sih.report.attention_statements import (
     LAYER_1_MAPS,
@@ -21,6 +20,7 @@ from sih.report.attention_statements import (
     RECIPE,
     SELECTIVE_HEAD,
 )
+from sih.results.models import TrainedModel, shipped_models
 from sih.runs.run_store import RunStore
 
 PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)

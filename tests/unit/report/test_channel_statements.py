@@ -6,9 +6,9 @@ import pytest
 
 from sih.analysis.channels import Channels
 from sih.experiments.channel_account import AccountConfig, Accounts, ModelAccount
-from sih.experiments.model_choice import TrainedModel
 from sih.report.channel_statements import PLAIN_CARRIES, RECIPE_CARRIES
 from sih.report.statements import MORE
+from sih.results.models import TrainedModel
 
 
 def channels(carried: float, looked: float) -> Channels:

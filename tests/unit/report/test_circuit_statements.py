@@ -8,8 +8,8 @@ import pytest
 from support.findings import number_of
 
 from sih.experiments import certificates, constructions, head_counts
-from sih.experiments.curves import CIRCUIT, Compared, Curve, Panel
 from sih.report import circuit_statements as circuit
+from sih.results.curves import CIRCUIT, Compared, Curve, Panel
 
 
 @pytest.mark.parametrize("worst", [1e-13, 1e-7, 1e-3])

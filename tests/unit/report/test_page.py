@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sih.artifacts.keep import Kept
 from sih.experiments import claim_expectations, head_counts, trained
 from sih.figures.drawn import make
 from sih.report.page import MARKS, Figure, css_class, number, page, span, write_report
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import VERDICTS, Finding
 from sih.report.statements import judge_all
+from sih.results.cache import Kept
+from sih.results.judging import VERDICTS, Finding
 from sih.runs.run_store import RunStore
 
 SMALL = claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))

@@ -17,10 +17,10 @@ import sih
 from sih.analysis.distances import Selection
 from sih.analysis.reference_circuit import reference_model
 from sih.experiments import agreement, channel_account, scaling, trained
-from sih.experiments.compared import circuit_law
 from sih.report.attention_statements import ONE_SOLUTION
-from sih.report.rules import Finding, Statement
 from sih.report.statements import MORE, OURS, PAPER
+from sih.results.beside import circuit_law
+from sih.results.judging import Finding, Statement
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 

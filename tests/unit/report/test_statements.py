@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from sih.artifacts.keep import Kept
 from sih.experiments import head_counts
 from sih.experiments.table import EXPERIMENTS
 from sih.report.statements import OURS, PAPER, judge_all, resting_on
+from sih.results.cache import Kept
 
 
 def test_every_statement_rests_on_a_figure_and_has_its_own_name() -> None:

@@ -8,12 +8,12 @@ import pytest
 from support.findings import number_of
 
 from sih.experiments import scaling, trained
-from sih.experiments.curves import Curve, Pair, Times
-from sih.experiments.model_choice import Models, TrainedModel, Training, shipped_models
 from sih.experiments.scaling import ScalingRow
 from sih.experiments.trained import ModelKL, TrainedPanel
 from sih.report import training_statements as training
 from sih.report.statements import OURS, PAPER
+from sih.results.curves import Curve, Pair, Times
+from sih.results.models import Models, TrainedModel, Training, shipped_models
 from sih.runs.run_store import RunStore
 
 PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pictures import through_file
 
-from sih.experiments.curves import (
+from sih.results.curves import (
     FLOOR,
     Compared,
     Panel,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sih.artifacts.record_json import plain, record_from
+from sih.results.record_json import plain, record_from
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pytest
 import torch
 from support.small_experiments import HEADS, HISTOGRAM, SMALL, counted
 
-from sih.artifacts.keep import data_key, find, keep, models_read
 from sih.experiments.table import experiment_named
+from sih.results.cache import data_key, find, keep, models_read
 from sih.runs.run_store import SHIPPED, RunStore
 
 STORE = RunStore()

@@ -16,12 +16,12 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-from sih.artifacts import source_digest
-from sih.artifacts.record_json import plain, record_from
-from sih.experiments.experiment import Experiment
 from sih.files import read_json, write_json, write_rows
 from sih.models.kernels.choice import fastest
 from sih.models.kernels.threads import limited_threads
+from sih.results import sources
+from sih.results.experiment import Experiment
+from sih.results.record_json import plain, record_from
 from sih.runs.run_store import SHIPPED, RunStore
 
 D = TypeVar("D")
@@ -120,7 +120,7 @@ def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
             "name": experiment.name,
             "config": dataclasses.asdict(experiment.config),
             "models": {name: folder and _folder_digest(folder) for name, folder in folders.items()},
-            "source": source_digest.digest(experiment.compute.__module__),
+            "source": sources.digest(experiment.compute.__module__),
             "torch": torch.__version__,
             "compiled": fastest().compiled,
         }

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from sih.experiments.experiment import braces, no_models, no_table, with_error
 from sih.experiments.table import EXPERIMENTS
+from sih.results.experiment import braces, no_models, no_table, with_error
 from sih.runs.run_store import RunStore
 
 

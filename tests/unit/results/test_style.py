@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import sih
-from sih.figures import style
+from sih.results import style
 from sih.showing import PALETTE
 
 STATIC = Path(sih.__file__).parent / "explorer" / "static"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.experiments.experiment import Rows, braces, with_error
 from sih.metrics import scored_positions
+from sih.results.experiment import Rows, braces, with_error
 from sih.stats import Estimate, estimate, paired, ratio, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"

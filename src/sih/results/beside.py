@@ -11,13 +11,13 @@ from torch import Tensor
 from sih.averaged_kl import ExactBayes
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
-from sih.experiments.curves import Compared, Panel, panel
-from sih.experiments.experiment import Seeded
-from sih.experiments.model_choice import trained_plainly, width
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.metrics import kl_to_truth
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
+from sih.results.curves import Compared, Panel, panel
+from sih.results.experiment import Seeded
+from sih.results.models import trained_plainly, width
 from sih.runs.run import Run
 from sih.task import Task, sample
 

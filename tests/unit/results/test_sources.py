@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sih.artifacts.source_digest import closure, digest, imports, read_source, source_files
 from sih.experiments.table import EXPERIMENTS
+from sih.results.sources import closure, digest, imports, read_source, source_files
 
 
 def test_what_an_experiment_rests_on() -> None:
@@ -22,7 +22,7 @@ def test_what_an_experiment_rests_on() -> None:
 def test_data_rests_on_no_drawing_and_on_c_where_models_run(name: str) -> None:
     module = EXPERIMENTS[name].compute.__module__
     rooms = {part.split(".")[1] for part in closure(module) if "." in part}
-    assert not rooms & {"figures", "artifacts", "report", "cli", "explorer"}
+    assert not rooms & {"figures", "report", "cli", "explorer"}
     names = {path.name for path in source_files(module)}
     assert ("attention.c" in names) is ("causal.py" in names)
     assert "attention.c" in {path.name for path in source_files("sih.experiments.trained")}

@@ -10,7 +10,7 @@ from support.strategies import tasks_with_tokens
 
 import sih
 from sih.construction.verification import rounding
-from sih.experiments.compared import (
+from sih.results.beside import (
     FRESH_SEED,
     MatricesConfig,
     by_seeds,
@@ -19,8 +19,8 @@ from sih.experiments.compared import (
     panel_over_matrices,
     trained_law,
 )
-from sih.experiments.curves import Compared
-from sih.experiments.model_choice import trained_plainly, unsettled
+from sih.results.curves import Compared
+from sih.results.models import trained_plainly, unsettled
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore, open_run
 from sih.runs.run_writer import RunWriter

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sih.experiments.experiment import Experiment
-from sih.experiments.model_choice import Models
-from sih.report.rules import (
+from sih.results.experiment import Experiment
+from sih.results.judging import (
     MATCH,
     OTHER_LENGTH,
     VERDICTS,
@@ -23,6 +22,7 @@ from sih.report.rules import (
     ratio,
     share,
 )
+from sih.results.models import Models
 
 ABOVE = Rule("at least", 0.9, 0.5)
 FALLS = "at 20 steps, where its KL still falls"

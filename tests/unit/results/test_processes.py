@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from sih.artifacts.processes import on_all_cores
+from sih.results.processes import on_all_cores
 
 
 def test_one_job_works_here_and_in_order() -> None:
@@ -48,7 +48,7 @@ def test_processes_end_with_a_parent_that_is_killed() -> None:
 
 PARENT = """
 import multiprocessing, threading, time
-from sih.artifacts.processes import on_all_cores
+from sih.results.processes import on_all_cores
 def tell():
     while len(multiprocessing.active_children()) < 2:
         time.sleep(0.1)

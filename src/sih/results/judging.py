@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from sih import stats
-from sih.experiments.experiment import Experiment
-from sih.experiments.model_choice import PAPER_LENGTH, Models
+from sih.results.experiment import Experiment
+from sih.results.models import PAPER_LENGTH, Models
 
 Verdict = Literal[
     "holds",

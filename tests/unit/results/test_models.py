@@ -7,9 +7,9 @@ from pathlib import Path
 
 from support.small_runs import make_all
 
-from sih.artifacts.keep import data_key, models_read
 from sih.experiments import agreement, scaling, trained
-from sih.experiments.model_choice import (
+from sih.results.cache import data_key, models_read
+from sih.results.models import (
     Models,
     TrainedModel,
     described,
