@@ -33,6 +33,7 @@ from sih.analysis.ground_truth import load_circuits as load_circuits
 from sih.analysis.interventions import ablate as ablate
 from sih.analysis.interventions import patch as patch
 from sih.analysis.score_shares import evidence_flow as evidence_flow
+from sih.beyond.formation.circuit_formation import formation as formation
 from sih.construction import circuit_weights as circuit_weights
 from sih.construction import construct as construct
 from sih.construction import exact_heads as exact_heads
@@ -44,7 +45,6 @@ from sih.construction.edges import circuit_edges as circuit_edges
 from sih.evidence import lag_log_likelihood as lag_log_likelihood
 from sih.evidence import lag_posterior as lag_posterior
 from sih.evidence import mixture as mixture
-from sih.experiments.circuit_formation import formation as formation
 from sih.export.lens import from_transformer_lens as from_transformer_lens
 from sih.export.lens import to_transformer_lens as to_transformer_lens
 from sih.inference import Inference as Inference

@@ -16,7 +16,10 @@ from support.tutorials import TUTORIALS, notebook
 import sih
 from sih.analysis.circuit_signs import circuit_signs
 from sih.averaged_kl import averaged_kl
-from sih.experiments import agreement, channel_account, few_heads, scaling, switching_lags, trained
+from sih.beyond.evidence_paths import channels as channel_account
+from sih.beyond.shared_heads import few_heads
+from sih.beyond.switching_lags import switching as switching_lags
+from sih.paper import agreement, scaling, trained
 from sih.runs.evaluate import fresh_batches, fresh_sequences
 from sih.runs.run_store import SHIPPED, RunStore
 

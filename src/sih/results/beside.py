@@ -1,6 +1,6 @@
 """What is compared on a batch: the reference predictors, circuits written by hand, trained models."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,32 +11,16 @@ from torch import Tensor
 from sih.averaged_kl import ExactBayes
 from sih.construction import circuit_weights, construct
 from sih.evidence import mixture
-from sih.markov import Law, TokenTensor, random_transition_matrix
-from sih.metrics import kl_to_truth
+from sih.markov import Law, TokenTensor
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
-from sih.results.curves import Compared, Panel, panel
-from sih.results.experiment import Seeded
+from sih.results.curves import Compared
 from sih.results.models import trained_plainly, width
 from sih.runs.run import Run
-from sih.task import Task, sample
+from sih.task import Task
 
-FRESH_SEED = 2**31
-"""Added to a configuration's seed: far from the seeds of training and of its held-out sequences. (On a CPU torch takes
-a seed modulo 2^32: a larger number would be no other seed than a small one.)"""
 CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""
-
-
-@dataclass(frozen=True)
-class MatricesConfig(Seeded):
-    """Asks for means over random matrices with Dirichlet(1) rows, for each lag set, with so many sequences a matrix."""
-
-    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
-    num_states: int = 5
-    length: int = 128
-    matrices: int = 16
-    sequences: int = 256
 
 
 @dataclass(frozen=True)
@@ -45,27 +29,6 @@ class Strengths:
 
     lam: float = field(default=500.0, kw_only=True)
     beta: float = field(default=100.0, kw_only=True)
-
-
-def panel_over_matrices(
-    config: MatricesConfig,
-    lags: tuple[int, ...],
-    predict: Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]],
-    references: Iterable[str] = (),
-) -> Panel:
-    """Return the KL of all that `predict` compares, by label, on the same sequences of each matrix."""
-    rng = torch.Generator().manual_seed(config.seed)
-    compared: dict[str, Compared] = {}
-    found: dict[str, list[Tensor]] = {}
-    for _ in range(config.matrices):
-        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
-        batch = sample(task, config.sequences, rng=rng)
-        for label, (what, law) in predict(batch.tokens, task).items():
-            compared[label] = what
-            found.setdefault(label, []).append(kl_to_truth(law, batch, task).mean(dim=0))
-    return panel(
-        lags, compared, {label: torch.stack(rows) for label, rows in found.items()}, references
-    )
 
 
 def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:

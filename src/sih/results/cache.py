@@ -1,125 +1,122 @@
-"""The data of experiments on disk, kept by content: nothing is computed twice.
+"""What an experiment found, computed once and kept by content.
 
-    OUT/data/NAME.json    the data, and a key: a digest of the configuration, of the trained models that were read, and
-                          of the source that computed it. With another key, or damaged, it is computed anew.
-    OUT/data/NAME.csv     its table
+    OUT/data/NAME.json .npz   the data, and a key: a digest of the configuration, of the trained
+                              models and of the source that computes it
 
-Everything is computed on one thread, so that the number of cores does not change the last digits.
+Under another key, or damaged, it is computed again. Everything is computed on one thread, so
+that the number of cores does not change the last digits.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import torch
 
-from sih.files import read_json, write_json, write_rows
 from sih.models.kernels.choice import fastest
 from sih.models.kernels.threads import limited_threads
 from sih.results import sources
-from sih.results.experiment import Experiment
-from sih.results.record_json import plain, record_from
+from sih.results.data import (
+    arrays_file,
+    data_file,
+    digest_of,
+    read_about,
+    read_data,
+    write_data,
+)
+from sih.results.experiment import Data, Experiment
 from sih.runs.run_store import SHIPPED, RunStore
 
-D = TypeVar("D")
 RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 
-@dataclass(frozen=True)
-class Kept(Generic[D]):
-    """Holds an experiment's data as it is on disk.
+@dataclass(frozen=True, eq=False)
+class Result(Generic[Data]):
+    """What an experiment found, or which models it needs if none of them is there."""
 
-    `models` says where each trained model came from, `left_out` which of those it asks for were not there. Without any
-    of them nothing is computed: `data` is None and `missing` says what it needs.
-    `computed` says whether it was just now; `files` are the data and, if there is one, its table.
-    """
-
-    experiment: Experiment[Any, D]
-    data: D | None
-    models: dict[str, str]
+    experiment: Experiment[Any, Data]
+    data: Data | None
     digest: str = ""
-    computed: bool = False
-    missing: str = ""
+    models: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Where each trained model came from."""
+    absent: tuple[str, ...] = ()
+    """Models that the experiment asks for and that are not there."""
     files: tuple[Path, ...] = ()
-    left_out: tuple[str, ...] = ()
+    computed: bool = False
+    """Whether it was computed just now."""
+
+    @property
+    def missing(self) -> str:
+        """Return what has to be trained first; nothing if there is data."""
+        if self.data is not None:
+            return ""
+        return f"needs {' or '.join(self.absent)}, not trained yet"
 
 
-def keep(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
-    """Take the experiment's data from `out` where it is still right, or else compute it and write it there."""
+def compute_once(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
+    """Return the result kept under `out`, or else compute it and keep it there."""
     store = store_of(experiment, store)
-    kept = find(experiment, out, store) or _compute(experiment, out, store)
-    if kept.data is None:
-        return kept
-    files, rows = [_data_file(experiment, out)], experiment.table(kept.data)
-    if rows:
-        files.append(out / "data" / f"{experiment.name}.csv")
-        write_rows(files[-1], rows)
-    absent = tuple(
-        name for name in experiment.reads(experiment.config, store) if name not in kept.models
-    )
-    return dataclasses.replace(kept, files=tuple(files), left_out=absent)
-
-
-def store_of(experiment: Experiment[Any, Any], store: RunStore) -> RunStore:
-    """Return where an experiment's models are looked for: an experiment may read shipped models alone."""
-    return RunStore() if experiment.shipped else store
-
-
-def find(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D] | None:
-    """Find the data kept under today's key, whole and unchanged, or return None if it has to be computed."""
-    store = store_of(experiment, store)
-    models = models_read(experiment, store)
-    names = experiment.reads(experiment.config, store)
-    if names and not models:
-        return Kept(experiment, None, {}, missing=f"needs {' or '.join(names)}, not trained yet")
-    try:
-        record = read_json(_data_file(experiment, out))
-        values: dict[str, Any] = record["data"]
-        if record["key"] != data_key(experiment, store) or record["digest"] != digest_of(values):
-            return None
-    except (ValueError, KeyError, TypeError):
-        return None
-    return Kept(experiment, record_from(experiment.data, values), models, record["digest"])
-
-
-def _compute(experiment: Experiment[Any, D], out: Path, store: RunStore) -> Kept[D]:
+    found = look_up(experiment, out, store)
+    if found is not None:
+        return found
     with limited_threads(1):
-        values = plain(experiment.compute(experiment.config, store))
-    models, digest = models_read(experiment, store), digest_of(values)
-    asked = {
+        data = experiment.compute(experiment.config, store)
+    about = {
         "name": experiment.name,
         "key": data_key(experiment, store),
         "config": dataclasses.asdict(experiment.config),
+        "models": models_read(experiment, store),
     }
-    write_json(
-        _data_file(experiment, out), {**asked, "models": models, "digest": digest, "data": values}
-    )
-    return Kept(experiment, record_from(experiment.data, values), models, digest, computed=True)
+    write_data(out / "data" / experiment.name, data, about)
+    return dataclasses.replace(stored(experiment, out, store), computed=True)
 
 
-def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
-    """Say which of the experiment's trained models there are, and where they come from, in words for the report."""
+def look_up(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data] | None:
+    """Return the result kept under today's key, or None if it has to be computed."""
     store = store_of(experiment, store)
-    found = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
-    return {
-        name: "shipped" if path.parent == SHIPPED else str(path)
-        for name, path in found.items()
-        if path
-    }
+    asked = folders(experiment, store)
+    if asked and not any(asked.values()):
+        return Result(experiment, None, absent=tuple(asked))
+    try:
+        about = read_about(out / "data" / experiment.name)
+        if about["key"] != data_key(experiment, store):
+            return None
+        return stored(experiment, out, store)
+    except ValueError:
+        return None
+
+
+def stored(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
+    """Return the result on disk, whatever its key. If damaged, raise a ValueError."""
+    stem = out / "data" / experiment.name
+    asked = folders(experiment, store)
+    return Result(
+        experiment,
+        read_data(stem, experiment.data),
+        digest=read_about(stem)["digest"],
+        models=models_read(experiment, store),
+        absent=tuple(name for name, folder in asked.items() if folder is None),
+        files=(data_file(stem), arrays_file(stem)),
+    )
+
+
+def store_of(experiment: Experiment[Any, Any], store: RunStore) -> RunStore:
+    """Return where models are looked for: an experiment may read shipped models alone."""
+    return RunStore() if experiment.shipped else store
 
 
 def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
-    """Digest all that the data depends on, so that equal keys mean equal data."""
-    store = store_of(experiment, store)
-    folders = {name: store.find(name) for name in experiment.reads(experiment.config, store)}
+    """Return the digest of all that the data depends on: equal keys mean equal data."""
+    asked = folders(experiment, store_of(experiment, store))
     return digest_of(
         {
             "name": experiment.name,
             "config": dataclasses.asdict(experiment.config),
-            "models": {name: folder and _folder_digest(folder) for name, folder in folders.items()},
+            "models": {name: folder and digests_of_run(folder) for name, folder in asked.items()},
             "source": sources.digest(experiment.compute.__module__),
             "torch": torch.__version__,
             "compiled": fastest().compiled,
@@ -127,18 +124,22 @@ def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
     )
 
 
-def digest_of(value: Any) -> str:
-    """Digest a value that JSON can hold."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+def folders(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, Path | None]:
+    """Return the folder of each trained model that the experiment asks for."""
+    return {name: store.find(name) for name in experiment.reads(experiment.config, store)}
 
 
-def _data_file(experiment: Experiment[Any, Any], out: Path) -> Path:
-    return out / "data" / f"{experiment.name}.json"
+def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
+    """Return where the models that are there come from, in words for the report."""
+    asked = folders(experiment, store_of(experiment, store))
+    return {
+        name: "shipped" if folder.parent == SHIPPED else str(folder)
+        for name, folder in asked.items()
+        if folder is not None
+    }
 
 
-def _folder_digest(folder: Path) -> list[str]:
-    return [
-        hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in RUN_FILES
-        if (folder / name).exists()
-    ]
+def digests_of_run(folder: Path) -> list[str]:
+    """Return the digests of a run's files."""
+    paths = [folder / name for name in RUN_FILES if (folder / name).exists()]
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]

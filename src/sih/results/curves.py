@@ -1,21 +1,21 @@
 """Means by position, with standard errors, of all that predict the same sequences."""
 
+from __future__ import annotations
+
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
 
 from sih.metrics import scored_positions
-from sih.results.experiment import Rows, braces, with_error
+from sih.results.tables import Rows, braces, with_error
 from sih.stats import Estimate, estimate, paired, ratio, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
 """What is compared besides trained models."""
-DIGITS = 6
-"""Of values by position in large files, far finer than their errors."""
 FLOOR = 1e-4
 """A KL below this counts as this where two are compared: the paper's axes end here."""
 KNOWN = 0.1
@@ -46,89 +46,56 @@ class Compared:
         return self.kind not in (PREDICTOR, CIRCUIT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
-    """Holds a mean and its standard error over `count` repetitions: sequences, or matrices.
+    """The mean at each position, and each repetition's mean: over sequences, or matrices.
 
-    `by_position[i]` is at position i, when i + 1 tokens are seen. `windows["9-16"]`, a mean and its error, is over the
-    positions at which 9 to 16 tokens are seen. `mean` is over all positions past the first max_lag. The last position
-    of a sequence has no next token and counts nowhere.
+    `mean[i]` is at position i, when i + 1 tokens are seen. The last position of a sequence has
+    no next token and counts nowhere. Repetitions are kept, so that any two curves on the same
+    sequences are compared in pairs.
     """
 
-    count: int
-    by_position: list[float]
-    by_position_error: list[float]
-    windows: dict[str, tuple[float, float]]
-    mean: float
-    mean_error: float
+    mean: Float[Tensor, " position"]
+    error: Float[Tensor, " position"]
+    overall: Float[Tensor, " repetition"]
+    """The mean of each repetition past the first max_lag positions."""
+
+    @property
+    def whole(self) -> Estimate[Tensor]:
+        """Return the mean past the first max_lag positions, with its error over repetitions."""
+        return estimate(self.overall)
 
     def __str__(self) -> str:
-        return with_error(self.mean, self.mean_error)
+        return with_error(*self.whole.pair())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Panel:
-    """Holds KL to the truth on the sequences of one task, by the label of what is compared.
-
-    `minus[reference][label]` is the KL of one minus that of the other, repetition by repetition. The reference "midway"
-    is the mean of BMA and ML: below it a prediction is nearer BMA.
-    """
+    """The KL to the truth on the sequences of one task, by the label of what is compared."""
 
     lags: tuple[int, ...]
     compared: dict[str, Compared]
     kl: dict[str, Curve]
-    minus: dict[str, dict[str, Curve]]
 
 
-def curve(rows: Float[Tensor, "repetition time"], max_lag: int, digits: int = 17) -> Curve:
-    """Return means over the rows, one row for each repetition, at all positions but the last, which has no next token.
-
-    Values by position and in windows have so many significant digits.
-    """
+def curve(rows: Float[Tensor, "repetition time"], max_lag: int) -> Curve:
+    """Return the means of rows, one row for each repetition, without the last position."""
     if len(rows) < 2 or rows.shape[1] < max_lag + 2:
-        wanted = f"a mean and its error need two sequences or more, longer than max_lag + 1 = {max_lag + 1}"
-        raise ValueError(f"{wanted}; got {len(rows)}, of {rows.shape[1]} positions")
-    whole = estimate(rows[:, scored_positions(max_lag, rows.shape[1])].mean(dim=1)).pair()
-    rows = rows[:, :-1]
-    positions = estimate(rows)
-    parts = {
-        f"{first}-{last}": rows[:, first - 1 : last]
-        for first, last in windows(max_lag, rows.shape[1])
-    }
-    means = {name: estimate(part.mean(dim=1)).pair() for name, part in parts.items()}
-    means_along, errors_along = (
-        _rounded(values.tolist(), digits) for values in (positions.mean, positions.error)
-    )
-    in_windows = {
-        name: (_rounded(pair, digits)[0], _rounded(pair, digits)[1]) for name, pair in means.items()
-    }
-    return Curve(len(rows), means_along, errors_along, in_windows, *whole)
+        wanted = f"two sequences or more, longer than max_lag + 1 = {max_lag + 1}"
+        got = f"got {len(rows)}, of {rows.shape[1]} positions"
+        raise ValueError(f"a mean and its error need {wanted}; {got}")
+    overall = rows[:, scored_positions(max_lag, rows.shape[1])].mean(dim=1)
+    along = estimate(rows[:, :-1])
+    return Curve(along.mean, along.error, overall)
 
 
-def panel(
-    lags: Sequence[int],
-    compared: Mapping[str, Compared],
-    kl: Mapping[str, Float[Tensor, "_ time"]],
-    references: Iterable[str] = (),
-    digits: int = 17,
-) -> Panel:
-    """Average the KL of all that is compared, and its differences to the references among them.
+def minus(one: Curve, other: Curve) -> Estimate[Tensor]:
+    """Return the mean of a curve less that of another, compared repetition by repetition.
 
-    Rows are repetitions. One that was measured on fewer is compared on those, which are the first.
+    Where one was measured on fewer repetitions, these are the first, and the only ones compared.
     """
-    against = {name: kl[name] for name in references if name in kl}
-    if {"BMA", "ML"} <= against.keys():
-        against["midway"] = (kl["BMA"] + kl["ML"]) / 2
-
-    def differences(reference: Tensor) -> Iterator[tuple[str, Curve]]:
-        for name, rows in kl.items():
-            if rows is not reference:
-                both = min(len(rows), len(reference))
-                yield name, curve(rows[:both] - reference[:both], lags[-1], digits)
-
-    means = {name: curve(rows, lags[-1], digits) for name, rows in kl.items()}
-    minus = {name: dict(differences(rows)) for name, rows in against.items()}
-    return Panel(tuple(lags), {name: compared[name] for name in kl}, means, minus)
+    both = min(len(one.overall), len(other.overall))
+    return paired(one.overall[:both], other.overall[:both])
 
 
 @dataclass(frozen=True)
@@ -198,7 +165,7 @@ def floored(one: Estimate[Tensor]) -> Estimate[float]:
 def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
     """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel."""
     headings = [braces(one.lags) for one in panels]
-    lengths = [len(next(iter(one.kl.values())).by_position) + 1 for one in panels]
+    lengths = [len(next(iter(one.kl.values())).mean) + 1 for one in panels]
     if len(set(headings)) < len(headings):
         headings = [
             f"{lags}, length {length}" for lags, length in zip(headings, lengths, strict=True)
@@ -218,7 +185,3 @@ def windows(max_lag: int, length: int) -> list[tuple[int, int]]:
     """
     edges = [max_lag, *(2**n for n in range(3, 64) if max_lag < 2**n < length), length]
     return [(a + 1, b) for a, b in itertools.pairwise(edges)]
-
-
-def _rounded(values: Iterable[float], digits: int) -> list[float]:
-    return [float(f"{value:.{digits}g}") for value in values]

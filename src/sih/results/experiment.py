@@ -1,76 +1,71 @@
-"""What an experiment is: a name, a configuration, and a pure function from it to data. What draws it is elsewhere.
+"""What an experiment is: a name, a configuration and a pure function to data."""
 
-Besides, how lag sets and numbers with errors are written in tables and titles.
-"""
+from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from sih.runs.run_store import RunStore
+import torch
 
-C = TypeVar("C")
-D = TypeVar("D")
-Rows = list[list[str]]
-"""A table as text: its header, then its rows."""
-
-
-def no_models(config: object, store: RunStore) -> tuple[str, ...]:
-    """Name no models, for an experiment that reads none."""
-    return ()
-
-
-def named_models(config: Any, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration."""
-    names: tuple[str, ...] = config.models
-    return names
-
-
-def no_table(data: object) -> Rows:
-    """Make no rows, for an experiment without a table."""
-    return []
+Config = TypeVar("Config")
+Data = TypeVar("Data")
+FRESH_SEED = 2**31
+"""Added to a seed where models are measured: far from the seeds of training and of held-out
+sequences. (On a CPU torch takes a seed modulo 2^32: a larger number would be no other seed.)"""
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """Asks for an answer whose matrices, weights and sequences are drawn from this seed."""
+    """A configuration whose matrices, weights and sequences are drawn from one seed."""
 
     seed: int = field(default=0, kw_only=True)
 
+    def rng(self) -> torch.Generator:
+        """Return a new source of random numbers."""
+        return torch.Generator().manual_seed(self.seed)
+
+    def fresh_rng(self) -> torch.Generator:
+        """Return one for sequences that no model was trained on or watched with."""
+        return torch.Generator().manual_seed(FRESH_SEED + self.seed)
+
+
+def no_models(config: object, store: object) -> tuple[str, ...]:
+    """Return no names, for an experiment that reads no trained model."""
+    return ()
+
+
+def named_models(config: Any, store: object) -> tuple[str, ...]:
+    """Return the names in `config.models`."""
+    names: tuple[str, ...] = config.models
+    return names
+
 
 @dataclass(frozen=True)
-class Experiment(Generic[C, D]):
-    """Says what is asked (`config`), how it is answered (`compute`) and what the answer is (`data`, a dataclass).
+class Experiment(Generic[Config, Data]):
+    """A question, and the function that answers it.
 
-    `compute` is pure and reads trained models from its argument alone; `reads` names those that it reads, or would
-    read if they were there. All of them are functions of a module, so that an experiment can go to another process.
+    `compute` is pure. It reads trained models from its argument alone, and `reads` names the
+    models that it asks for. Both are functions of a module, so that an experiment can go to
+    another process.
+
+    The second argument is a `sih.runs.run_store.RunStore`. It is not imported here: the key of
+    every experiment would cover the files of models and training.
     """
 
     name: str
-    caption: str
-    config: C
-    data: type[D]
-    compute: Callable[[C, RunStore], D]
-    reads: Callable[[C, RunStore], tuple[str, ...]] = no_models
-    table: Callable[[D], Rows] = no_table
+    config: Config
+    data: type[Data]
+    """A dataclass of numbers, words, tensors, tuples, dicts and further dataclasses."""
+    compute: Callable[[Config, Any], Data]
+    reads: Callable[[Config, Any], tuple[str, ...]] = no_models
     beyond: bool = False
-    """Goes beyond the paper: made by `sih reproduce --all` (`make run-all`), not by `make run`."""
+    """Goes beyond the paper: made by `sih reproduce --all` (`make run-all`) only."""
     shipped: bool = False
-    """Reads shipped models alone, so that verdicts on them do not depend on a user's own runs."""
+    """Reads shipped models alone, so that verdicts do not depend on a user's own runs."""
 
-    def with_seed(self, seed: int) -> "Experiment[C, D]":
-        """Ask the same on other random numbers, which changes nothing where nothing is random."""
+    def with_seed(self, seed: int) -> Experiment[Config, Data]:
+        """Return the same question on other random numbers, if any are drawn."""
         config: Any = self.config
         seeded = isinstance(config, Seeded)
         return replace(self, config=replace(config, seed=seed)) if seeded else self
-
-
-def braces(lags: Sequence[int]) -> str:
-    """Write a lag set as mathematics has it: {1,2,3}."""
-    return "{" + ",".join(map(str, lags)) + "}"
-
-
-def with_error(value: float, error: float) -> str:
-    """Write a number and its error to 4 decimals, without a zero before the point: .0128±.0003."""
-    return re.sub(r"(?<!\d)0\.", ".", f"{value:.4f}±{error:.4f}")

@@ -6,15 +6,18 @@ them all: the worst, the median, or the share that fits.
     standard-trained: 25.0 x construction -> does not hold (0 of 10 hold)
 """
 
+from __future__ import annotations
+
 import operator
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, get_args
 
 from sih import stats
-from sih.results.experiment import Experiment
-from sih.results.models import PAPER_LENGTH, Models
+from sih.results.experiment import Data, Experiment
+from sih.results.models import PAPER_LENGTH, Models, TrainedModel
+from sih.results.tables import braces
 
 Verdict = Literal[
     "holds",
@@ -28,7 +31,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """The best first. What an unfinished run leaves open is better than what a finished one refutes."""
 OTHER_LENGTH: Verdict = "not measured at the paper's length"
 Interval = tuple[float, float]
-D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,23 @@ class Measured:
     """Whether that is trained as in the paper, at the paper's length; None where nothing is trained."""
     unsettled: str = ""
     """Why it is not the last word: "at 2,000 steps, where its KL still falls"."""
-    parts: tuple["Measured", ...] = ()
+    parts: tuple[Measured, ...] = ()
     """The numbers that it was chosen from, e.g. a window each."""
     variant: bool = False
     """A variant of what is stated. If it fails, the statement holds with a remark at best, and is not refuted."""
 
+    def about(self, model: TrainedModel, note: str = "") -> Measured:
+        """Return the number as that of a trained model, a note after its name."""
+        return replace(
+            self,
+            label=f"{braces(model.lags)}, length {model.length}: {model.name}{note}",
+            model=model.name,
+            papers_setting=model.papers_setting,
+            unsettled=model.unsettled,
+        )
+
     @classmethod
-    def of(cls, mean: float, error: float, label: str = "") -> "Measured":
+    def of(cls, mean: float, error: float, label: str = "") -> Measured:
         """Return a number with two standard errors either way."""
         return cls(mean, stats.Estimate(mean, error).interval(), label)
 
@@ -160,7 +172,7 @@ def share(rule: Rule, each: Sequence[Measured]) -> Measured:
 
 
 @dataclass(frozen=True)
-class Statement(Generic[D]):
+class Statement(Generic[Data]):
     """Says one thing that the paper states (or we do, `section` says), and how it is measured and judged.
 
     `measure` takes the data of `experiment` and returns a number for each model, seed or lag set. `unit` goes with the
@@ -172,8 +184,8 @@ class Statement(Generic[D]):
     id: str
     section: str
     text: str
-    experiment: Experiment[Any, D]
-    measure: Callable[[D], Sequence[Measured]] = field(repr=False)
+    experiment: Experiment[Any, Data]
+    measure: Callable[[Data], Sequence[Measured]] = field(repr=False)
     rule: Rule
     unit: str
     quantity: str
@@ -190,7 +202,7 @@ class Statement(Generic[D]):
         """Tell whether it is about models that are trained as in the paper."""
         return self.models is not None and self.models.training == "paper"
 
-    def judge(self, data: D) -> "Finding":
+    def judge(self, data: Data) -> Finding:
         """Measure the statement on its experiment's data, and judge each number, and one for all, by its rule."""
         each = tuple(self.measure(data))
         if not each:

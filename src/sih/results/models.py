@@ -33,6 +33,17 @@ WORDS: dict[str, str] = {
     "one": "one second-layer head where the circuit needs more",
 }
 
+OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
+    "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
+    "recipe-tied": ("disentangled", "Adam", "With our recipe, disentangled, optimised with Adam"),
+    "recipe-tied-soap": (
+        "disentangled",
+        "SOAP",
+        "With our recipe, disentangled, optimised with SOAP",
+    ),
+}
+"""Kinds and ways of training them, by the ends of the names of statements about them."""
+
 
 @dataclass(frozen=True)
 class TrainedModel:

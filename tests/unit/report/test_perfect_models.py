@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 import torch
+from support.findings import MORE, OURS, PAPER
 from torch import Tensor
 
 import sih
 from sih.analysis.distances import Selection
 from sih.analysis.reference_circuit import reference_model
-from sih.experiments import agreement, channel_account, scaling, trained
-from sih.report.attention_statements import ONE_SOLUTION
-from sih.report.statements import MORE, OURS, PAPER
+from sih.beyond.evidence_paths import channels as channel_account
+from sih.paper import agreement, scaling, trained
+from sih.paper.agreement_statements import ONE_SOLUTION
 from sih.results.beside import circuit_law
 from sih.results.judging import Finding, Statement
 from sih.runs.run import Run
@@ -160,7 +161,7 @@ def test_rules_about_channels(name: str, verdict: str, monkeypatch: pytest.Monke
     config = channel_account.AccountConfig(("paper-1.2.3-length32",), sequences=12, reference=24)
     run = RunStore().run("paper-1.2.3-length32")
     one = at_the_papers_length(channel_account.account(run.model, run, config))
-    data = channel_account.Accounts(config, {run.name: one}, {}, [])
+    data = channel_account.Accounts(config, {run.name: one}, {}, ())
     (found,) = (each for each in judged({"channels": data}) if each.measured)
     assert (found.statement.id, found.verdict) == ("plain-layer-2-carries", verdict)
     check_that_what_fails_says_so([found])

@@ -11,15 +11,12 @@ from support.strategies import tasks_with_tokens
 import sih
 from sih.construction.verification import rounding
 from sih.results.beside import (
-    FRESH_SEED,
-    MatricesConfig,
     by_seeds,
     circuit_law,
     circuits_for,
-    panel_over_matrices,
     trained_law,
 )
-from sih.results.curves import Compared
+from sih.results.experiment import FRESH_SEED
 from sih.results.models import trained_plainly, unsettled
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore, open_run
@@ -70,25 +67,6 @@ def test_early_rows_are_not_the_closed_form(task: sih.Task, rng: torch.Generator
     early = slice(task.max_lag, model.circuit.first_exact_position)
     gap = sih.mixture(weights, batch.tokens, task) - model.predict(batch.tokens)
     assert gap[:, early].abs().max() > 0.01
-
-
-def test_a_panel_over_matrices_leaves_out_the_last_position(rng: torch.Generator) -> None:
-    """What has no next token is drawn nowhere and counts in no mean, as in the panels of trained models."""
-    config = MatricesConfig(num_states=2, length=10, matrices=3, sequences=4)
-    seen: list[tuple[sih.Task, torch.Tensor]] = []
-
-    def predict(tokens: torch.Tensor, task: sih.Task) -> dict[str, tuple[Compared, torch.Tensor]]:
-        seen.append((task, tokens))
-        law = sih.stationary_law(tokens, task)
-        spoiled = law.clone()
-        spoiled[:, -1] = torch.tensor([1.0, 0.0])
-        return {"law": (Compared("predictor"), law), "spoiled": (Compared("predictor"), spoiled)}
-
-    found = panel_over_matrices(config, (1, 2), predict)
-    assert len(seen) == 3
-    assert found.kl["spoiled"] == found.kl["law"]
-    assert len(found.kl["law"].by_position) == 9
-    assert list(found.kl["law"].windows) == ["3-8", "9-9"]
 
 
 def test_runs_by_folder_and_by_name(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.pictures import same
 from support.small_experiments import HEADS, HISTOGRAM, SMALL, counted
 
-from sih.experiments.table import experiment_named
-from sih.results.cache import data_key, find, keep, models_read
+from sih.report.subjects import figures
+from sih.results.cache import compute_once, data_key, look_up, models_read
 from sih.runs.run_store import SHIPPED, RunStore
 
 STORE = RunStore()
@@ -20,58 +21,56 @@ STORE = RunStore()
 
 def test_nothing_is_computed_twice(tmp_path: Path) -> None:
     experiment, calls = counted(HISTOGRAM)
-    first = keep(experiment, tmp_path, STORE)
+    first = compute_once(experiment, tmp_path, STORE)
     assert first.computed
-    assert [path.name for path in first.files] == ["claim_histogram.json"]
-    second = keep(experiment, tmp_path, STORE)
+    assert [path.name for path in first.files] == [
+        "claim_histogram.json",
+        "claim_histogram.npz",
+    ]
+    second = compute_once(experiment, tmp_path, STORE)
     assert not second.computed
-    assert (second.data, second.digest) == (first.data, first.digest)
+    assert second.digest == first.digest
+    assert same(second.data, first.data)
     assert calls == [SMALL]
 
 
 def test_a_changed_config_computes_only_its_own(tmp_path: Path) -> None:
     other = dataclasses.replace(HISTOGRAM, config=dataclasses.replace(SMALL, matrices=5))
-    assert keep(HISTOGRAM, tmp_path, STORE).computed
-    assert keep(HEADS, tmp_path, STORE).computed
-    found = keep(other, tmp_path, STORE)
+    assert compute_once(HISTOGRAM, tmp_path, STORE).computed
+    assert compute_once(HEADS, tmp_path, STORE).computed
+    found = compute_once(other, tmp_path, STORE)
     assert found.computed
     assert found.data is not None
     assert len(found.data.margins) == 5
-    assert not keep(HEADS, tmp_path, STORE).computed
+    assert not compute_once(HEADS, tmp_path, STORE).computed
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"key": 1}', "[1, 2]", "changed number", "gone"])
+@pytest.mark.parametrize(
+    "damage", ["", "{", '{"key": 1}', "[1, 2]", "changed number", "gone", "no arrays"]
+)
 def test_a_damaged_file_is_made_anew(damage: str, tmp_path: Path) -> None:
-    whole = keep(HISTOGRAM, tmp_path, STORE).data
+    whole = compute_once(HISTOGRAM, tmp_path, STORE).data
     file = tmp_path / "data" / "claim_histogram.json"
     if damage == "gone":
         file.unlink()
+    elif damage == "no arrays":
+        file.with_suffix(".npz").write_bytes(b"PK")
     elif damage == "changed number":
         record = json.loads(file.read_bytes())
-        record["data"]["margins"][0][0] += 1
+        record["data"]["error"] += 1
         file.write_text(json.dumps(record))
     else:
         file.write_text(damage)
-    assert find(HISTOGRAM, tmp_path, STORE) is None
-    again = keep(HISTOGRAM, tmp_path, STORE)
+    assert look_up(HISTOGRAM, tmp_path, STORE) is None
+    again = compute_once(HISTOGRAM, tmp_path, STORE)
     assert again.computed
-    assert again.data == whole
-
-
-def test_a_table_stands_beside_the_data(tmp_path: Path) -> None:
-    experiment = dataclasses.replace(HEADS, table=lambda data: [["largest"], [str(data.largest)]])
-    kept = keep(experiment, tmp_path, STORE)
-    assert [path.name for path in kept.files] == ["heads.json", "heads.csv"]
-    assert kept.files[1].read_text() == "largest\n4\n"
-    kept.files[1].unlink()
-    assert not keep(experiment, tmp_path, STORE).computed
-    assert kept.files[1].exists()
+    assert same(again.data, whole)
 
 
 def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(
     tmp_path: Path,
 ) -> None:
-    trained, mine = experiment_named("attention_maps_3.5.7_lag3"), RunStore(tmp_path)
+    trained, mine = figures()["attention_maps_3.5.7_lag3"].experiment, RunStore(tmp_path)
     name = next(name for name in trained.reads(trained.config, STORE) if STORE.find(name))
     plain = data_key(trained, STORE)
     assert models_read(trained, STORE)[name] == "shipped"
@@ -84,11 +83,11 @@ def test_the_key_knows_the_models_weights_and_the_report_where_they_came_from(
 
 
 def test_without_any_of_its_models_it_says_what_it_needs(tmp_path: Path) -> None:
-    trained = experiment_named("trained")
+    trained = figures()["trained"].experiment
     nobody = dataclasses.replace(
         trained, config=dataclasses.replace(trained.config, models=("standard-8.9",))
     )
-    kept = keep(nobody, tmp_path, STORE)
+    kept = compute_once(nobody, tmp_path, STORE)
     assert kept.missing == "needs standard-8.9, not trained yet"
     assert kept.data is None
     assert kept.files == ()
@@ -97,5 +96,5 @@ def test_without_any_of_its_models_it_says_what_it_needs(tmp_path: Path) -> None
 
 def test_threads_are_given_back(tmp_path: Path) -> None:
     before = torch.get_num_threads()
-    keep(HEADS, tmp_path, STORE)
+    compute_once(HEADS, tmp_path, STORE)
     assert torch.get_num_threads() == before

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.pictures import through_file
+from support.pictures import same, through_file
 
 from sih.results.curves import (
     FLOOR,
@@ -15,7 +15,7 @@ from sih.results.curves import (
     curve,
     floored_ratio,
     mean_kl_table,
-    panel,
+    minus,
     times,
     windows,
 )
@@ -31,20 +31,16 @@ def test_a_curve_against_loops(rng: torch.Generator) -> None:
     rows = torch.rand(7, 20, generator=rng, dtype=torch.float64)
     found = curve(rows, max_lag=3)
     table = rows.tolist()
-    assert len(found.by_position) == len(found.by_position_error) == 19
+    assert len(found.mean) == len(found.error) == 19
     for i in range(19):
         mean, error = loops([row[i] for row in table])
-        assert (found.by_position[i], found.by_position_error[i]) == pytest.approx(
+        assert (found.mean[i].item(), found.error[i].item()) == pytest.approx(
             (mean, error), rel=1e-12
         )
-    assert list(found.windows) == ["4-8", "9-16", "17-19"]
-    for name, (first, last) in {"4-8": (3, 8), "9-16": (8, 16), "17-19": (16, 19)}.items():
-        expected = loops([sum(row[first:last]) / (last - first) for row in table])
-        assert found.windows[name] == pytest.approx(expected, rel=1e-5)
-    assert (found.mean, found.mean_error) == pytest.approx(
+    assert found.whole.pair() == pytest.approx(
         loops([sum(row[3:19]) / 16 for row in table]), rel=1e-12
     )
-    assert found.count == 7
+    assert len(found.overall) == 7
 
 
 @given(st.integers(1, 40), st.integers(1, 100))
@@ -56,31 +52,25 @@ def test_windows_part_the_positions_past_max_lag(max_lag: int, more: int) -> Non
 
 
 def test_differences_are_taken_sequence_by_sequence(rng: torch.Generator) -> None:
-    """Rivals that share all but a constant differ by it without error; one measured on fewer is compared on those."""
+    """Rivals that share all but a constant differ by it without error; one measured on fewer is
+    compared on those."""
     hard = torch.rand(50, 12, generator=rng, dtype=torch.float64)
     kl = {"BMA": hard, "ML": hard + 0.5, "few": hard[:9] + 0.1}
-    found = panel((1, 2), dict.fromkeys(kl, Compared("predictor")), kl, ("BMA", "ML", "absent"))
-    assert set(found.minus) == {"BMA", "ML", "midway"}
-    assert found.minus["BMA"].keys() == {"ML", "few"}
-    few = found.minus["ML"]["few"]
-    assert few.count == 9
-    assert few.mean == pytest.approx(-0.4)
-    assert few.mean_error < 1e-12
-    assert found.minus["BMA"]["ML"].windows["9-11"] == pytest.approx((0.5, 0), abs=1e-12)
-    assert found.minus["midway"]["few"].mean == pytest.approx(-0.15)
-    assert [found.minus["midway"][name].mean for name in ("BMA", "ML")] == pytest.approx(
-        [-0.25, 0.25]
-    )
-    assert found.kl["ML"].mean_error == pytest.approx(
+    bma, ml, few = (curve(rows, 2) for rows in kl.values())
+    for one, other, expected in ((few, ml, -0.4), (ml, bma, 0.5), (bma, ml, -0.5)):
+        mean, error = minus(one, other).pair()
+        assert mean == pytest.approx(expected)
+        assert error < 1e-12
+    assert ml.whole.error.item() == pytest.approx(
         loops([sum(row[2:11]) / 9 for row in hard.tolist()])[1]
     )
 
 
 def test_a_panel_survives_its_file(rng: torch.Generator) -> None:
-    kl = {name: torch.rand(5, 30, generator=rng) for name in ("BMA", "ML", "x")}
+    kl = {name: curve(torch.rand(5, 30, generator=rng), 3) for name in ("BMA", "ML", "x")}
     compared = dict.fromkeys(kl, Compared("standard", (1, 3, 1), None, ("a", "b"), (0, 1)))
-    found = panel((1, 3), compared, kl, ("BMA", "ML"))
-    assert through_file(found) == found
+    found = Panel((1, 3), compared, kl)
+    assert same(through_file(found), found)
 
 
 @pytest.mark.parametrize("shape", [(1, 20), (5, 4)])
@@ -90,13 +80,6 @@ def test_what_has_no_error_is_refused(shape: tuple[int, int]) -> None:
         match=f"two sequences or more, longer than max_lag \\+ 1 = 4; got {shape[0]}, of {shape[1]}",
     ):
         curve(torch.zeros(shape), max_lag=3)
-
-
-def test_digits_are_those_asked_for() -> None:
-    rows = torch.tensor([[0.0, 1.0, 9.0], [2.0, 0.0, 9.0], [0.0, 0.0, 9.0]], dtype=torch.float64)
-    assert curve(rows, 1).by_position == [2 / 3, 1 / 3]
-    assert curve(rows, 1, digits=2).by_position == [0.67, 0.33]
-    assert curve(rows, 1, digits=2).mean == 1 / 3
 
 
 def test_a_window_ends_at_a_power_of_two_beyond_max_lag() -> None:
@@ -165,9 +148,8 @@ def test_a_window_whose_reference_is_not_known_is_left_out(rng: torch.Generator)
 
 def test_headings_of_a_table_are_distinct(rng: torch.Generator) -> None:
     def of(lags: tuple[int, ...], length: int) -> Panel:
-        return panel(
-            lags, {"ML": Compared("predictor")}, {"ML": torch.rand(3, length, generator=rng)}
-        )
+        kl = curve(torch.rand(3, length, generator=rng), lags[-1])
+        return Panel(lags, {"ML": Compared("predictor")}, {"ML": kl})
 
     assert mean_kl_table([of((1, 2), 20), of((1, 3), 20)])[0] == ["", "{1,2}", "{1,3}"]
     assert mean_kl_table([of((1, 2), 20), of((1, 2), 9)])[0] == [

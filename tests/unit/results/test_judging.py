@@ -144,7 +144,7 @@ def _itself(data: float) -> list[Measured]:
     return [] if data != data else [Measured(data, None)]
 
 
-NUMBER = Experiment("number", "a number", None, float, lambda config, store: 1.0)
+NUMBER = Experiment("number", None, float, lambda config, store: 1.0)
 SO = Statement("id", "Sec. 1", "it is so", NUMBER, _itself, MATCH, "× ML", "q", "But.")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.small_runs import make_all
 
-from sih.experiments import agreement, scaling, trained
+from sih.paper import agreement, scaling, trained
 from sih.results.cache import data_key, models_read
 from sih.results.models import (
     Models,

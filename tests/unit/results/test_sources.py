@@ -4,28 +4,31 @@ from pathlib import Path
 
 import pytest
 
-from sih.experiments.table import EXPERIMENTS
+from sih.report.subjects import figures
 from sih.results.sources import closure, digest, imports, read_source, source_files
 
 
 def test_what_an_experiment_rests_on() -> None:
-    found = closure("sih.experiments.claim_expectations")
+    found = closure("sih.claim.claim_expectations")
     assert {"sih.theory.claim", "sih.markov"} <= found
-    assert "sih.training.config" in closure("sih.experiments.scaling")
-    assert "sih.training.trainer" not in closure(
-        "sih.experiments.scaling"
-    )  # a run is read, not trained
-    assert "sih.runs.run_store" in imports("sih.experiments.scaling")
+    assert "sih.training.config" in closure("sih.paper.scaling")
+    assert "sih.training.trainer" not in closure("sih.paper.scaling")  # a run is read, not trained
+    assert "sih.runs.run_store" in imports("sih.paper.scaling")
+    assert not {"sih.runs.run", "sih.training.config"} & closure("sih.claim.claim_histogram")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", figures())
 def test_data_rests_on_no_drawing_and_on_c_where_models_run(name: str) -> None:
-    module = EXPERIMENTS[name].compute.__module__
-    rooms = {part.split(".")[1] for part in closure(module) if "." in part}
+    module = figures()[name].experiment.compute.__module__
+    found = closure(module)
+    ends = ("_figure", "_panels", "_statements", ".contents")
+    assert not {part for part in found if part.endswith(ends)}
+    assert not {"sih.results.style", "sih.results.judging"} & found
+    rooms = {part.split(".")[1] for part in found if "." in part}
     assert not rooms & {"figures", "report", "cli", "explorer"}
     names = {path.name for path in source_files(module)}
     assert ("attention.c" in names) is ("causal.py" in names)
-    assert "attention.c" in {path.name for path in source_files("sih.experiments.trained")}
+    assert "attention.c" in {path.name for path in source_files("sih.paper.trained")}
 
 
 def test_a_digest_changes_with_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
