@@ -109,8 +109,8 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
 def test_a_mutant_knows_the_file_of_its_modules_tests() -> None:
     assert Mutant.of("results/judging.py", 0).tests == "tests/unit/results/test_judging.py"
     assert (
-        Mutant.of("experiments/errata.py", 0).tests
-        == "tests/unit/experiments/test_errata_figure.py"
+        Mutant.of("paper/errata.py", 0).tests
+        == "tests/unit/paper/test_errata_figure.py"
     )
 
 

@@ -64,7 +64,7 @@ NEIGHBOURS = {
 
 The rooms that are not listed have `analysis` and `training`.
 """
-OTHER_NAMES = {"experiments/errata.py": "test_errata_figure.py"}
+OTHER_NAMES = {"paper/errata.py": "test_errata_figure.py"}
 """Tests of a module whose file is not named after it."""
 SLOW = 3.0
 """Seconds of the processor, while lines are recorded, after which a test is cut short and left out."""

@@ -20,6 +20,7 @@ MODULES = [
 ELSEWHERE = {
     "figures": "a form of drawing is drawn in the test of what it draws",
     "models/kernels/second_order.py": "models/test_derivatives.py has the derivatives of every path",
+    "claim/claim_histogram.py": "claim/test_claim_expectations.py has both",
     "paper/errata.py": "test_errata_figure.py: tests/integration has a test_errata.py",
     "results/maps.py": "attention maps are drawn in paper/test_attention_maps.py",
 }
@@ -38,7 +39,6 @@ OF_MANY = {
     "test_channel_statements.py": "of beyond/evidence_paths/channels_statements.py",
     "test_circuit_statements.py": "of statements on certificates, constructions and heads",
     "test_claim_statements.py": "of all statements of claim/",
-    "test_errata_figure.py": "of paper/errata.py",
     "test_training_statements.py": "of statements on trained models and on scaling",
     "test_held_out.py": "that no run is measured on sequences that it is trained on",
     "test_perfect_models.py": "every rule about trained models, on models that are perfect by definition",

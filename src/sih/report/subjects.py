@@ -59,14 +59,17 @@ def statements(subjects: Iterable[Subject] = SUBJECTS) -> dict[str, Statement[An
     return by_name((one.id, one) for one in in_order)
 
 
-def section_order(section: str) -> tuple[bool, bool, str]:
+def section_order(section: str) -> tuple[bool, bool, str, bool]:
     """Return where a section stands: sections, then appendices, then beyond the paper.
 
-    >>> sorted(["App. B; Fig. 6", "Sec. 6, set-up", "Secs. 5.4, 6"], key=section_order)
-    ['Secs. 5.4, 6', 'Sec. 6, set-up', 'App. B; Fig. 6']
+    What is stated in several sections comes after what its first section alone states.
+
+    >>> sorted(["App. B; Fig. 6", "Sec. 6, set-up", "Secs. 5.4 and 6", "Sec. 5.4"], key=section_order)
+    ['Sec. 5.4', 'Secs. 5.4 and 6', 'Sec. 6, set-up', 'App. B; Fig. 6']
     """
     number = re.match(r"(?:Sec|App)s?\. ([\d.]+|[A-Z])", section)
-    return section == BEYOND, section.startswith("App"), number[1] if number else ""
+    first = number[1] if number else ""
+    return section == BEYOND, section.startswith("App"), first, " and " in section
 
 
 def judge_all(results: Mapping[str, Result[Any]], every: Iterable[Statement[Any]]) -> list[Finding]:

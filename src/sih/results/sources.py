@@ -29,7 +29,8 @@ def digest(module: str) -> str:
     whole = hashlib.sha256()
     (top,) = _file(ROOT)
     for path in sorted(source_files(module)):
-        name = path.relative_to(top.parent).as_posix()
+        ours = path.is_relative_to(top.parent)
+        name = path.relative_to(top.parent).as_posix() if ours else path.name
         whole.update(name.encode() + digest_of_file(path))
     return whole.hexdigest()
 

@@ -40,7 +40,7 @@ class Outer:
     seen: Bool[Tensor, " row"]
     pairs: dict[str, tuple[float, float]]
     nested: tuple[tuple[int, ...], ...]
-    maps: tuple[Float[Tensor, "query key"], ...]
+    maps: tuple[Float[Tensor, "_ _"], ...]
     note: str | None = None
 
 
