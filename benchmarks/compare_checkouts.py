@@ -2,11 +2,16 @@
 
     python -m benchmarks.compare_checkouts training OLD NEW     trains small configurations with each checkout's source:
                                                                 the same bytes of weights and metrics?
-    python -m benchmarks.compare_checkouts numbers OLD NEW      two folders made by `make run`: the same numbers?
+    python -m benchmarks.compare_checkouts numbers OLD NEW [NAME ...]
+                                                                two folders made by `make run`: the same numbers?
+                                                                NAME are experiments that are left out
+    python -m benchmarks.compare_checkouts circuits OLD NEW [STEP]
+                                                                the same circuits? (compare_circuits.py)
 
-Numbers of `report.json` and `data/*.json` are the same to 12 digits, or to 1e-14 where they are smaller. They may move
-within a file and be joined by whole numbers (a field that was a label before), none may be lost; keys and digests are
-left out. Tables (`data/*.csv`) have the same cells, column by column, whatever the columns are called.
+Numbers of `report.json` and of each experiment's data, `data/NAME.json` with `data/NAME.npz`, are the same to 12
+digits, or to 1e-14 where they are smaller. They may move within the data and be joined by whole numbers (a field that
+was a label before), none may be lost; keys and digests are left out. Tables (`data/*.csv`) have the same cells, column
+by column, whatever the columns are called. It exits with 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -18,9 +23,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from benchmarks import compare_circuits
 
 SMALL = "--lags 1 2 --states 3 --length 12 --steps 20 --batch 5 --evaluate-every 8 --held-out 7 --threads 1 --seed 3"
 STANDARD = "--model standard --heads 1 2 1 --dim 24 --qk-dim 4"
@@ -37,6 +46,16 @@ CASES = {
     "disentangled, harmonic": f"{TABLES} {HARMONIC}",
     "disentangled, harmonic, two layers": f"{TABLES} --heads 2 1 --init harmonic --max-period 2 --held 3",
     "disentangled, shorter sequences": f"{TABLES} --shorter 9 7 --held-out 70",
+    "disentangled, float16": f"{TABLES} --stored float16 --lag-prior 0.25 0.75",
+    "standard, SOAP": f"{STANDARD} --optimiser soap --matrix-law uniform",
+    "standard, a matrix for each sequence": f"{STANDARD} --fresh --concentration 0.5",
+    "standard, lags that switch": f"{STANDARD} --switch-rate 0.1",
+    "standard, a prior": f"{STANDARD} --lag-prior 0.25 0.75 --stored float16",
+    "standard, by distributions": f"{STANDARD} --target distribution --init gpt2",
+    "relative": "--model relative --heads 1 2 1 --dim 24 --qk-dim 4 --reach 4",
+    "relative, start token": "--model relative --heads 1 2 1 --dim 24 --qk-dim 4 --start --offsets both none keys",
+    "preset auto": f"--preset auto {STANDARD} --dim 40 --length 40",
+    "preset auto, disentangled": f"--preset auto {TABLES} --length 40",
     "preset harmonic": f"--preset harmonic {STANDARD} --dim 40",
     "preset harmonic, disentangled": f"--preset harmonic {TABLES} --length 40",
     "preset paper": f"--preset paper {STANDARD}",
@@ -46,14 +65,24 @@ CASES = {
 RUN = "import json, sys; from sih.cli import main; sys.exit(max(main(words) for words in json.load(sys.stdin)))"
 
 
-def main(what: str, old: str, new: str) -> int:
-    differences = list({"training": training, "numbers": numbers}[what](Path(old), Path(new)))
+def main(what: str, old: str, new: str, *more: str) -> int:
+    ways: dict[str, Callable[..., Iterator[str]]] = {
+        "training": training,
+        "numbers": numbers,
+        "circuits": circuits,
+    }
+    differences = list(ways[what](Path(old), Path(new), *more))
     print(
         "\n".join(
             [*differences, f"{what} of {old} and {new}: {len(differences) or 'no'} differences"]
         )
     )
     return 1 if differences else 0
+
+
+def circuits(old: Path, new: Path, step: str = "1") -> Iterator[str]:
+    """Compare circuits of every STEP-th lag set."""
+    return compare_circuits.compare(old, new, int(step))
 
 
 def training(old: Path, new: Path) -> Iterator[str]:
@@ -89,29 +118,38 @@ def _flags(words: str) -> list[str]:
     return [word for name, values in groups.items() for word in (f"--{name}", *values)]
 
 
-def numbers(old: Path, new: Path) -> Iterator[str]:
-    """Compare every file of numbers and say what is lost, what is new, and what differs."""
+def numbers(old: Path, new: Path, *without: str) -> Iterator[str]:
+    """Compare the data of every experiment and say what is lost, what is new, and what differs."""
     files = {
-        path.relative_to(folder)
-        for folder in (old, new)
-        for path in folder.glob("data/*")
+        path.relative_to(out)
+        for out in (old, new)
+        for path in out.glob("data/*")
         if "drawn" not in path.name
     }
-    for file in sorted(files | {Path("report.json")}):
-        if not (old / file).exists() or not (new / file).exists():
-            yield f"{file}: only in {old if (old / file).exists() else new}"
-        elif file.suffix == ".csv":
-            yield from (
-                f"{file}: {line}"
-                for line in _compare_tables(*(_read_table(out / file) for out in (old, new)))
-            )
+    data = {file.with_suffix(".json") for file in files if file.suffix in (".json", ".npz")}
+    tables = {file for file in files if file.suffix == ".csv"}
+    for file in sorted(
+        one for one in data | tables | {Path("report.json")} if one.stem not in without
+    ):
+        table = file.suffix == ".csv"
+        was, now = ((_read_table if table else _read_record)(out / file) for out in (old, new))
+        if was is None or now is None:
+            yield f"{file}: only in {new if was is None else old}"
         else:
-            yield from (
-                f"{file}: {line}"
-                for line in _compare_records(
-                    *(json.loads((out / file).read_bytes()) for out in (old, new))
-                )
-            )
+            differences = _compare_tables(was, now) if table else _compare_records(was, now)
+            yield from (f"{file}: {line}" for line in differences)
+
+
+def _read_record(path: Path) -> Any:
+    """Return what a .json file holds, or a list of it and of the arrays beside it, None where there is neither."""
+    record, arrays = (
+        json.loads(path.read_bytes()) if path.exists() else None,
+        path.with_suffix(".npz"),
+    )
+    if not arrays.exists():
+        return record
+    with np.load(arrays) as found:
+        return [record, *(found[name].ravel().tolist() for name in sorted(found))]
 
 
 def _compare_records(old: Any, new: Any) -> Iterator[str]:
@@ -120,11 +158,15 @@ def _compare_records(old: Any, new: Any) -> Iterator[str]:
     extra = [value for value in extra if not float(value).is_integer()]
     if lost or extra:
         yield f"{len(lost)} of {len(theirs)} numbers are lost {lost[:4]}, {len(extra)} are new {extra[:4]}"
-    verdicts = [
-        [(one["id"], one["verdict"]) for one in record] if isinstance(record, list) else []
-        for record in (old, new)
-    ]
-    yield from (f"verdict {a} became {b}" for a, b in zip(*verdicts, strict=True) if a != b)
+    was, now = (
+        {one["id"]: one["verdict"] for one in record if _is_finding(one)} for record in (old, new)
+    )
+    changed = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    yield from (f"verdict on {name} was {was.get(name)} and is {now.get(name)}" for name in changed)
+
+
+def _is_finding(one: object) -> bool:
+    return isinstance(one, dict) and {"id", "verdict"} <= one.keys()
 
 
 def _numbers(record: Any) -> Iterator[float]:
@@ -154,7 +196,9 @@ def _unmatched(old: list[float], new: list[float]) -> tuple[list[float], list[fl
     return lost + old[i:], extra + new[j:]
 
 
-def _read_table(path: Path) -> list[list[str]]:
+def _read_table(path: Path) -> list[list[str]] | None:
+    if not path.exists():
+        return None
     with path.open(newline="") as file:
         return list(csv.reader(file))[1:]
 
@@ -168,4 +212,4 @@ def _compare_tables(old: list[list[str]], new: list[list[str]]) -> Iterator[str]
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:4]))
+    sys.exit(main(*sys.argv[1:]))

@@ -25,7 +25,7 @@ import sih
 from benchmarks.timing import Clock, in_turn, machine, medians, ratio
 from sih.models.base import Model
 from sih.models.kernels import compiled
-from sih.models.loss import ROWS
+from sih.models.parts import ROWS
 
 WHOLE = 10**9
 """As many sequences at a time as there are: the loss in one piece."""

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import math
 import statistics
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,18 +138,22 @@ PEERS: dict[str, tuple[Callable[[Setting, bool, int], Call], tuple[bool, ...]]] 
 
 
 def best_of(name: str, setting: Setting, rounds: int, timer: Clock) -> tuple[str, Call] | None:
-    """Search a peer's best form and micro-batch and print what was tried. Nothing is found where it cannot run."""
+    """Search a peer's best form and micro-batch and print what was tried, without what cannot run, e.g. for memory."""
     make, forms = PEERS[name]
-    tried = {(padded, micro): make for padded in forms for micro in MICRO}
     calls: dict[str, Call] = {}
-    for padded, micro in tried:
+    for padded, micro in itertools.product(forms, MICRO):
         label = f"{'keys padded, ' if padded else ''}{micro} at a time"
         try:
-            calls[label] = make(setting, padded, micro)
-            calls[label]()
+            call = make(setting, padded, micro)
+            call()
         except (ImportError, RuntimeError) as error:
-            print(f"    {name:<16} skipped: {str(error).splitlines()[0]}")
-            return None
+            print(f"      {name}, {label}: skipped: {first_line(error)}")
+            if isinstance(error, ImportError):
+                return None
+        else:
+            calls[label] = call
+    if not calls:
+        return None
     times = in_turn(calls, rounds, timer)
     medians = {label: statistics.median(found) for label, found in times.items()}
     for label, seconds in medians.items():
@@ -187,15 +193,18 @@ def check_same_model(ours: sih.Transformer, setting: Setting) -> None:
         torch.testing.assert_close(peer(few), ours(few), rtol=1e-4, atol=1e-5)
 
 
+def first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
 def clock_of(device: torch.device) -> Clock:
     """Return a clock that waits for the device's work to be done."""
-    timer = clock()
     if device.type != "cuda":
-        return timer
+        return clock()
 
     def waiting() -> float:
         torch.cuda.synchronize(device)
-        return timer()
+        return time.perf_counter()  # the processor waits, and its time says nothing
 
     return waiting
 
@@ -210,7 +219,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         tokens = sequences(BATCH).to(given.device)
     except (RuntimeError, AssertionError) as error:
-        print(f"cannot compute on {given.device!r}: {str(error).splitlines()[0]}", file=sys.stderr)
+        print(f"cannot compute on {given.device!r}: {first_line(error)}", file=sys.stderr)
         return 2
     where = torch.cuda.get_device_name(tokens.device) if tokens.is_cuda else machine()
     print(f"peers: forward, backward and Adam of the standard model, T = {TIME}, S = {STATES}")

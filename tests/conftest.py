@@ -1,9 +1,19 @@
-"""Every shape and type annotated in `sih` is checked while the tests run."""
+"""Every shape and type annotated in `sih` is checked while the tests run.
+
+`SIH_TYPES=0 make test` leaves that out, for a quicker look while one works; `.ci/run` never does.
+"""
+
+import os
+from contextlib import nullcontext
 
 import support.typecheck  # noqa: F401 (the hook below finds it by name)
 from jaxtyping import install_import_hook
 
-with install_import_hook("sih", "support.typecheck.checked"):
+with (
+    nullcontext()
+    if os.environ.get("SIH_TYPES") == "0"
+    else install_import_hook("sih", "support.typecheck.checked")
+):
     import sih
 
 import pytest

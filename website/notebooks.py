@@ -17,6 +17,8 @@ from typing import Any
 
 KEPT = Path("out/notebooks")
 SOURCE = Path("src/sih")
+INLINE = "module://matplotlib_inline.backend_inline"
+"""What draws into a notebook, whatever the caller's environment asks for."""
 SECONDS = 180
 """What a notebook may take, all cells together being meant to take less than 60."""
 
@@ -95,7 +97,8 @@ def _executed(path: Path, source: str) -> Any:
         return nbformat.read(kept, as_version=4)
     KEPT.mkdir(parents=True, exist_ok=True)
     settings = {"kernel_name": "python3", "timeout": SECONDS, "coalesce_streams": True}
-    NotebookClient(notebook, resources={"metadata": {"path": str(KEPT)}}, **settings).execute()
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(KEPT)}}, **settings)
+    client.execute(env={**os.environ, "MPLBACKEND": INLINE})
     part = kept.with_suffix(".part")
     nbformat.write(notebook, part)
     part.replace(kept)

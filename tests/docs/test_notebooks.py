@@ -43,6 +43,15 @@ def test_outputs_of_each_kind_are_shown(tmp_path: Path) -> None:
     assert all(place in page.markdown for place in page.outputs)
 
 
+def test_pictures_are_drawn_whatever_backend_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLBACKEND", "Agg")  # usual on servers
+    path = _saved(tmp_path, PICTURE)
+    page = notebooks.shown(notebooks.executed([path])[path], path.stem)
+    assert list(page.pictures) == ["01_sample/1.png"]
+
+
 def test_what_did_not_change_is_not_run_again(tmp_path: Path) -> None:
     path = _saved(tmp_path, "import time; time.time()")
     first, again = (notebooks.executed([path])[path].cells[1].outputs for _ in range(2))

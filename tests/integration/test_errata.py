@@ -153,3 +153,77 @@ def test_11_which_positions_layer_2_may_use() -> None:
         allowed = (i >= j) & (j >= 3) & ((i - j) % 3 == h - 1)
         model.block(f"2.{h}", "position", "position").copy_(torch.where(allowed, LAM, -LAM))
     assert not sih.verify(model, chain).ok
+
+
+def test_13_proposition_1_needs_a_transition() -> None:
+    """With T = k_hat the weights are exp(beta 0/0). One token later they are those of the circuit."""
+    chain = task((1, 2, 3), 24)
+    tokens = sih.sample(chain, 8, rng=0).tokens
+    weights = {}
+    for length in (3, 4):  # T, in the paper's count
+        p = torch.stack([chain.P[tokens[:, 3 - k], tokens[:, 3]] for k in (1, 2, 3)], dim=-1)
+        p_norm = (p / p.sum(dim=-1, keepdim=True))[:, None][:, : length - 3]
+        weights[length] = torch.softmax(BETA * p_norm.sum(dim=1) / (length - 3), dim=-1)
+    assert weights[3].isnan().all()
+    constructed = sih.construct(chain, sink=True, beta=BETA)
+    third = constructed.trace(tokens)["3.1/attention"][:, 3]
+    assert torch.allclose(weights[4], third[:, [3, 2, 1]], atol=1e-12)
+
+
+def test_14_claim_1_is_about_tokens_that_follow_others() -> None:
+    """At i = k_hat the largest lag would look at a token 0. Past it the claim holds, here at i = 4."""
+    lags, P = (1, 2), task((1, 2), 8).P
+    looked_at = torch.arange(1, 9)[None, :] - torch.tensor(lags)[:, None]  # i - k, from 1
+    assert looked_at[:, 1].tolist() == [1, 0]
+    assert (looked_at[:, 2:] >= 1).all()
+    pi = sih.stationary_distribution(P)
+    found = torch.zeros(2, 2, dtype=torch.float64)  # true lag, lag
+    for true, tokens in itertools.product((0, 1), itertools.product(range(len(P)), repeat=4)):
+        chance = pi[tokens[0]] * pi[tokens[1]]
+        for i in (2, 3):
+            chance = chance * P[tokens[i - lags[true]], tokens[i]]
+        p = torch.stack([P[tokens[3 - k], tokens[3]] for k in lags])
+        found[true] += chance * p / p.sum()
+    assert torch.allclose(found, sih.claim_expectations(P, lags=lags), atol=1e-12)
+    assert (found.diagonal() >= found.fliplr().diagonal()).all()
+
+
+def test_15_maximum_likelihood_is_the_limit_of_low_temperature() -> None:
+    """Large beta, a low temperature, takes the largest mean; small beta, a high one, weighs all lags alike."""
+    chain = task((1, 2, 3), 24)
+    tokens = sih.sample(chain, 32, rng=0).tokens
+    cold, hot = (sih.selective_weights(tokens, chain, beta=beta)[:, 3:] for beta in (1e9, 1e-9))
+    some = sih.selective_weights(tokens, chain, beta=1.0)[:, 3:]
+    assert torch.equal(cold.argmax(dim=-1), some.argmax(dim=-1))
+    assert cold.max(dim=-1).values.median() == 1
+    assert torch.allclose(hot, torch.full_like(hot, 1 / 3), atol=1e-8)
+
+
+def test_16_the_diagonals_of_the_first_layer() -> None:
+    """For {1, 3, 4} the text has diagonals 2, 3 and 4, counted from 1; those are the lags 1, 2 and 3."""
+    chain = task((1, 3, 4), 12)
+    i, j = index(12)
+    for diagonals, holds in (((2, 3, 4), False), ((2, 4, 5), True)):
+        model = sih.construct(chain, third="position")
+        mask = torch.isin(i - j + 1, torch.tensor(diagonals))
+        model.block("1.1", "position", "position").copy_(torch.where(mask, LAM, -LAM))
+        assert sih.verify(model, chain).ok is holds
+
+
+@pytest.mark.parametrize("lags", [(1, 3), (2, 5)], ids=str)
+def test_17_the_second_layer_for_two_lags(lags: tuple[int, int]) -> None:
+    """Printed: 0 where i < k_hat or j < k_hat. Corrected: also where i or j is k_hat. 0 masks as -lambda does."""
+    chain = task(lags, 24)
+    i, j = index(24)
+    d = lags[1] - lags[0]
+    in_period = (i >= j) & ((i - j) % (2 * d) < d)
+    for first, off, holds in (
+        (lags[1], 0.0, False),
+        (lags[1], -LAM, False),
+        (lags[1] + 1, 0.0, True),
+        (lags[1] + 1, -LAM, True),
+    ):
+        model = sih.construct(chain, target="two-lags")
+        allowed = in_period & (i >= first) & (j >= first)
+        model.block("2.1", "position", "position").copy_(torch.where(allowed, LAM, off))
+        assert sih.verify(model, chain).ok is holds

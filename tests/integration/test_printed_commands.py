@@ -139,7 +139,8 @@ def test_every_flag_in_prose_is_one_of_a_command() -> None:
         "--held",
         "--shorter",
     }
-    known |= set(re.findall(r"--[a-z]+", (ROOT / "tests" / "torture" / "__main__.py").read_text()))
+    for script in ("__main__.py", "mutation.py"):
+        known |= set(re.findall(r"--[a-z]+", (ROOT / "tests" / "torture" / script).read_text()))
     others = re.compile(r"^(pip|pip-audit|pytest|python|make|mkdocs|ray) ")
     for document in DOCUMENTS:
         for words in in_prose(document):

@@ -97,6 +97,7 @@ def test_the_quickstart_lists_the_examples() -> None:
             "No one outside the project has read them yet",
         ),
         ("are not the authors of the paper", "../CITATION.cff", "not the authors of the paper"),
+        ("are not the authors of the paper", "../pyproject.toml", "not the authors of the paper"),
     ],
 )
 def test_the_readmes_numbers_stand_in_the_documents(said: str, document: str, there: str) -> None:

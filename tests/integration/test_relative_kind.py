@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import torch
 
 import sih
 from sih.analysis.channels import read_channels
+from sih.analysis.circuit_signs import circuit_signs
+from sih.analysis.distances import selection
 from sih.analysis.key_votes import averages
 from sih.analysis.phases import has_phases
 from sih.cli import main
@@ -140,7 +143,17 @@ def test_names_stand_for_the_papers_setting() -> None:
             "reach must be a whole number, at least 1; got 0",
         ),
         (["--model", "relative", "--reach", "2.5"], "--reach"),
-        (["--model", "standard", "--reach", "3"], "--reach"),
+        (
+            ["--model", "standard", "--reach", "3"],
+            "sih: --reach is for --model relative; got --model standard",
+        ),
+        (["--reach=3"], "sih: --reach is for --model relative; got --model standard"),
+        (
+            ["--model", "disentangled", "--start"],
+            "sih: --start is for --model relative; got --model disentangled",
+        ),
+        (["--no-start"], "sih: --start is for --model relative; got --model standard"),
+        (["--offsets", "keys"], "sih: --offsets is for --model relative; got --model standard"),
         (
             ["--model", "relative", "--offsets", "values"],
             "offsets must be one of both, keys, none, rotary",
@@ -215,6 +228,12 @@ def test_a_model_that_ignores_its_start_token_is_read_like_one_without(
         assert head.from_uniform == pytest.approx(other.from_uniform, abs=1e-9)
     for near, far in zip(found.circuits, wanted.circuits, strict=True):
         assert near.layers == pytest.approx(far.layers, abs=1e-9)
+    signs, others = (
+        dataclasses.asdict(circuit_signs(each, batch, task)) for each in (model, without)
+    )
+    assert signs == {name: pytest.approx(value, abs=1e-9) for name, value in others.items()}
+    shares, others = (dataclasses.asdict(selection(each, task, batch)) for each in (model, without))
+    assert shares == {name: pytest.approx(value, abs=1e-9) for name, value in others.items()}
 
 
 def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch) -> None:

@@ -103,7 +103,7 @@ def test_killed_before_or_after_the_look_it_goes_on_to_the_same_bytes(
 
 
 def test_both_numbers_must_be_small_for_a_run_to_stop() -> None:
-    rule, signs = StopRule(at=20000), CircuitSigns(0.05, 0.5, 0.9, (0.1, 0.1))
+    rule, signs = StopRule(at=20000), CircuitSigns(0.05, 0.5, 0.9, (0.1, 0.1), (1, 2))
     assert rule.ends(signs)
     assert rule.ends(dataclasses.replace(signs, correlation=-0.05))
     assert not rule.ends(dataclasses.replace(signs, correlation=-0.2))

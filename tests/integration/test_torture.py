@@ -108,10 +108,7 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
 
 def test_a_mutant_knows_the_file_of_its_modules_tests() -> None:
     assert Mutant.of("results/judging.py", 0).tests == "tests/unit/results/test_judging.py"
-    assert (
-        Mutant.of("paper/errata.py", 0).tests
-        == "tests/unit/paper/test_errata_figure.py"
-    )
+    assert Mutant.of("paper/errata.py", 0).tests == "tests/unit/paper/test_errata_figure.py"
 
 
 def test_what_cannot_matter_is_not_changed() -> None:

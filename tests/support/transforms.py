@@ -1,4 +1,4 @@
-"""Torch's transforms and compiler on both models, run as a program: silence means that all is right."""
+"""Torch's transforms and compiler on all kinds of model, run as a program: silence means that all is right."""
 
 from __future__ import annotations
 
@@ -56,6 +56,9 @@ if __name__ == "__main__":
     for model in (
         sih.Transformer(3, 9, dim=4, qk_dim=2, heads=(1, 2, 1), dtype=torch.float64, rng=rng),
         sih.DisentangledTransformer(3, 9, (1, 2, 1), dtype=torch.float64, rng=rng),
+        sih.RelativeTransformer(
+            3, 4, dim=4, qk_dim=2, heads=(1, 2, 1), dtype=torch.float64, rng=rng
+        ),
     ):
         check_transforms(model)
         with warnings.catch_warnings():

@@ -4,6 +4,7 @@ r"""Measures how much of the selective circuit a model has, by one number for ea
     selected      last layer: attention to the token that the true lag copies, over the lag's posterior
     candidates    last layer: attention to the tokens that the lags copy
     copies        each layer below the last: its largest mean attention to one offset of 1 or more
+    offsets       each layer below the last: that offset
 
 All are means over sequences and over queries from a third of the length on, the last query left out:
 no model is trained there. `selected` is over sequences whose true lag is above 1, since the token that
@@ -35,6 +36,7 @@ class CircuitSigns:
     selected: float
     candidates: float
     copies: tuple[float, ...]
+    offsets: tuple[int, ...]
 
 
 @torch.no_grad()
@@ -53,7 +55,9 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
         torch.cat([values[what] for values in signs])
         for what in ("correlation", "selected", "candidates", "posterior")
     )
-    copies = torch.cat([values["copies"] for values in signs]).mean(dim=0)
+    lower = (
+        torch.cat([values["copies"] for values in signs]).mean(dim=0).split(model.config.heads[:-1])
+    )
     above = batch.lags > 1
     share = selected[above].mean(dim=0) / posterior[above].mean()
     head = int(share.argmax())
@@ -62,15 +66,16 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
         correlation=follows[follows.abs().argmax()].item(),
         selected=share[head].item(),
         candidates=candidates[:, head].mean().item(),
-        copies=tuple(layer.max().item() for layer in copies.split(model.config.heads[:-1])),
+        copies=tuple(layer.max().item() for layer in lower),
+        offsets=tuple(1 + int(layer.argmax()) % layer.shape[1] for layer in lower),
     )
 
 
 def _signs(model: Model, batch: Batch, task: Task, rows: slice) -> dict[str, Tensor]:
     """Measure each sequence: (sequence, head) of a layer, or (sequence, head, offset) of the lower ones."""
     trace = model.trace(batch.tokens)
-    layers = [layer.double() for layer in trace.attention]
-    scores = [trace[f"1.{head}/scores"].double() for head in range(1, model.config.heads[0] + 1)]
+    layers = [layer.double() for layer in trace.between_tokens]
+    scores = trace.scores[0][..., trace.first :, trace.first :].double().unbind(dim=1)
     is_lag = (batch.lags[:, None] == torch.tensor(task.lags)).double()
     copied = attention_at(layers[-1], [lag - 1 for lag in task.lags])[:, :, rows].mean(dim=2)
     posterior = lag_posterior(batch.tokens, task)[:, rows].mean(dim=1)

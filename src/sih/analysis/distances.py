@@ -158,9 +158,9 @@ def selection(model: Model, task: Task, batch: Batch) -> Selection:
     """
     rows = queries_read(task, batch.tokens.shape[1])
     parts = zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True)
+    last = ((model.trace(tokens).between_tokens[-1], lags) for tokens, lags in parts)
     shares = [
-        on_true_lag(model.trace(tokens).attention[-1], lags, task)[..., rows].mean(-1)
-        for tokens, lags in parts
+        on_true_lag(attention, lags, task)[..., rows].mean(dim=-1) for attention, lags in last
     ]
     found = torch.cat(shares).double()
     posterior = on_lag(lag_posterior(batch.tokens, task), batch.lags, task)[:, rows].mean(dim=-1)

@@ -20,72 +20,9 @@ from pathlib import Path
 
 from sih.checks import FieldError
 from sih.files import check_place
+from sih_command import COMMANDS as COMMANDS
+from sih_command import answer, unknown
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "sample": ("sih.cli.sample_command:sample", "draw sequences from interleaved Markov chains"),
-    "predict": (
-        "sih.cli.predict_command:predict",
-        "predict the next token of every sequence at every position",
-    ),
-    "infer": (
-        "sih.cli.infer_command:infer_lag",
-        "say which lag explains a real series, its matrix unknown",
-    ),
-    "claim": ("sih.cli.claim_command:claim", "compute Claim 1 exactly, for one matrix or many"),
-    "claim search": ("sih.cli.claim_search_command:search", "look for a counterexample to Claim 1"),
-    "claim rates": (
-        "sih.cli.claim_consequences:rates",
-        "how often each rule picks the wrong lag, and exact exponents",
-    ),
-    "claim beta": (
-        "sih.cli.claim_consequences:beta",
-        "the estimator against beta, beside BMA and ML",
-    ),
-    "heads": (
-        "sih.cli.heads_command:heads",
-        "the least number of second-layer heads for a set of lags, and why",
-    ),
-    "construct": (
-        "sih.cli.construct_command:construct",
-        "write a circuit's weights by hand, with their certificate",
-    ),
-    "verify": ("sih.cli.construct_command:verify", "check a saved circuit against its closed form"),
-    "export": (
-        "sih.cli.export_command:export",
-        "write a model for TransformerLens, or read one back",
-    ),
-    "benchmark circuits": (
-        "sih.cli.benchmark_command:circuits",
-        "look for circuits whose edges are known",
-    ),
-    "train": (
-        "sih.cli.train_command:train",
-        "train a model; the same command goes on where a run stopped",
-    ),
-    "sweep": ("sih.cli.sweep_command:sweep", "train every run of a grid, here or on a Ray cluster"),
-    "runs": ("sih.cli.runs_command:runs", "list training runs and compare them"),
-    "runs show": ("sih.cli.runs_command:show", "plot a run's loss and KL"),
-    "runs evaluate": (
-        "sih.cli.evaluate_command:evaluate",
-        "measure runs on fresh sequences, with errors",
-    ),
-    "runs formation": (
-        "sih.cli.formation_command:show_formation",
-        "say when the circuit appeared in runs",
-    ),
-    "runs rm": ("sih.cli.runs_command:remove", "remove a run, after asking"),
-    "models": (
-        "sih.cli.models_command:models",
-        "list the trained models that come with the package",
-    ),
-    "explore": ("sih.cli.explore_command:explore", "see the circuit choose: an interactive page"),
-    "figure": ("sih.cli.figure_command:figure", "make one figure of the paper by name"),
-    "reproduce": (
-        "sih.cli.reproduce_command:reproduce",
-        "make every figure, and the report that says what held",
-    ),
-}
-"""name -> (module:function, summary). A name may have two words, as in `sih claim search`."""
 WRITTEN = ("out", "export", "draw", "table")
 """The flags that say where to write."""
 STARTED = ("train",)
@@ -100,21 +37,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(
                 errors="backslashreplace"
             )  # a name may hold what a terminal cannot show
-    if not words or words[0] in ("-h", "--help"):
-        print(_overview())
+    if (said := answer(words)) is not None:
+        print(said)
         return 0
-    if words[0] == "--version":
-        from importlib.metadata import version
-
-        print(f"sih {version('selective-induction-heads')}")
-        return 0
+    if words[0] == "help":
+        words = [*words[1:], "--help"]
     command = None
     name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
     try:
         if name not in COMMANDS:
-            raise ValueError(
-                f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}"
-            )
+            raise ValueError(unknown(name))
         module, function = COMMANDS[name][0].split(":")
         found = importlib.import_module(module)
         command, words = getattr(found, function), words[len(name.split()) :]
@@ -207,11 +139,3 @@ def _unbox(box: str) -> str:
 
 def _one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
-
-
-def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
-    about = "Selective induction heads: how transformers select causal structures in context."
-    more = "Each command explains itself, with an example: sih sample --help"
-    return f"usage: sih COMMAND [options]\n\n{about}\n\n{commands}\n\n{more}"

@@ -40,8 +40,7 @@ def show_models(found: Sequence[Run], console: Console) -> None:
     print_fitting([_row(run) for run in found], title, console)
     print_ways(found, console)
     console.print(
-        "`sih runs show NAME` has more: the command that trains it, KL/ML by tokens seen, its heads",
-        soft_wrap=True,
+        "`sih runs show NAME` has more: the command that trains it, KL/ML by tokens seen, its heads"
     )
 
 

@@ -94,6 +94,4 @@ def print_ways(found: Iterable[Run], console: Console) -> None:
         way = (trained_briefly(run.config), how_trained(run.config))
         lengths.setdefault(way, set()).add(run.config.task.length)
     for (brief, whole), own in sorted(lengths.items()):
-        console.print(
-            f"{brief} (length {', '.join(map(str, sorted(own)))}): {whole}", soft_wrap=True
-        )
+        console.print(f"{brief} (length {', '.join(map(str, sorted(own)))}): {whole}")

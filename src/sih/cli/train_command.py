@@ -1,5 +1,6 @@
 """`sih train`: train a model in a folder, or go on where that folder's run stopped."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -182,6 +183,7 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
                 file=sys.stderr,
             )
             words = _without(words, flag)
+    _check_kind_has(words, parts["model"])
     chosen = {
         "kind": parts["model"].kind,
         "init": parts["recipe"].name,
@@ -190,6 +192,23 @@ def start_from(words: list[str]) -> tuple[Callable[..., int], list[str]]:
     command = functools.partial(train, preset=preset, **parts, **chosen, **top)
     command.__doc__ = train.__doc__
     return command, words
+
+
+def _check_kind_has(words: Sequence[str], model: ModelShape) -> None:
+    """Raise a ValueError about a flag that other kinds of model have, and this one has not."""
+    has = {
+        kind: {field.name for field in dataclasses.fields(each.Shape)}
+        for kind, each in KINDS.items()
+    }
+    flags = {
+        word.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
+        for word in words
+    }
+    for name in sorted(flags & set().union(*has.values()) - has[model.kind] - NOT_IN_ALL.keys()):
+        others = ", ".join(kind for kind in has if name in has[kind])
+        raise ValueError(
+            f"--{name.replace('_', '-')} is for --model {others}; got --model {model.kind}"
+        )
 
 
 def _without(words: Iterable[str], flag: str) -> list[str]:

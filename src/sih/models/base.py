@@ -10,6 +10,7 @@ import inspect
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -31,6 +32,7 @@ from sih.checks import (
 )
 from sih.models.hooks import HookPoints, module_name
 from sih.models.kernels.causal import mask_later
+from sih.models.parts import in_parts, usual_rows
 from sih.models.sites import PassRecorder, Replacement, Site, Trace
 from sih.showing import Drawn, heat_map
 
@@ -224,9 +226,31 @@ class Model(Drawn, nn.Module, metaclass=_HooksPlaced):
         """
         tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
-        if path != self.paths[-1]:
+        if path == self.paths[-1]:
+            return self.equations(tokens, Site(self.points.hooked()))
+        if not self._in_parts(tokens):
             return self.fast(tokens, path)
-        return self.equations(tokens, Site(self.points.hooked()))
+        return in_parts(
+            partial(self.fast, path=path), self._equations, tokens, list(self.parameters())
+        )
+
+    def _equations(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time state"]:
+        return self.equations(tokens, Site())
+
+    def _in_parts(self, tokens: Int[Tensor, "batch time"]) -> bool:
+        """Tell whether a gradient may be asked for, of more sequences than should go at a time.
+
+        It is one by the parameters alone, so not where one of them was replaced by a tensor of another kind.
+        """
+        elsewhere = (
+            self.large_products or tokens.device.type != "cpu" or torch.is_autocast_enabled("cpu")
+        )
+        if not torch.is_grad_enabled() or elsewhere:
+            return False
+        many = len(tokens) > usual_rows(tokens, torch.get_num_threads())
+        weights = dict(self.named_parameters())
+        whole = weights.keys() == self.points.weights
+        return many and whole and any(weight.requires_grad for weight in weights.values())
 
     def choose_path(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> str:
         """Give the path that a call with these tokens takes, or raise a FieldError if it cannot take `path`."""

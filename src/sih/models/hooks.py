@@ -34,6 +34,8 @@ class HookPoints:
                 home = home.get_submodule(part)
             home.add_module(key, HookPoint())
             self.homes[name] = (home._modules, key)
+        self.weights = {name for name, _ in module.named_parameters()}
+        """The names of all weights that the module was made with."""
         within = ((name, other) for name, other in module.named_modules() if name)
         self.never_called = {
             name: other for name, other in within if not isinstance(other, HookPoint)

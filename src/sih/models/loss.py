@@ -20,12 +20,9 @@ from torch import Tensor, nn
 from sih.checks import FieldError, Tokens, as_tokens, check_sizes, described, is_concrete
 from sih.markov import Law, TokenTensor
 from sih.models.base import Model, check_model
-from sih.models.kernels.second_order import gradients_again
 from sih.models.kernels.threads import side_by_side
+from sih.models.parts import usual_rows
 
-ROWS, TOKENS = 32, 4096
-"""Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all
-the disentangled model's; more no longer fit the cache."""
 LAW_TOLERANCE = 1e-3
 """How far the sum of a distribution may be from 1."""
 
@@ -78,16 +75,6 @@ def next_token_loss(
         return torch.stack(summed).sum() / _terms(tokens)
     loss: Tensor = _NextTokenLoss.apply(model, tokens, laws, path, rows, *wanted)  # type: ignore[no-untyped-call]
     return loss
-
-
-def usual_rows(tokens: TokenTensor, threads: int) -> int:
-    """Say how many sequences go at a time: `ROWS`; of short ones `TOKENS` tokens, if each thread has its part then.
-
-    >>> [usual_rows(torch.zeros(256, time, dtype=torch.int64), threads=2) for time in (16, 32, 64, 128, 256)]
-    [128, 128, 64, 32, 32]
-    """
-    batch, time = tokens.shape
-    return max(ROWS, min(TOKENS // time, -(-batch // threads)))
 
 
 def _threads(model: Model, tokens: Tensor) -> int:
@@ -183,11 +170,10 @@ class _NextTokenLoss(torch.autograd.Function):
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         terms = _terms(ctx.part[0])
         if torch.is_grad_enabled():
-            model, part = ctx.model, ctx.part
-
-            def mean(*_: Tensor) -> Tensor:
-                return _summed(model, part, model.paths[-1]) / terms
-
-            return None, None, None, None, None, *gradients_again(mean, ctx.wanted, (above,))
+            mean = _summed(ctx.model, ctx.part, ctx.model.paths[-1]) / terms
+            grads = torch.autograd.grad(
+                mean, ctx.wanted, above, create_graph=True, materialize_grads=True
+            )
+            return None, None, None, None, None, *grads
         scale = above / terms
         return None, None, None, None, None, *(grad * scale for grad in ctx.grads)

@@ -85,7 +85,8 @@ def compute(config: AgreementConfig, store: RunStore) -> Agreements:
             references[run.task, heads] = run_reference(run.task, batch, heads)
         built = references[run.task, heads]
         trace = run.model.trace(built.batch.tokens)
-        found[run.name] = compare(trace.attention, trace.scores, built)
+        scores = [layer[..., trace.first :, trace.first :] for layer in trace.scores]
+        found[run.name] = compare(trace.between_tokens, scores, built)
         selections[run.name] = found[run.name].selection
         if facts[run.name].training == "paper":
             selections[run.name] = selection(

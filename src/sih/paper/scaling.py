@@ -19,7 +19,7 @@ from sih.results.beside import (
     trained_law,
     yardsticks,
 )
-from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Pair, Panel, curve, times
+from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Panel, Times, curve, times
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import (
     Models,
@@ -31,7 +31,7 @@ from sih.results.models import (
 )
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
-from sih.task import sample
+from sih.task import Task, sample
 from sih.training.config import TrainConfig
 
 LAGS, MORE_LAGS = (1, 2, 3), (1, 2, 3, 4, 5)
@@ -53,41 +53,50 @@ class ScalingConfig(Seeded, Strengths):
     heads_lags: tuple[int, ...] = MORE_LAGS
     constructed_heads: tuple[int, ...] = (1, 2, 3, 4, 5)
     sequences: int = 512
+    others: tuple[str, ...] = ()
+    """Those of other lags that differ in heads. They are judged, and not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScalingRow(Panel):
     """Holds the curves of a row. One of several seeds is their mean on every sequence.
 
-    `over[model][other]` is how many times the other's mean KL the model's is, for every two models; and for ML, of
-    shipped models as `sih.evaluate` has it.
+    `over[model][other]` is how many times the other's KL the model's is, for every two models; and for ML in the mean
+    alone, of shipped models as `sih.evaluate` has it.
     """
 
     models: dict[str, TrainedModel]
-    over: dict[str, dict[str, Pair]]
+    over: dict[str, dict[str, Times]]
 
 
 @dataclass(frozen=True, eq=False)
 class ScalingCurves:
     """Holds a row of models that differ in depth, and two of models and circuits that differ in heads.
 
-    Those of `plain_heads` are trained as in the paper, the others with our recipes.
+    Those of `plain_heads` are trained as in the paper, those of `layers` and `heads` with our recipes. `others` has a
+    row for each way of training, other lags and length of which there are models with different heads; none is drawn.
     """
 
     config: ScalingConfig
     layers: ScalingRow
     heads: ScalingRow
     plain_heads: ScalingRow
+    others: tuple[ScalingRow, ...]
     missing: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[ScalingRow]:
+        """List all rows, drawn or not."""
+        return [self.layers, self.heads, self.plain_heads, *self.others]
 
 
 def rows_of(config: ScalingConfig) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Name the models of each row: those of the configuration, or all shipped ones."""
+    """Name the models of each row that is drawn: those of the configuration, or all shipped ones."""
     three = [Models("standard", one, "needed", config.layers_lags) for one in RECIPES]
-    others = [Models("standard", one, lags=config.layers_lags, layers=(2, 4, 5)) for one in RECIPES]
+    deep = [Models("standard", one, lags=config.layers_lags, layers=(2, 4, 5)) for one in RECIPES]
     heads = [Models("standard", one, lags=config.heads_lags) for one in RECIPES]
     plain = Models("standard", "paper", lags=config.heads_lags)
-    layers = config.layers or tuple(shipped_models(*three, *others))
+    layers = config.layers or tuple(shipped_models(*three, *deep))
     return (
         layers,
         config.heads or tuple(shipped_models(*heads)),
@@ -95,27 +104,52 @@ def rows_of(config: ScalingConfig) -> tuple[tuple[str, ...], tuple[str, ...], tu
     )
 
 
+def others_of(config: ScalingConfig) -> tuple[str, ...]:
+    """Name the models of other lags: those of the configuration, or all shipped ones that differ in heads alone."""
+    shipped = shipped_models(
+        *(Models("standard", one, usual_width=True) for one in ("paper", *RECIPES))
+    )
+    heads: dict[tuple[tuple[int, ...], int, Training], set[tuple[int, ...]]] = {}
+    for one in shipped.values():
+        heads.setdefault((one.lags, one.length, one.training), set()).add(one.heads)
+    different = (
+        name for name, one in shipped.items() if len(heads[one.lags, one.length, one.training]) > 1
+    )
+    return config.others or tuple(
+        name for name in different if shipped[name].lags != config.heads_lags
+    )
+
+
 def reads(config: ScalingConfig, store: RunStore) -> tuple[str, ...]:
     """Name the models of all rows."""
-    return tuple(dict.fromkeys(name for row in rows_of(config) for name in row))
+    return tuple(
+        dict.fromkeys(name for row in (*rows_of(config), others_of(config)) for name in row)
+    )
 
 
 def compute(config: ScalingConfig, store: RunStore) -> ScalingCurves:
     """Run the models of each row on the same fresh sequences."""
     missing: list[str] = []
-    lags = (config.layers_lags, config.heads_lags, config.heads_lags)
-    circuits = ((), config.constructed_heads, config.constructed_heads)
-    rows = []
-    for names, of, counts in zip(rows_of(config), lags, circuits, strict=True):
+
+    def finished(names: tuple[str, ...]) -> list[Run]:
         found, absent = store.finished(names)
         missing.extend(absent)
-        runs = sorted(
+        return sorted(
             found.values(),
             key=lambda run: (len(run.config.heads), run.config.heads, run.config.seed),
         )
-        rows.append(_row(config, of, runs, counts))
-    layers, heads, plain_heads = rows
-    return ScalingCurves(config, layers, heads, plain_heads, tuple(missing))
+
+    lags = (config.layers_lags, config.heads_lags, config.heads_lags)
+    circuits = ((), config.constructed_heads, config.constructed_heads)
+    each = zip(rows_of(config), lags, circuits, strict=True)
+    layers, heads, plain_heads = [
+        _row(config, of, finished(names), counts) for names, of, counts in each
+    ]
+    groups: dict[tuple[Task, Training], list[Run]] = {}
+    for run in finished(others_of(config)):
+        groups.setdefault((run.task, training_of(run.config)), []).append(run)
+    others = [_row(config, task.lags, runs, ()) for (task, _), runs in groups.items()]
+    return ScalingCurves(config, layers, heads, plain_heads, tuple(others), tuple(missing))
 
 
 def _row(
@@ -155,16 +189,15 @@ def _over(
     each: dict[str, Float[Tensor, "sequence time"]],
     ml: Float[Tensor, "sequence time"],
     max_lag: int,
-) -> dict[str, Pair]:
+) -> dict[str, Times]:
     """Compare a model with every other, and with ML on the many sequences of its evaluation if that is kept."""
     rows = each[run.name]
     found = {
-        name: times(rows, other, max_lag, name).mean
-        for name, other in each.items()
-        if name != run.name
+        name: times(rows, other, max_lag, name) for name, other in each.items() if name != run.name
     }
     kept = run.evaluation
-    return {**found, "ML": kept.kl_over_ml.pair() if kept else times(rows, ml, max_lag, "ML").mean}
+    mean = kept.kl_over_ml.pair() if kept else times(rows, ml, max_lag, "ML").mean
+    return {**found, "ML": Times("ML", mean, {}, ())}
 
 
 EXPERIMENT = Experiment("scaling", ScalingConfig(), ScalingCurves, compute, reads, shipped=True)

@@ -82,4 +82,30 @@ ERRATA: tuple[Erratum, ...] = (
         "for lags 1 and 4 of {1,2,4} the argument does not go through, and the claim is open there (docs/claim.md)",
         "mathematics/test_any_chain.py::test_symmetry_does_not_exchange_other_lags",
     ),
+    Erratum(
+        13, "Sec. 5.1, Prop. 1", "for any T ≥ k̂",
+        "T > k̂: at T = k̂ no transition has been made, and the mean in the weights is 0/0",
+        "integration/test_errata.py::test_13_proposition_1_needs_a_transition",
+    ),
+    Erratum(
+        14, "Sec. 5.3, Claim 1; App. A", "i ≥ k̂",
+        "i > k̂: token k̂ was not made by a transition, and lag k̂ would look at a token 0",
+        "integration/test_errata.py::test_14_claim_1_is_about_tokens_that_follow_others",
+    ),
+    Erratum(
+        15, "App. A, second sentence", "the MLE in the high-temperature limit",
+        "in the low-temperature limit: β multiplies the evidence, so it is an inverse temperature",
+        "integration/test_errata.py::test_15_maximum_likelihood_is_the_limit_of_low_temperature",
+    ),
+    Erratum(
+        16, 'App. "any set of lags", first layer for {1,3,4}', "the 2nd, 3rd and 4th diagonal",
+        "the 2nd, 4th and 5th, as in the matrix of 𝒜^(1) beside it; the main diagonal is the 1st",
+        "integration/test_errata.py::test_16_the_diagonals_of_the_first_layer",
+    ),
+    Erratum(
+        17, 'App. "Two lags and single head", A^(2)', "0 where i < k̂ or j < k̂, and 0 otherwise",
+        "−λ where i ≤ k̂ or j ≤ k̂, and −λ otherwise: token k̂ was not made by a transition. With λ large enough 0 "
+        "masks as −λ does",
+        "integration/test_errata.py::test_17_the_second_layer_for_two_lags",
+    ),
 )  # fmt: skip

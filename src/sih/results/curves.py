@@ -139,7 +139,8 @@ def floored_ratio(
     """Return the ratio of two means, neither below `FLOOR`, with its error; and the relative error of the reference.
 
     They are compared on the repetitions that both have. Where these do not tell the reference's mean well enough, the
-    paired difference is added to its mean over all of its repetitions.
+    paired difference is added to its mean over all of its repetitions. Where one is at the floor, its error is that of
+    both apart or, if less, that of their difference: two that are equal have the ratio 1 exactly.
     """
     above, both = estimate(values), estimate(reference[: len(values)])
     known = float(both.error / both.mean)
@@ -151,7 +152,12 @@ def floored_ratio(
     if min(below.mean + apart.mean, below.mean) > FLOOR:
         return ratio(apart, below).pair(), known
     times_as_much = x.mean / y.mean
-    return (times_as_much, math.hypot(x.error, times_as_much * y.error) / y.mean), known
+    each_alone = math.hypot(x.error, times_as_much * y.error)
+    moved = min(
+        abs(float(apart.mean)) / 2, float(below.error)
+    )  # what the floor may cut of one and not of the other
+    together = math.hypot(float(apart.error), moved, (times_as_much - 1) * y.error)
+    return (times_as_much, min(each_alone, together) / y.mean), known
 
 
 def floored(one: Estimate[Tensor]) -> Estimate[float]:

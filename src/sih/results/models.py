@@ -115,26 +115,42 @@ def shipped_models(*choices: Models) -> dict[str, TrainedModel]:
 
 @cache
 def _shipped() -> dict[str, TrainedModel]:
+    return described(_shipped_runs())
+
+
+@cache
+def _shipped_runs() -> tuple[Run, ...]:
     runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
-    return described(
+    return tuple(
         run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS
     )
 
 
 def described(runs: Iterable[Run]) -> dict[str, TrainedModel]:
-    """Return what each run trains, by name. A run is unsettled too if another of its kind was given more steps."""
+    """Return what each run trains, by name.
+
+    A run is unsettled too if another of its kind, shipped or among these, was given more steps: so a shipped model is
+    the same wherever it is judged.
+    """
     runs = list(runs)
     models = {run.name: model_of(run) for run in runs}
-    steps = {run.name: run.config.optimiser.steps for run in runs}
-    longest: dict[TrainedModel, int] = {}
-    for name, model in models.items():
-        longest[_kin(model)] = max(longest.get(_kin(model), 0), steps[name])
-    for name, model in models.items():
-        most = longest[_kin(model)]
-        if model.training == "paper" and not model.unsettled and steps[name] < most:
-            why = f"at {steps[name]:,} steps, where another run was given {most:,}"
-            models[name] = replace(model, unsettled=why)
+    longest, shipped = _most_steps(runs), _most_steps(_shipped_runs())
+    for run in runs:
+        model, steps = models[run.name], run.config.optimiser.steps
+        most = max(longest[_kin(model)], shipped.get(_kin(model), 0))
+        if model.training == "paper" and not model.unsettled and steps < most:
+            why = f"at {steps:,} steps, where another run was given {most:,}"
+            models[run.name] = replace(model, unsettled=why)
     return models
+
+
+def _most_steps(runs: Iterable[Run]) -> dict[TrainedModel, int]:
+    """Return the steps of the longest run of each kin."""
+    longest: dict[TrainedModel, int] = {}
+    for run in runs:
+        kin = _kin(model_of(run))
+        longest[kin] = max(longest.get(kin, 0), run.config.optimiser.steps)
+    return longest
 
 
 def _kin(model: TrainedModel) -> TrainedModel:

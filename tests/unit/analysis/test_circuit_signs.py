@@ -11,7 +11,7 @@ from sih.analysis.circuit_signs import circuit_signs
 
 def oracle(
     model: sih.Transformer, batch: sih.Batch, task: sih.Task
-) -> tuple[float, float, float, list[float]]:
+) -> tuple[float, float, float, list[list[float]]]:
     """Plain loops over attention and scores, for a model with one head in every layer."""
     time, lags, P = batch.tokens.shape[1], task.lags, task.P.tolist()
     rows = range(max(time // 3, max(lags)), time - 1)
@@ -43,7 +43,7 @@ def oracle(
                 mass[layer][o] += sum(attention[i][i - o] for i in rows) / len(rows) / len(batch)
     mean = sum(correlations) / len(correlations)
     share = (sum(selected) / len(selected)) / (sum(believed) / len(believed))
-    return mean, share, sum(candidates) / len(candidates), [max(row) for row in mass[:-1]]
+    return mean, share, sum(candidates) / len(candidates), mass[:-1]
 
 
 @pytest.mark.parametrize("heads", [(1, 1, 1), (1, 1)])
@@ -52,11 +52,12 @@ def test_signs_against_loops(heads: tuple[int, ...], rng: torch.Generator) -> No
     model = sih.Transformer(4, 18, dim=8, qk_dim=4, heads=heads, dtype=torch.float64, rng=rng)
     batch = sih.sample(task, 70, rng=rng)  # more than go at once
     found = circuit_signs(model, batch, task)
-    correlation, selected, candidates, copies = oracle(model, batch, task)
+    correlation, selected, candidates, mass = oracle(model, batch, task)
     assert found.correlation == pytest.approx(correlation, rel=1e-9)
     assert found.selected == pytest.approx(selected, rel=1e-9)
     assert found.candidates == pytest.approx(candidates, rel=1e-9)
-    assert found.copies == pytest.approx(copies, rel=1e-9)
+    assert found.copies == pytest.approx([max(row) for row in mass], rel=1e-9)
+    assert list(found.offsets) == [row.index(max(row)) for row in mass]
 
 
 def test_the_construction_has_all_signs_and_a_model_without_attention_to_tokens_none(

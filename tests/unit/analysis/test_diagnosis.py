@@ -151,6 +151,14 @@ def test_it_prints_shows_and_draws_itself(task: sih.Task, rng: torch.Generator) 
     )
     assert len(law_only.plot().axes) == len(heads_only.plot().axes) == 1
     assert not re.search("head  ", repr(law_only))
+    assert (law_only.notes, heads_only.notes) == (
+        (),
+        ("not compared with the known circuits: they have 3 layers, this model 1",),
+    )
+    assert (
+        f"nearest circuit: {min(found.circuits, key=lambda one: one.distance).circuit}, total variation"
+        in repr(found)
+    )
 
 
 def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator) -> None:
@@ -190,6 +198,11 @@ def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator
         (batch, {"law": trace.output.to(torch.complex64)}, "real numbers"),
         (batch, {"law": trace.output * math.nan}, "not finite"),
         (batch.tokens[:1], {"model": model}, "2 sequences"),
+        (
+            batch.tokens[:, : task.max_lag + 1],
+            {"model": model},
+            f"{task.max_lag + 2} tokens or more",
+        ),
         (batch.tokens.float(), {"model": model}, "whole numbers"),
         (batch.tokens + 7, {"model": model}, "states 0 to 4"),
     ]

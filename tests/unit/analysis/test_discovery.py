@@ -193,6 +193,19 @@ def test_judgements_are_those_of_enumeration() -> None:
     assert (xs[-1], ys[-1]) == (1, 1)
 
 
+def test_precision_counts_as_many_edges_as_are_true() -> None:
+    edges = [Edge(str(i), "3/stream") for i in range(6)]
+    truth = [Edge("0", "3/stream", "value"), Edge("3", "3/stream", "score")]
+    found = judge(dict(zip(edges, (6.0, 5.0, 4.0, 3.0, 2.0, 1.0), strict=True)), truth)
+    assert found.precision == 1 / 2  # of the first two one is true; the other is the fourth
+    assert (
+        judge(dict(zip(edges, (6.0, 4.0, 3.0, 5.0, 2.0, 1.0), strict=True)), truth).precision == 1
+    )
+    assert (
+        judge(dict(zip(edges, (2.0, 6.0, 5.0, 4.0, 3.0, 1.0), strict=True)), truth).precision == 0
+    )
+
+
 def test_wrong_input() -> None:
     task = sih.Task([[0.7, 0.3], [0.4, 0.6]], (2,), 8)
     with pytest.raises(ValueError, match="the task has one"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,14 @@ import torch
 
 import sih
 from sih.analysis.ground_truth import CIRCUITS, Discovery, discover, save_circuits
+
+
+@pytest.mark.parametrize("name", CIRCUITS)
+def test_a_circuit_has_the_lags_of_its_name(name: str) -> None:
+    circuit = sih.known_circuit(name, seed=1)
+    written = re.match(r"[\d.]+\d", name)
+    assert written is not None
+    assert circuit.task.lags == tuple(map(int, written[0].split(".")))
 
 
 def test_circuits_are_kept_with_their_edges(tmp_path: Path) -> None:

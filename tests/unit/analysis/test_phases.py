@@ -1,5 +1,9 @@
 """Phases of weights written by hand, and of a standard model against products written out."""
 
+import itertools
+import math
+
+import numpy as np
 import pytest
 import torch
 
@@ -63,6 +67,45 @@ def test_a_standard_models_phases_are_products_of_its_weights(rng: torch.Generat
         read_phases(sih.Transformer(3, 30, heads=(1, 1)), task)
     with pytest.raises(ValueError, match="without MLPs"):
         read_phases(sih.Transformer(3, 30, heads=(1, 1, 1), mlp_dim=4), task)
+
+
+def test_votes_of_any_model_are_the_definition_in_loops(rng: torch.Generator) -> None:
+    """W[k, k0]: what a head that looks by G moves, read by R, summed over heads and averaged over far offsets."""
+    lags, time = (1, 3, 4), 40
+    task = Task(sih.random_transition_matrix(3, rng=rng), lags, time)
+    model = sih.Transformer(3, time, dim=8, qk_dim=4, heads=(1, 2, 1), rng=rng).double()
+    found = read_phases(model, task)
+    far = range(9, time - 5)  # past eight, where o + 1 + k - k0 and o + k are offsets too
+    for row in ("key", "query"):
+        W = np.zeros((3, 3))
+        for (a, k), (b, k0), name in itertools.product(
+            enumerate(lags), enumerate(lags), found.looks
+        ):
+            G, by_key, by_query = found.looks[name], found.reads_key[name], found.reads_query[name]
+            for o in far:
+                term = (
+                    by_key[o] * G[o + 1 + k - k0]
+                    if row == "key"
+                    else by_query[o + 1 - k0] * G[o + k]
+                )
+                W[a, b] += term / len(far)
+        centred = W - W.mean(axis=0, keepdims=True) - W.mean(axis=1, keepdims=True) + W.mean()
+        identity = np.eye(3) - 1 / 3
+        cosine = (centred * identity).sum() / math.sqrt((centred**2).sum() * (identity**2).sum())
+        assert found.votes[row] == pytest.approx(centred.trace() / 2)
+        assert found.cosine[row] == pytest.approx(cosine)
+
+
+def test_what_a_period_explains_is_the_share_of_the_variance() -> None:
+    values = 5 + np.tile([0.0, 1.0, 3.0], 20) + np.random.default_rng(0).normal(0, 0.3, 60)
+    n, explained = period(torch.from_numpy(values))
+    far = range(9, 60)
+    means = [np.mean([values[o] for o in far if o % 3 == r]) for r in range(3)]
+    left = sum((values[o] - means[o % 3]) ** 2 for o in far)
+    whole = sum((values[o] - np.mean(values[9:])) ** 2 for o in far)
+    assert n == 3
+    assert explained == pytest.approx(1 - left / whole)
+    assert 0.9 < explained < 0.999
 
 
 def test_periods() -> None:

@@ -40,6 +40,13 @@ def test_a_gap_within_the_error_is_no_proof() -> None:
         claim_histogram.ClaimMargins(3, (1, 2), torch.tensor([[1e-12, 0.2]]), 1e-11)
     )
     assert found.verdict == "holds with a remark"
+    assert number_of(found).interval == pytest.approx((1e-12 - 2e-11, 1e-12 + 2e-11), rel=1e-6)
+
+
+def test_a_gap_of_nothing_is_not_positive() -> None:
+    margins = torch.tensor([[0.0, 0.2], [0.1, -0.1]])
+    found = CLAIM.judge(claim_histogram.ClaimMargins(3, (1, 2), margins, 1e-11))
+    assert number_of(found).label.startswith("2 of 4 gaps are positive; ")
 
 
 def test_cumulative_averages_are_followed_to_the_end() -> None:

@@ -36,6 +36,19 @@ def test_one_head_sees_every_other_transition_of_two_lags() -> None:
     assert found.tolist() == [pick != 1 for pick in picks]
 
 
+def test_an_exponent_is_fitted_to_rates_over_the_root_of_n() -> None:
+    n = torch.arange(2, 202, 2)
+    exact = 0.3 * torch.exp(-0.02 * n) / n.sqrt()
+    same, error = wrong_lag._fit(n, exact.expand(4, -1).double(), 10**6)
+    assert same == pytest.approx(0.02)
+    assert error == pytest.approx(0, abs=1e-9)
+    blocks = torch.stack(
+        [0.3 * torch.exp(-slope * n) / n.sqrt() for slope in (0.01, 0.03)]
+    ).double()
+    _, error = wrong_lag._fit(n, blocks, 10**6)
+    assert error == pytest.approx(0.01)  # slopes .01 and .03: their spread over the root of two
+
+
 def test_wrong_lag_rates_are_as_predicted() -> None:
     settings = wrong_lag.WrongLagConfig(
         num_states=3, lags=(1, 2), length=42, blocks=4, sequences=2000

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support.commands import run
+from torture.commands import BASE
 
 from sih.cli import COMMANDS
 
@@ -11,8 +18,32 @@ from sih.cli import COMMANDS
 def test_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys)
     assert code == 0
-    assert all(name in out for name in COMMANDS)
+    assert sorted(re.findall(r"^  (\S.*?)  +\S", out, flags=re.M)) == sorted(
+        BASE
+    )  # a line of each, written by hand
     assert run(capsys, "--version")[1].startswith("sih ")
+    assert run(capsys, "version") == run(capsys, "--version")
+    assert run(capsys, "help") == run(capsys) == run(capsys, "--help")
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_help_of_a_command_has_two_spellings(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["runs", "show"], ["heads"]):
+        assert run(capsys, "help", *words) == run(capsys, *words, "--help")
+    code, _, err = run(capsys, "help", "trian")
+    assert code == 2
+    assert "did you mean train?" in err
+
+
+def test_the_overview_loads_nothing() -> None:
+    code = "import sys, sih_command; sys.argv = ['sih', *sys.argv[1:]]; sih_command.run()"
+    loaded = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, 'sih' in sys.modules))"
+    for words in ([], ["--help"], ["--version"]):
+        done = subprocess.run(
+            [sys.executable, "-c", f"{loaded}; {code}", *words],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.splitlines()[-1] == "False False"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -25,8 +56,27 @@ def test_every_command_explains_itself_with_an_example(
     assert "unused" not in out  # a flag that does nothing
 
 
+def test_every_argument_of_a_command_is_used() -> None:
+    chosen_before = {
+        "train": {"kind", "init", "method"}
+    }  # `start_from` takes these from the command line
+    for name, (place, _) in COMMANDS.items():
+        module, function = place.split(":")
+        found = importlib.import_module(module)
+        (tree,) = ast.parse(inspect.getsource(getattr(found, function))).body
+        assert isinstance(tree, ast.FunctionDef)
+        given = {one.arg for one in (*tree.args.args, *tree.args.kwonlyargs)}
+        used = {
+            node.id for line in tree.body for node in ast.walk(line) if isinstance(node, ast.Name)
+        }
+        assert given - used <= chosen_before.get(name, set()), name
+
+
 BAD = {
-    "unknown command": (["smaple"], "no command 'smaple'; the commands are sample"),
+    "unknown command": (
+        ["smaple"],
+        "no command 'smaple'; did you mean sample? `sih --help` lists all",
+    ),
     "lags not increasing": (["sample", "--lags", "3", "1"], "distinct, positive and increasing"),
     "lags not numbers": (["sample", "--lags", "one"], "--lags"),
     "no lags": (["sample", "--lags"], "lags must be"),

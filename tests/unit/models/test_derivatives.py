@@ -31,11 +31,19 @@ def models(dtype: torch.dtype = torch.float64) -> dict[str, Model]:
             3, 9, dim=4, qk_dim=2, heads=(2, 1), mlp_dim=3, activation="gelu", dtype=dtype, rng=rng
         ),
         "disentangled": sih.DisentangledTransformer(3, 9, (1, 2, 1), dtype=dtype, rng=rng),
+        "relative": sih.RelativeTransformer(
+            3, 4, dim=4, qk_dim=2, heads=(1, 2, 1), start=True, dtype=dtype, rng=rng
+        ),
     }
 
 
 MODELS = models()
-PATHS = [("standard", "fused"), ("with MLPs", "fused"), ("disentangled", "structured")]
+PATHS = [
+    ("standard", "fused"),
+    ("with MLPs", "fused"),
+    ("disentangled", "structured"),
+    ("relative", "fused"),
+]
 
 
 def output_loss(model: Model, path: str | None) -> Tensor:

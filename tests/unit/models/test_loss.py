@@ -9,7 +9,7 @@ from support.shapes import disentangled_models, standard_models
 from torch import Tensor, nn
 
 import sih
-from sih.models.loss import usual_rows
+from sih.models.parts import usual_rows
 
 
 def by_definition(model: nn.Module, tokens: Tensor) -> Tensor:

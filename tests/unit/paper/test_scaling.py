@@ -48,7 +48,9 @@ def data(folder: Path) -> scaling.ScalingCurves:
     lags = (1, 2, 3)
     return scaling.compute(
         scaling.ScalingConfig(
-            (*layers, "none such"), heads, heads[:1], lags, lags, (1, 2, 3, 7), sequences=30
+            *((*layers, "none such"), heads, heads[:1], lags, lags, (1, 2, 3, 7)),
+            sequences=30,
+            others=heads,
         ),
         RunStore(),
     )
@@ -70,6 +72,10 @@ def test_curves_and_their_models(data: scaling.ScalingCurves) -> None:
         "heads": ["ML", "three"],
         "three": ["ML", "heads"],
     }
+    assert [list(row.models) for row in data.others] == [["heads", "three"]]
+    assert list(map(id, data.rows)) == list(
+        map(id, (data.layers, data.heads, data.plain_heads, *data.others))
+    )
     assert data.missing == ("none such",)
     assert same(data.heads.kl["construction, 7"], data.heads.kl["construction, 3"])
     assert not same(data.heads.kl["construction, 1"], data.heads.kl["construction, 3"])
@@ -86,7 +92,10 @@ def test_numbers(data: scaling.ScalingCurves, folder: Path) -> None:
     model = sih.construct(runs[0].task, heads=2, third="position", lam=500.0)
     kl = averaged_kl(model.predict(batch.tokens), batch.tokens, runs[0].task)[:, 3:-1]
     assert data.heads.kl["construction, 2"].whole.mean.item() == pytest.approx(kl.mean().item())
-    assert data.layers.over["again"]["three"][0] == pytest.approx(means[1] / means[0])
+    over = data.layers.over["again"]["three"]
+    assert over.mean[0] == pytest.approx(means[1] / means[0])
+    assert [*over.windows, *over.left_out] == ["4-8", "9-16", "17-17"]
+    assert data.others[0].over["heads"]["three"] == data.heads.over["heads"]["three"]
 
 
 def test_models_of_a_row_share_a_task(folder: Path) -> None:
@@ -95,7 +104,7 @@ def test_models_of_a_row_share_a_task(folder: Path) -> None:
         ValueError, match=r"share lags \(1, 2, 3\), length and matrix; elsewhere has others"
     ):
         scaling.compute(
-            scaling.ScalingConfig(layers=names, heads=(), plain_heads=(), sequences=4), RunStore()
+            scaling.ScalingConfig(layers=names, others=("none",), sequences=4), RunStore()
         )
 
 
@@ -122,7 +131,14 @@ def test_the_figure_needs_only_the_file(data: scaling.ScalingCurves) -> None:
 
 def test_without_any_model_the_references_are_left() -> None:
     data = scaling.compute(
-        scaling.ScalingConfig(("none",), ("no",), ("nor this",), constructed_heads=(), sequences=3),
+        scaling.ScalingConfig(
+            ("none",),
+            ("no",),
+            ("nor this",),
+            constructed_heads=(),
+            sequences=3,
+            others=("nor that",),
+        ),
         RunStore(),
     )
     assert list(data.layers.kl) == list(data.heads.kl) == list(data.plain_heads.kl) == ["BMA", "ML"]
@@ -130,17 +146,20 @@ def test_without_any_model_the_references_are_left() -> None:
         "none",
         "no",
         "nor this",
+        "nor that",
     )
+    assert data.others == ()
     assert scaling_figure.draw(data).axes[1].get_title() == "by heads of each layer"
 
 
 def test_kl_over_ml_of_a_shipped_model_is_its_evaluation() -> None:
+    none = ("none",)
     config = scaling.ScalingConfig(
-        ("standard-1.2.3-1.1",), ("none",), ("none",), constructed_heads=(), sequences=3
+        ("standard-1.2.3-1.1",), none, none, constructed_heads=(), sequences=3, others=none
     )
     data = scaling.compute(config, RunStore())
     kept = sih.evaluate("standard-1.2.3-1.1")
-    assert data.layers.over["standard-1.2.3-1.1"]["ML"] == kept.kl_over_ml.pair()
+    assert data.layers.over["standard-1.2.3-1.1"]["ML"].mean == kept.kl_over_ml.pair()
 
 
 def test_the_rows_are_of_one_way_of_training_each() -> None:
@@ -149,3 +168,21 @@ def test_the_rows_are_of_one_way_of_training_each() -> None:
     assert "standard-1.2.3-1.1.1" not in layers  # depth is not mixed with fewer heads
     assert all(name.startswith("paper-1.2.3.4.5") for name in plain)
     assert all(name.startswith("standard-1.2.3.4.5") for name in heads)
+
+
+def test_the_other_rows_are_of_one_task_and_one_way_of_training_each() -> None:
+    """Every shipped standard model that has a fellow with other heads, by its configuration alone."""
+    fellows: dict[object, dict[str, tuple[int, ...]]] = {}
+    for name in RunStore().names(papers_task=True):
+        config = RunStore().run(name).config
+        if (
+            config.model.kind == "standard"
+            and len(config.heads) == 3
+            and "dim" not in config.unusual()
+        ):
+            way = (config.task.lags, config.task.length, config.recipe.name, config.optimiser.name)
+            fellows.setdefault(way, {})[name] = config.heads
+    wanted = {name for each in fellows.values() if len(set(each.values())) > 1 for name in each}
+    others = set(scaling.others_of(scaling.ScalingConfig()))
+    assert others == {name for name in wanted if "1.2.3.4.5" not in name}
+    assert {"paper-1.2.3-length32-seed1", "standard-1.3.4-1.1.1"} <= others

@@ -8,6 +8,7 @@ import pytest
 import torch
 from support.findings import OURS, PAPER, number_of
 
+import sih
 from sih.paper import scaling, trained
 from sih.paper import scaling_statements as scaled
 from sih.paper import trained_statements as training
@@ -16,6 +17,7 @@ from sih.paper.trained import ModelKL, TrainedPanel
 from sih.results.curves import Curve, Pair, Times
 from sih.results.models import Models, TrainedModel, Training, shipped_models
 from sih.runs.run_store import RunStore
+from sih.training.config import TrainConfig
 
 PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)
 EMPTY = Curve(torch.zeros(0), torch.zeros(0), torch.zeros(0))
@@ -105,11 +107,58 @@ def test_no_shipped_model_is_left_out_of_a_statement_it_belongs_to() -> None:
             } <= lags or one.experiment is scaling.EXPERIMENT
             if one.experiment is trained.EXPERIMENT:
                 assert set(fit) <= read, one.id
-    deep = {name for name, model in shipped_models(Models(layers=(2, 4, 5))).items()}
-    five = {
-        name for name, model in shipped_models(Models("standard", lags=(1, 2, 3, 4, 5))).items()
+    assert set(shipped_models(Models(layers=(2, 4, 5)))) <= scaling_reads
+
+
+def test_no_shipped_model_with_a_fellow_is_left_out_of_what_is_said_of_heads_and_depth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which model is compared with which, by configurations alone; every prediction is the same here."""
+    monkeypatch.setattr(scaling, "trained_law", lambda run, tokens: sih.bma(tokens, run.task))
+    data = scaling.compute(scaling.ScalingConfig(constructed_heads=(), sequences=2), RunStore())
+    configs = {name: RunStore().run(name).config for name in RunStore().names(papers_task=True)}
+    standard = {name: one for name, one in configs.items() if one.model.kind == "standard"}
+    ways = {
+        "": ("uniform", "adam"),
+        "-recipe": ("harmonic", "soap"),
+        "-recipe-adam": ("harmonic", "adam"),
     }
-    assert deep | five <= scaling_reads
+    for end, way in ways.items():
+        own = {
+            name: one
+            for name, one in standard.items()
+            if (one.recipe.name, one.optimiser.name) == way
+        }
+        usual = {name: one for name, one in own.items() if "dim" not in one.unusual()}
+        three = {name: one for name, one in usual.items() if len(one.heads) == 3}
+
+        def fewer(one: TrainConfig, three: dict[str, TrainConfig] = three) -> list[int]:
+            fellows = [two.heads[1] for two in three.values() if two.task == one.task]
+            return [count for count in fellows if count < one.heads[1]]
+
+        needed = {name: sih.construction.heads_needed(one.task.lags) for name, one in three.items()}
+        expected = {
+            "two-layers": {name for name, one in own.items() if len(one.heads) == 2},
+            "more-layers": {name for name, one in usual.items() if len(one.heads) > 3}
+            if len(three)
+            else set(),
+            "more-heads": {
+                n for n, one in three.items() if fewer(one) and one.heads[1] <= needed[n]
+            },
+            "enough-heads": {
+                n for n, one in three.items() if one.heads[1] > needed[n] in fewer(one)
+            },
+        }
+        for id, names in expected.items():
+            found = [one.judge(data) for one in PAPER + OURS if one.id == id + end]
+            assert {name for one in found for name in one.models} == (names if found else set()), (
+                id + end
+            )
+    plain = scaled.MORE_HEADS.judge(data)
+    assert len(plain.each) == 2 + 3  # two seeds of {1,2,3}; five lags: 1 to 2, 2 to 3, 3 to 5
+    assert (
+        scaled.MORE_HEADS_RECIPE.judge(data).count == "10 of 10"
+    )  # 1 + 3 seeds; 1 + 1 + 1; 1 + 1 + 1
 
 
 def test_a_model_that_still_gets_better_refutes_nothing() -> None:
@@ -181,7 +230,7 @@ def _row(
     every = {str(heads): value for heads, value in kl.items()}
     over = {
         name: {
-            other: (value / beside, 1e-6)
+            other: Times(other, (value / beside, 1e-6), {}, ())
             for other, beside in {**every, "ML": 0.02}.items()
             if other != name
         }
@@ -191,10 +240,15 @@ def _row(
 
 
 def _scaling(
-    layers: ScalingRow, heads: ScalingRow | None = None, plain: ScalingRow | None = None
+    layers: ScalingRow,
+    heads: ScalingRow | None = None,
+    plain: ScalingRow | None = None,
+    *others: ScalingRow,
 ) -> scaling.ScalingCurves:
     none = _row({}, "SOAP")
-    return scaling.ScalingCurves(scaling.ScalingConfig(), layers, heads or none, plain or none, ())
+    return scaling.ScalingCurves(
+        scaling.ScalingConfig(), layers, heads or none, plain or none, others, ()
+    )
 
 
 def test_depth() -> None:
@@ -228,7 +282,7 @@ def test_heads_of_the_second_layer() -> None:
     bad = _scaling(empty, _row(rising, "SOAP", lags), _row(falling, "paper", lags))
     found = scaled.MORE_HEADS_RECIPE.judge(good)
     assert number_of(found).value == pytest.approx(0.5)
-    assert [one.label.split(", ")[-1] for one in found.each] == [
+    assert [one.label.split(", ")[-2] for one in found.each] == [
         "[1,3,1] to [1,1,1]",
         "[1,5,1] to [1,3,1]",
     ]
@@ -243,3 +297,36 @@ def test_heads_of_the_second_layer() -> None:
     assert scaled.ENOUGH_HEADS_RECIPE.judge(good).verdict == "holds"
     assert scaled.ENOUGH_HEADS_RECIPE.judge(bad).verdict == "does not hold"
     assert scaled.ENOUGH_HEADS.judge(_scaling(empty)).verdict == "not measured"
+
+
+def test_heads_of_all_lags_are_judged_and_each_seed_alone() -> None:
+    usual: dict[tuple[int, ...], float] = {(1, 1, 1): 0.08, (1, 2, 1): 0.04, (1, 3, 1): 0.02}
+    good = _scaling(_row({}, "SOAP"), None, None, _row(usual, "paper"))
+    assert (scaled.MORE_HEADS.judge(good).verdict, scaled.MORE_HEADS.judge(good).count) == (
+        "holds",
+        "2 of 2",
+    )
+    bad = _scaling(_row({}, "SOAP"), None, None, _row(usual | {(1, 3, 1): 0.05}, "paper"))
+    found = scaled.MORE_HEADS.judge(bad)
+    assert (found.verdict, found.count) == ("does not hold", "1 of 2")
+    assert number_of(found).value == pytest.approx(1.25)
+    assert "[1,3,1] to [1,2,1]" in number_of(found).label
+
+
+def test_a_window_decides_between_two_trained_models_too() -> None:
+    row = _row({(1, 3, 1): 0.02, (1, 3, 1, 1): 0.02}, "SOAP")
+    windows = {"4-8": (1.0, 1e-6), "17-32": (0.5, 1e-6)}
+    row.over["(1, 3, 1, 1)"]["(1, 3, 1)"] = Times("(1, 3, 1)", (1.0, 1e-6), windows, ("65-127",))
+    found = scaled.MORE_LAYERS_RECIPE.judge(_scaling(row))
+    assert (found.verdict, number_of(found).value) == ("does not hold", 0.5)
+    assert "17-32 tokens seen (left out: 65-127)" in number_of(found).label
+
+
+def test_heads_are_judged_by_the_mean_with_the_windows_beside_it() -> None:
+    row = _row({(1, 1, 1): 0.08, (1, 3, 1): 0.04}, "SOAP")
+    windows = {"4-8": (1.2, 1e-6), "17-32": (0.3, 1e-6)}  # as the paper's circuit has them
+    row.over["(1, 3, 1)"]["(1, 1, 1)"] = Times("(1, 1, 1)", (0.5, 1e-6), windows, ())
+    found = scaled.MORE_HEADS_RECIPE.judge(_scaling(_row({}, "SOAP"), row))
+    assert (found.verdict, number_of(found).value) == ("holds", 0.5)
+    assert [part.label for part in number_of(found).parts] == ["mean", "4-8", "17-32"]
+    assert "judged by the mean" in found.remark

@@ -19,7 +19,7 @@ from sih.report.paper_errata import ERRATA
 from sih.report.subjects import judge_all, statements
 from sih.results.cache import Result
 from sih.results.figure import shown
-from sih.results.judging import VERDICTS, Finding
+from sih.results.judging import VERDICTS, Finding, Measured
 from sih.results.pictures import make
 from sih.runs.run_store import RunStore
 
@@ -105,6 +105,21 @@ def test_every_statement_is_there_with_rule_and_command(
     assert "needs standard-8.9, not trained yet" in text
     for erratum in ERRATA:
         assert erratum.test in text
+
+
+def test_models_are_counted_beside_the_verdict_and_other_numbers_are_not(
+    figures: list[Shown], findings: list[Finding]
+) -> None:
+    of_models = next(one for one in findings if one.statement.models is not None)
+    of_none = next(one for one in findings if one.statement.models is None)
+    for finding, count in ((of_none, False), (of_models, True)):
+        number_that_holds = Measured(finding.statement.rule.limit)
+        two = dataclasses.replace(finding, each=(number_that_holds, number_that_holds))
+        assert two.count == "2 of 2"
+        summary, _ = page(figures, [two]).split("</table>", 1)
+        assert ("<br><small>2 of 2</small>" in summary) == count
+    alone = dataclasses.replace(of_models, each=(Measured(of_models.statement.rule.limit),))
+    assert "<small></small>" not in page(figures, [alone])
 
 
 def test_files_are_whole_and_the_json_is_plain(

@@ -25,19 +25,6 @@ from sih.results.judging import Finding, Statement
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 
-KL_MODELS = (
-    *(
-        "paper-1.2.3",
-        "paper-1.2.3-length32",
-        "paper-1.2.3-1.1.1-length32",
-        "paper-disentangled-1.2.3-length32",
-    ),
-    *("paper-1.2.3.4.5-1.2.1-length32", "paper-1.3-length32"),
-    *("standard-1.2.3", "disentangled-1.2.3", "disentangled-1.3.4"),
-)
-DEPTHS = ("standard-1.2.3", "standard-1.2.3-1.1", "standard-1.2.3-3.3", "standard-1.2.3-1.3.1.1.1")
-HEADS = ("standard-1.2.3.4.5-1.3.1", "standard-1.2.3.4.5", "standard-1.2.3.4.5-1.7.1")
-PLAIN_HEADS = ("paper-1.2.3.4.5-1.1.1-length32", "paper-1.2.3.4.5-1.2.1-length32")
 ATTENTION_MODELS = (
     *(
         "paper-1.2.3-length32",
@@ -51,10 +38,12 @@ HOLDS, REMARK, FAILS = "holds", "holds with a remark", "does not hold"
 PERFECT = ("exact posterior", "Bayes circuit", "paper's circuit", "looking circuit")
 EXPECTED: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(
-        ("standard-trained", "disentangled-trained", "two-lags-trained", "width-64", "one-head-trained",
-         "paper-training", "standard-recipe", "disentangled-recipe", "disentangled-recipe-adam",
-         "more-layers-recipe", "more-heads", "more-heads-recipe", "enough-heads-recipe"),
+        ("two-lags-trained", "one-head-trained", "paper-training", "disentangled-recipe", "more-layers-recipe",
+         "more-heads", "more-heads-recipe", "enough-heads-recipe"),
         (HOLDS, HOLDS, HOLDS, HOLDS)),
+    **dict.fromkeys(  # {3,5,7}: in the middle window the looking circuit is beyond the construction
+        ("standard-trained", "disentangled-trained", "width-64", "standard-recipe", "disentangled-recipe-adam"),
+        (HOLDS, HOLDS, HOLDS, FAILS)),
     "two-lags-short": (HOLDS, HOLDS, FAILS, HOLDS),
     "two-layers-recipe": (FAILS, FAILS, FAILS, FAILS),
     "two-layers-recipe-adam": (FAILS, FAILS, FAILS, FAILS),
@@ -71,6 +60,7 @@ ATTENTION: dict[str, tuple[str, str, str]] = {
 """The same of those about attention, of the three circuits."""
 SAYS = (
     "a circuit that looks",
+    "It is about the construction's KL",
     "It is about what training finds",
     "A perfect predictor is below 1",
     ONE_SOLUTION,
@@ -107,16 +97,22 @@ def at_the_papers_length(one: Any) -> Any:
 def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (trained, scaling):
         monkeypatch.setattr(module, "trained_law", law_of(name))
-    sets = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))
-    curves = trained.compute(trained.TrainedConfig(sets, KL_MODELS, 64, 64, 64), RunStore())
+    usual = trained.EXPERIMENT.config
+    hard = dataclasses.replace(usual, lag_sets=((3, 5, 7),), disentangled_sequences=usual.sequences)
+    others = tuple(lags for lags in usual.lag_sets if lags not in hard.lag_sets)
+    few = trained.TrainedConfig(
+        others, sequences=64, disentangled_sequences=64, circuit_sequences=64
+    )
+    curves, with_hard = (trained.compute(config, RunStore()) for config in (few, hard))
+    curves = dataclasses.replace(curves, panels=curves.panels + with_hard.panels)
+    assert {one.model.name for one in curves.models} == set(trained.reads(usual, RunStore()))
     for panel in curves.panels:
         panel.models.update({key: at_the_papers_length(one) for key, one in panel.models.items()})
     monkeypatch.setattr(Run, "evaluation", None)
-    asked = scaling.ScalingConfig(DEPTHS, HEADS, PLAIN_HEADS, constructed_heads=(), sequences=48)
-    scaled = scaling.compute(asked, RunStore())
-    for model in (scaled.layers.models, scaled.heads.models, scaled.plain_heads.models):
-        model.update(
-            {key: dataclasses.replace(one, length=128, unsettled="") for key, one in model.items()}
+    scaled = scaling.compute(scaling.ScalingConfig(constructed_heads=(), sequences=512), RunStore())
+    for row in scaled.rows:
+        row.models.update(
+            {k: dataclasses.replace(one, length=128, unsettled="") for k, one in row.models.items()}
         )
     found = {one.statement.id: one for one in judged({"trained": curves, "scaling": scaled})}
     assert {id: one.verdict for id, one in found.items() if one.measured} == {
@@ -128,7 +124,7 @@ def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", PERFECT[1:])
 def test_rules_about_attention(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "model", property(lambda run: circuit(name, run)))
-    config = agreement.AgreementConfig(ATTENTION_MODELS, sequences=16, selection_sequences=48)
+    config = agreement.AgreementConfig(ATTENTION_MODELS, sequences=16)
     data = agreement.compute(config, RunStore())
     data.facts.update(
         {key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()}

@@ -23,6 +23,7 @@ from sih.results.judging import (
     share,
 )
 from sih.results.models import Models
+from sih.stats import wilson
 
 ABOVE = Rule("at least", 0.9, 0.5)
 FALLS = "at 20 steps, where its KL still falls"
@@ -126,6 +127,10 @@ def test_a_share_of_runs_with_wilsons_interval() -> None:
     assert found.value == 0.75
     assert found.interval == pytest.approx((0.301, 0.954), abs=1e-3)
     assert (found.label, "few runs (3 of 4)" in found.unsettled) == ("3 of 4", True)
+    at_its_end = share(
+        ShareRule(limit=wilson(3, 4)[1]), [Measured(float(hit)) for hit in (1, 1, 0, 1)]
+    )
+    assert "few runs (3 of 4)" in at_its_end.unsettled
     failed = [Measured(0.0) for _ in range(20)]
     assert ShareRule().verdict(share(ShareRule(), failed)) == "does not hold"
     open_ended = [dataclasses.replace(one, model="m", unsettled=FALLS) for one in failed]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from support.small_runs import make_all
 
 from sih.paper import agreement, scaling, trained
@@ -16,6 +19,7 @@ from sih.results.models import (
     heads_of,
     model_of,
     shipped_models,
+    unsettled,
 )
 from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
@@ -64,14 +68,35 @@ def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("kl", "falls"),
+    [
+        ([1.0] * 20, False),
+        ([2.0] * 16 + [1.0, 1.0, 0.97, 0.97], True),
+        ([2.0] * 16 + [1.0, 1.0, 0.985, 0.985], False),  # by less than 2 %
+        ([2.0] * 16 + [0.9, 1.0, 1.0, 0.9], False),  # both tenths have the same mean
+        ([1.0, 0.9], True),
+        ([1.0], False),  # nothing to compare with
+    ],
+)
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_a_kl_that_still_falls_is_that_of_the_last_two_tenths(
+    kl: list[float], falls: bool, schedule: str
+) -> None:
+    evaluations = [{"step": 1_000 * n, "kl": value} for n, value in enumerate(kl, 1)]
+    run: Any = SimpleNamespace(config=TrainConfig(schedule=schedule), evaluations=evaluations)
+    said = f"at {len(kl)},000 steps, where its KL still falls"
+    assert unsettled(run) == (said if falls and schedule == "constant" else "")
+
+
 def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: Path) -> None:
     short = TrainConfig(
-        lags=(1, 2), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2
+        lags=(1, 4), heads=(1, 1, 1), length=8, steps=2, evaluate_every=1, held_out=2
     )
     configs = {
         "short": short,
         "long": short.replace(steps=3, length=10),
-        "other": short.replace(lags=(1, 3)),
+        "other": short.replace(lags=(1, 5)),
     }
     make_all(tmp_path, configs)
     runs = [RunStore(tmp_path).run(tmp_path / name) for name in configs]
@@ -83,6 +108,11 @@ def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: P
     assert shipped_models(Models())["paper-1.2.3-length64"].unsettled == (
         "at 20,000 steps, where another run was given 50,000"
     )
+
+
+def test_a_shipped_model_is_the_same_whatever_it_is_compared_with() -> None:
+    for name, model in shipped_models(Models(layers=None)).items():
+        assert described([RunStore().run(name)]) == {name: model}
 
 
 def test_a_users_own_runs_are_not_counted_in_verdicts(tmp_path: Path) -> None:

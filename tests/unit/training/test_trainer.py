@@ -62,6 +62,13 @@ def test_training_is_adam_on_the_cross_entropy_of_fresh_batches(model: str, targ
         assert (weight - weights[name]).abs().max() < 2e-5, name
 
 
+def test_a_batch_that_no_machine_has_is_refused_before_anything_is_made() -> None:
+    with pytest.raises(
+        ValueError, match=r"the attention of 2,000,000,000 sequences of \d+ tokens would take"
+    ):
+        Trainer(small(batch=2_000_000_000))
+
+
 def test_steps_and_evaluations() -> None:
     steps = list(train(SMALL))
     assert [step.step for step in steps] == list(range(7))

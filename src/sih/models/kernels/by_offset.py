@@ -297,9 +297,9 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, table: Tensor) -> Tensor:
-        x, table = x.contiguous(), table.contiguous()
         ctx.save_for_backward(x, table)
-        r: Tensor = shared(lambda part: (library.bucket_scores(part, table),), x)[0]
+        table = table.contiguous()
+        r: Tensor = shared(lambda part: (library.bucket_scores(part, table),), x.contiguous())[0]
         return r
 
     @staticmethod
@@ -307,6 +307,7 @@ class _Scores(torch.autograd.Function):
         x, table = ctx.saved_tensors
         if torch.is_grad_enabled():
             return gradients_again(scores_of_buckets, (x, table), (above,))
+        x, table = x.contiguous(), table.contiguous()
 
         def work(above: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
             return library.bucket_values(above, table, False), library.bucket_gradient(
@@ -322,9 +323,11 @@ class _Values(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, u: Tensor, table: Tensor) -> Tensor:
-        u, table = u.contiguous(), table.contiguous()
         ctx.save_for_backward(u, table)
-        output: Tensor = shared(lambda part: (library.bucket_values(part, table, True),), u)[0]
+        table = table.contiguous()
+        output: Tensor = shared(
+            lambda part: (library.bucket_values(part, table, True),), u.contiguous()
+        )[0]
         return output
 
     @staticmethod
@@ -332,6 +335,7 @@ class _Values(torch.autograd.Function):
         u, table = ctx.saved_tensors
         if torch.is_grad_enabled():
             return gradients_again(values_of_buckets, (u, table), (above,))
+        u, table = u.contiguous(), table.contiguous()
 
         def work(above: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
             return library.bucket_scores(above, table), library.bucket_gradient(u, above, table)[

@@ -16,11 +16,15 @@ def gradients_again(
     A hand-written backward pass works on numbers, of which a second derivative would be silently wrong. Where one may
     be asked for (`torch.is_grad_enabled()` within it, that is `create_graph=True`), it goes through here: f is run
     again with torch's own operations, and torch differentiates them. None stands for an input that needs no gradient.
+
+    f is run on views of the inputs. One input may have been made from another, and what f owes to the first through the
+    second is not for this gradient to count.
     """
-    wanted = [x for x in inputs if x.requires_grad]
     with torch.enable_grad():
-        outputs = plain(*inputs)
+        views = [x.view_as(x) for x in inputs]
+        outputs = plain(*views)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        wanted = [x for x in views if x.requires_grad]
         found = iter(
             torch.autograd.grad(outputs, wanted, above, create_graph=True, materialize_grads=True)
         )

@@ -310,13 +310,19 @@ class RelativeTransformer(Model):
     def _check_maps(self, tokens: Int[Tensor, "batch row"], kept: bool = True) -> None:
         """Raise a ValueError where attention takes more memory than there is: no length is refused before.
 
-        A pass keeps a map of rows and keys for each head or, in C, two tables of rows and offsets.
+        A pass keeps a map of rows and keys for each head or, in C, two tables of rows and offsets. A gradient in C
+        makes two maps of one head of one sequence in each thread.
         """
         batch, rows = tokens.shape
         width = rows if kept else 2 * min(self.config.reach + 1, rows)
-        needed = self.readout.element_size() * batch * rows * width * sum(self.config.heads)
+        numbers = batch * rows * width * sum(self.config.heads)
+        if not kept and torch.is_grad_enabled():
+            numbers += 2 * rows * rows * min(batch, torch.get_num_threads())
         if not torch.compiler.is_compiling():
-            check_memory(needed, f"the attention of {batch:,} sequences of {rows:,} tokens")
+            check_memory(
+                self.readout.element_size() * numbers,
+                f"the attention of {batch:,} sequences of {rows:,} tokens",
+            )
 
 
 def _see(site: Site, head: str, what: str, value: Tensor) -> Tensor:

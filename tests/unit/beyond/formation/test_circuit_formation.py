@@ -17,7 +17,7 @@ from sih.runs.evaluate import fresh_sequences
 from sih.runs.formation import FORMATION
 from sih.runs.run_store import SHIPPED
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def oracle(model: Model, task: sih.Task) -> tuple[list[float], float, float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,32 @@ CASES: list[dict[str, Any]] = [
     {"reach": 5, "num_states": 4, "heads": (3, 1)},
 ]
 """The last two have more states than queries are wide, and more than fit beside one another in the stream."""
+
+
+@pytest.mark.parametrize("sizes", CASES)
+@pytest.mark.parametrize("path", ["fused", "compiled"])
+def test_second_derivatives_of_the_fast_paths(sizes: dict[str, Any], path: str) -> None:
+    """In a model the scores by offset are made from the queries: neither may be counted through the other."""
+    if path == "compiled" and compiled.library() is None:
+        pytest.skip("no C compiler on this machine")
+    dtype = torch.float32 if path == "compiled" else torch.float64
+    model = sih.RelativeTransformer(
+        **{"num_states": 3, "dim": 8, "qk_dim": 4, "rng": 1, "dtype": dtype, **sizes}
+    )
+    tokens = torch.randint(3, (2, 9), generator=torch.Generator().manual_seed(0))
+    weights, found = list(model.parameters()), []
+    gradients = partial(
+        torch.autograd.grad, inputs=weights, allow_unused=True, materialize_grads=True
+    )
+    for way in (path, "plain"):
+        loss = torch.nn.functional.cross_entropy(model(tokens, path=way)[:, :-1].mT, tokens[:, 1:])
+        first = gradients(loss, create_graph=True)
+        second = gradients(torch.stack([(x**2).sum() for x in first]).sum())
+        found.append((*first, *second))
+    for x, y in zip(*found, strict=True):
+        assert (x - y).abs().max() <= (1e-12 if path == "fused" else 1e-4) * max(
+            1.0, y.abs().max().item()
+        )
 
 
 @pytest.mark.parametrize("sizes", CASES)

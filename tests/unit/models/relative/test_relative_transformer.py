@@ -13,6 +13,7 @@ from torch import Tensor
 
 import sih
 from sih.checks import FieldError
+from sih.models.kernels import compiled
 from sih.models.relative.relative_transformer import RelativeShape
 
 CASES: list[dict[str, Any]] = [
@@ -278,6 +279,17 @@ def test_a_call_that_does_not_fit_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     model.predict(tokens_of(20))
     with pytest.raises(ValueError, match="the attention of 3 sequences of 400 tokens would take"):
         model.predict(tokens_of(400))
+
+
+@pytest.mark.skipif(compiled.library() is None, reason="no C compiler on this machine")
+def test_a_gradient_in_c_that_does_not_fit_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its two maps of rows and keys are made after the call, in C: two of 1,000 rows have 8 MB."""
+    monkeypatch.setenv("SIH_MEMORY_GB", "0.004")
+    model, tokens = small(dtype=torch.float32, reach=3), tokens_of(1000, batch=1)
+    with torch.no_grad():
+        model(tokens, path="compiled")
+    with pytest.raises(ValueError, match="the attention of 1 sequences of 1,000 tokens would take"):
+        model(tokens, path="compiled")
 
 
 def test_a_shape_resolves_its_reach_by_the_length() -> None:

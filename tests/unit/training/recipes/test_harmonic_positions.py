@@ -37,6 +37,15 @@ def test_harmonics_know_residues() -> None:
     assert (F @ (inverse @ wanted @ inverse.T) @ F.T - wanted).abs().max() > 0.1
 
 
+def test_rows_of_tokens_and_positions_are_as_long_as_if_they_were_normal() -> None:
+    """Their mean square is 1, whatever coordinates they are restricted to."""
+    config = preset("harmonic", heads=(1, 1, 1), length=32, states=200)
+    model = Trainer(config).model
+    assert isinstance(model, sih.Transformer)
+    for rows in (model.token, model.position):
+        assert rows.square().sum(dim=1).mean().item() == pytest.approx(model.config.dim, rel=0.1)
+
+
 def test_while_frozen_each_layer_keeps_to_its_part() -> None:
     config = small(
         init="harmonic", max_period=4, heads=(1, 2, 1), frozen_steps=3, dim=12

@@ -30,7 +30,8 @@ def test_recipes_are_found_by_name_and_kind() -> None:
     with pytest.raises(ValueError, match=f"init must be one of {fitting}; got 'magic'"):
         recipe_named("magic", "disentangled")
     with pytest.raises(
-        ValueError, match=f"the recipe normal is for standard; a disentangled model has {fitting}$"
+        ValueError,
+        match=f"the recipe normal is for standard, relative; a disentangled model has {fitting}$",
     ):
         recipe_named("normal", "disentangled")
 

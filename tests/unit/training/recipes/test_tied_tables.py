@@ -36,6 +36,15 @@ def tied_model(
     return start
 
 
+def test_nothing_is_frozen_unless_it_is_asked_for() -> None:
+    task = sih.Task(sih.random_transition_matrix(3, rng=0), (1, 2), 6)
+    shape = preset("auto", model="disentangled", heads=(1, 2, 1)).model
+    for asked, steps in ((0, 0), (3, 3)):
+        recipe = TiedTables(frozen_steps=asked)
+        rng, device = torch.Generator().manual_seed(0), torch.device("cpu")
+        assert recipe.start(shape, task, rng, device).frozen_steps == steps
+
+
 def tokens_of(start: TiedStart, batch: int = 4, seed: int = 0) -> torch.Tensor:
     config = start.model.config
     shape = (batch, config.length)

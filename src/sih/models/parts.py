@@ -1,0 +1,89 @@
+"""Runs a fast path on a few sequences after the other, and on as many parts at once as torch may use threads.
+
+A batch's activations are larger than any cache, and cores that share many small operations mostly wait for one another.
+So a training step that somebody writes, `model(tokens)` of a whole batch and a loss of the output, works on parts like
+those of `sih.next_token_loss`: each part's pass, and later its gradient, is one thread's.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.markov import TokenTensor
+from sih.models.kernels.threads import side_by_side
+
+ROWS, TOKENS = 32, 4096
+"""Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all
+the disentangled model's; more no longer fit the cache."""
+
+Pass = Callable[[TokenTensor], Tensor]
+
+
+def usual_rows(tokens: TokenTensor, threads: int) -> int:
+    """Say how many sequences go at a time: `ROWS`; of short ones `TOKENS` tokens, if each thread has its part then.
+
+    >>> [usual_rows(torch.zeros(256, time, dtype=torch.int64), threads=2) for time in (16, 32, 64, 128, 256)]
+    [128, 128, 64, 32, 32]
+    """
+    batch, time = tokens.shape
+    return max(ROWS, min(TOKENS // time, -(-batch // threads)))
+
+
+def in_parts(
+    fast: Pass, equations: Pass, tokens: TokenTensor, weights: Sequence[Tensor]
+) -> Float[Tensor, "batch time state"]:
+    """Return `fast(tokens)`, computed in parts, as a function of the weights, all that it depends on.
+
+    A gradient that is to be differentiated again is that of the equations.
+    """
+    output: Tensor = _InParts.apply(fast, equations, tokens, *weights)  # type: ignore[no-untyped-call]
+    return output
+
+
+class _InParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, fast: Pass, equations: Pass, tokens: Tensor, *weights: Tensor) -> Tensor:
+        threads = torch.get_num_threads()
+
+        def output(part: Tensor) -> Tensor:
+            with torch.enable_grad():
+                return fast(part)
+
+        ctx.parts = torch.split(tokens, usual_rows(tokens, threads))
+        outputs = list(side_by_side(output, ctx.parts, threads))
+        ctx.save_for_backward(*outputs)  # with their graphs, which go when this one goes
+        ctx.again, ctx.weights = lambda: equations(tokens), weights
+        return torch.cat([part.detach() for part in outputs])
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        wanted = [weight for weight in ctx.weights if weight.requires_grad]
+        how = {"allow_unused": True, "materialize_grads": True}
+        if torch.is_grad_enabled():
+            found = iter(torch.autograd.grad(ctx.again(), wanted, above, create_graph=True, **how))
+        else:
+            pairs = list(
+                zip(
+                    ctx.saved_tensors,
+                    torch.split(above, [len(part) for part in ctx.parts]),
+                    strict=True,
+                )
+            )
+            totals = [torch.zeros_like(weight) for weight in wanted]
+
+            def gradient(pair: tuple[Tensor, Tensor]) -> Sequence[Tensor]:
+                return torch.autograd.grad(pair[0], wanted, pair[1], retain_graph=True, **how)
+
+            for grads in side_by_side(gradient, pairs, torch.get_num_threads()):
+                for total, grad in zip(totals, grads, strict=True):
+                    total += grad
+            found = iter(totals)
+        return (
+            None,
+            None,
+            None,
+            *(next(found) if weight.requires_grad else None for weight in ctx.weights),
+        )
