@@ -94,14 +94,14 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
     assert {Path(name).parts[0] for name in modules()} == set(ROOMS) > set(CORE)
     chosen = modules(["report", "training/soap.py"], but=["report/page.py"])
     assert "training/soap.py" in chosen
-    assert "report/rules.py" in chosen
+    assert "report/subjects.py" in chosen
+    assert {"claim/beta_statements.py", "paper/trained.py"} <= {*modules(["claim", "paper"])}
     assert "report/page.py" not in chosen
     assert {Path(name).parts[0] for name in chosen} == {"report", "training"}
     assert {module for module, _ in sampled(60, 0, chosen)} <= set(chosen)
     assert sampled(60, 0, chosen) == sampled(60, 0, chosen)
-    assert [
-        UNIT / name for name in ("analysis", "experiments", "report", "runs", "training")
-    ] == folders(["report", "training/soap.py"])
+    rooms = ("analysis", "beyond", "claim", "paper", "report", "runs", "training")
+    assert [UNIT / name for name in rooms] == folders(["report", "training/soap.py"])
     with pytest.raises(SystemExit, match="no package or module rapport"):
         modules(["rapport"])
 
