@@ -20,7 +20,7 @@ from sih.results.experiment import Experiment
 from sih.results.figure import Figure
 from sih.results.judging import BEYOND, Finding, Statement, not_measured
 
-Item = TypeVar("Item")
+Named = TypeVar("Named")
 
 
 @runtime_checkable
@@ -93,9 +93,9 @@ def resting_on(
     return [one for one in statements(subjects).values() if one.experiment.name == experiment.name]
 
 
-def by_name(pairs: Iterable[tuple[str, Item]]) -> dict[str, Item]:
+def by_name(pairs: Iterable[tuple[str, Named]]) -> dict[str, Named]:
     """Return a dict of pairs, or raise a ValueError if a name stands twice."""
-    found: dict[str, Item] = {}
+    found: dict[str, Named] = {}
     for name, one in pairs:
         if name in found:
             raise ValueError(f"{name!r} stands twice")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from sih.files import read_json, write_json, write_rows
-from sih.results import sources, style
+from sih.results import sources
 from sih.results.cache import Result, compute_once, look_up
 from sih.results.data import digest_of
 from sih.results.experiment import Data
@@ -99,6 +99,8 @@ def is_made(figure: Figure[Any], out: Path, store: RunStore) -> bool:
 
 def draw_files(figure: Figure[Any], result: Result[Any], out: Path) -> tuple[Path, ...]:
     """Draw the figure, write its files and note what they were drawn from."""
+    from sih.results import style  # matplotlib, which nobody else here needs
+
     files = tuple(style.save(figure.draw(result.data), out / "figures" / figure.name))
     write_json(note_file(figure, out), drawn_from(figure, result, out, files))
     return files

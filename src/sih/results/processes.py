@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Output = TypeVar("Output")
 
 
 def on_all_cores(
-    work: Callable[[Item], Result], items: Sequence[Item], jobs: int | None = None
-) -> Iterator[Result]:
+    work: Callable[[Item], Output], items: Sequence[Item], jobs: int | None = None
+) -> Iterator[Output]:
     """Yield the result of each item as soon as it is there, from `jobs` processes (as many as cores unless said).
 
     Whatever ends it early, a Ctrl-C or an error, ends the processes too.
