@@ -40,7 +40,10 @@ LONG = 40
 """Nodes that a statement may have."""
 CODE, PROSE = 100, 88
 """Columns that lines may have."""
-CONVENTIONS = ("EXPERIMENT", "FIGURE", "FIGURES", "STATEMENTS", "compute", "draw", "main")
+CONVENTIONS = (
+    *("CAPTION", "EXPERIMENT", "FIGURE", "FIGURES", "STATEMENTS"),
+    *("compute", "draw", "main", "table"),
+)
 """Names that stand in many modules on purpose."""
 COLUMNS = ("files", "lines", "nodes", "mean", ">40", "branches", "kinds", "code", "prose")
 

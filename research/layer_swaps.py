@@ -31,13 +31,13 @@ from sih.analysis.correlation import pair_log_probabilities
 from sih.analysis.distances import Measured, measured
 from sih.analysis.interventions import CHUNK, values_until
 from sih.analysis.phases import NEAR, by_offset, has_phases, period
-from sih.experiments.channel_account import AccountConfig, draw
-from sih.experiments.experiment import with_error
-from sih.experiments.model_choice import Models, shipped_models
+from sih.beyond.evidence_paths.channels import AccountConfig, draw
 from sih.files import check_place, write_rows
 from sih.metrics import kl_to_truth, mean_kl
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.kernels.threads import limited_threads
+from sih.results.models import Models, shipped_models
+from sih.results.tables import with_error
 from sih.runs.run_store import RunStore
 from sih.task import Batch, Task
 

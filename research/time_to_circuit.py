@@ -29,7 +29,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sih.experiments.circuit_formation import keep_formation
+from sih.beyond.formation.circuit_formation import keep_formation
 from sih.files import check_place, write_rows
 from sih.runs.formation import EVENTS
 from sih.runs.run import CONFIG, Run, list_runs

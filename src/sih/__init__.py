@@ -34,6 +34,7 @@ from sih.analysis.ground_truth import load_circuits as load_circuits
 from sih.analysis.interventions import ablate as ablate
 from sih.analysis.interventions import patch as patch
 from sih.analysis.score_shares import evidence_flow as evidence_flow
+from sih.beyond.formation.circuit_formation import formation as formation
 from sih.circuits import circuit_edges as circuit_edges
 from sih.circuits import circuit_weights as circuit_weights
 from sih.circuits import construct as construct
@@ -41,7 +42,6 @@ from sih.circuits import verify as verify
 from sih.evidence import lag_log_likelihood as lag_log_likelihood
 from sih.evidence import lag_posterior as lag_posterior
 from sih.evidence import mixture as mixture
-from sih.experiments.circuit_formation import formation as formation
 from sih.export.lens import from_transformer_lens as from_transformer_lens
 from sih.export.lens import to_transformer_lens as to_transformer_lens
 from sih.heads import exact_heads as exact_heads

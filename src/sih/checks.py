@@ -303,4 +303,4 @@ def check_tokens(tokens: Tokens, num_states: int, length: int | None) -> Int[Ten
 
 def plot(data: Any, **options: Any) -> Any:
     """Draw an object that `sih.figures` has a form for. It is imported only now: the objects live below it."""
-    return importlib.import_module("sih.figures.gallery").draw(data, **options)
+    return importlib.import_module("sih.figures.forms").draw(data, **options)

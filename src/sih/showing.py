@@ -23,7 +23,7 @@ from sih.checks import plot
 
 BLUE = (30, 136, 229)
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#B7A900", "#888888")
-"""The colours of `figures/style.py`, the last one grey, for things that are not ordered: lags, states, heads."""
+"""The colours of `results/style.py`, the last one grey, for things that are not ordered: lags, states, heads."""
 LONG, MANY, FINEST = 72, 8, 256
 """Characters of a value, numbers of a list, and rows of a map that are shown."""
 
@@ -76,7 +76,7 @@ class Shown:
 
 
 class Drawn(Shown):
-    """Gives a record `plot()` besides. `sih.figures.gallery` has a function for each."""
+    """Gives a record `plot()` besides. `sih.figures.forms` has a function for each."""
 
     def plot(self) -> Any:
         """Draw it as a matplotlib figure, in the look of the paper's.

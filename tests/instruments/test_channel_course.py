@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from research import channel_course as course
-from sih.experiments.channel_account import AccountConfig, draw
+from sih.beyond.evidence_paths.channels import AccountConfig, draw
 from sih.models.storage import load_weights
 from sih.runs.run import Run
 from sih.runs.run_writer import RunWriter

@@ -13,8 +13,8 @@ from support import oracles
 import sih
 from research import layer_swaps
 from research.layer_swaps import WAYS, swap_costs, swapped_layers
-from sih.experiments.channel_account import AccountConfig, draw
-from sih.experiments.model_choice import Models, shipped_models
+from sih.beyond.evidence_paths.channels import AccountConfig, draw
+from sih.results.models import Models, shipped_models
 from sih.task import Task
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import sih
 from sih.circuits import circuit_weights
-from sih.experiments.errata import A3_13, BETA, LAM, printed, task
+from sih.paper.errata import A3_13, BETA, LAM, printed, task
 
 
 def index(length: int) -> tuple[Tensor, Tensor]:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sih.experiments.success_rates import SUCCESS
 from sih.runs.run_store import SHIPPED, RunStore
 from sih.stats import wilson
 from sih.sweep.grid import read_grid
+from sih.sweep.success_rates import SUCCESS
 from sih.training.presets import SEEN, preset
 
 ROOT = Path(__file__).parents[2]

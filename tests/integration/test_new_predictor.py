@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.pictures import same
 
 import sih
-from sih.experiments import reference_predictors
-from sih.experiments.reference_predictors import PredictorsConfig
-from sih.figures.kl_curves import draw_predictors
+from sih.paper import predictors as reference_predictors
+from sih.paper import predictors_figure
+from sih.paper.predictors import PredictorsConfig
 from sih.predictors import PREDICTORS, Predictor
 from sih.runs.run_store import RunStore
 from sih.task.sample_file import save_sample
@@ -48,6 +49,6 @@ def test_in_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     config = PredictorsConfig(lag_sets=((1, 2),), num_states=2, length=8, matrices=2, sequences=4)
     found = reference_predictors.compute(config, RunStore())
     (kl,) = (panel.kl for panel in found.panels)
-    assert kl["new one"] == kl["stationary law"]
-    (drawn,) = draw_predictors(found).legends
+    assert same(kl["new one"], kl["stationary law"])
+    (drawn,) = predictors_figure.draw(found).legends
     assert [text.get_text() for text in drawn.get_texts()][-1] == "new one"

@@ -22,7 +22,7 @@ from sih.cli import COMMANDS, STARTED, _parse, main
 DEAR = {
     r"reproduce\b": "minutes; integration/test_report_commands.py runs it whole",
     r"explore(?!.*--export)": "serves until it is stopped; tests/browser and unit/explorer ask it everything",
-    r"figure few_heads": "minutes; unit/experiments/test_few_heads.py computes it small and draws it",
+    r"figure few_heads": "minutes; unit/beyond/shared_heads/test_few_heads.py computes it small and draws it",
     r"sweep .*--ray": "needs Ray; tests/tools/test_ray_sweep.py runs a cluster",
     r"claim --matrix out/search/worst.csv": "what the search finds has other lags at small sizes",
     r"infer .*vega_datasets": "needs a package that is not ours",

@@ -21,7 +21,7 @@ from support.printed_matrices import (
 )
 
 import sih
-from sih.experiments.errata import A3_13, BETA, LAM, printed, task
+from sih.paper.errata import A3_13, BETA, LAM, printed, task
 
 
 def test_contiguous_lags_mask_form() -> None:

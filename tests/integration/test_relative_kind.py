@@ -15,8 +15,8 @@ from sih.analysis.channels import read_channels
 from sih.analysis.circuit_signs import circuit_signs
 from sih.analysis.distances import selection
 from sih.analysis.phases import has_phases, read_phases
+from sih.beyond.evidence_paths.channels import AccountConfig, account
 from sih.cli import main
-from sih.experiments.channel_account import AccountConfig, account
 from sih.explorer.trained_models import described, fitting_model
 from sih.export.lens import export_transformer_lens
 from sih.runs import RunStore

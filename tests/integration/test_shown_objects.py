@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from support.html_reader import HtmlReader
 
 import sih
-from sih.figures.gallery import FORMS, draw
+from sih.figures.forms import FORMS, draw, form_of
 from sih.runs.run_store import SHIPPED
 from sih.showing import Drawn, Shown
 
@@ -97,11 +97,10 @@ def test_everything_that_can_be_drawn_has_a_form() -> None:
         seen += (found := drawn.pop().__subclasses__())
         drawn += found
     missing = [
-        kind.__name__
-        for kind in seen
-        if kind.__module__.startswith("sih.") and not set(kind.__mro__) & FORMS.keys()
+        kind.__name__ for kind in seen if kind.__module__.startswith("sih.") and not form_of(kind)
     ]
     assert missing == []
+    assert all(callable(pkgutil.resolve_name(form)) for form in FORMS.values())
 
 
 def test_what_has_no_form_is_said() -> None:

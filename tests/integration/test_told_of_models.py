@@ -16,7 +16,11 @@ from support.tutorials import TUTORIALS, notebook
 import sih
 from sih.analysis.circuit_signs import circuit_signs
 from sih.averaged_kl import averaged_kl
-from sih.experiments import agreement, channel_account, few_heads, scaling, switching_lags, trained
+from sih.beyond.evidence_paths import channels as channel_account
+from sih.beyond.shared_heads import few_heads
+from sih.beyond.switching_lags import switching as switching_lags
+from sih.paper import agreement, scaling, trained
+from sih.results.figure import shown
 from sih.runs.evaluate import fresh_batches, fresh_sequences
 from sih.runs.run_store import SHIPPED, RunStore
 
@@ -414,15 +418,16 @@ def test_a_model_of_which_nothing_is_said_is_found() -> None:
 
 def test_captions_of_trained_models_say_how_they_were_trained() -> None:
     for experiment in (few_heads, switching_lags):
-        assert "our recipe" in experiment.CAPTION
+        assert "our recipe" in shown(experiment.EXPERIMENT).caption
         assert not [
             name
             for name in experiment.EXPERIMENT.reads(experiment.EXPERIMENT.config, RunStore())
             if "paper-" in name
         ]
     for experiment in (channel_account, scaling, agreement, trained):
-        assert "our recipe" in experiment.CAPTION
-        assert re.search("as in the paper|as the paper trains", experiment.CAPTION)
+        caption = shown(experiment.EXPERIMENT).caption
+        assert "our recipe" in caption
+        assert re.search("as in the paper|as the paper trains", caption)
 
 
 @pytest.mark.slow

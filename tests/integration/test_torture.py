@@ -94,24 +94,21 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
     assert {Path(name).parts[0] for name in modules()} == set(ROOMS) > set(CORE)
     chosen = modules(["report", "training/soap.py"], but=["report/page.py"])
     assert "training/soap.py" in chosen
-    assert "report/rules.py" in chosen
+    assert "report/subjects.py" in chosen
+    assert {"claim/beta_statements.py", "paper/trained.py"} <= {*modules(["claim", "paper"])}
     assert "report/page.py" not in chosen
     assert {Path(name).parts[0] for name in chosen} == {"report", "training"}
     assert {module for module, _ in sampled(60, 0, chosen)} <= set(chosen)
     assert sampled(60, 0, chosen) == sampled(60, 0, chosen)
-    assert [
-        UNIT / name for name in ("analysis", "experiments", "report", "runs", "training")
-    ] == folders(["report", "training/soap.py"])
+    rooms = ("analysis", "beyond", "claim", "paper", "report", "runs", "training")
+    assert [UNIT / name for name in rooms] == folders(["report", "training/soap.py"])
     with pytest.raises(SystemExit, match="no package or module rapport"):
         modules(["rapport"])
 
 
 def test_a_mutant_knows_the_file_of_its_modules_tests() -> None:
-    assert Mutant.of("report/rules.py", 0).tests == "tests/unit/report/test_rules.py"
-    assert (
-        Mutant.of("experiments/errata.py", 0).tests
-        == "tests/unit/experiments/test_errata_figure.py"
-    )
+    assert Mutant.of("results/judging.py", 0).tests == "tests/unit/results/test_judging.py"
+    assert Mutant.of("paper/errata.py", 0).tests == "tests/unit/paper/test_errata_figure.py"
 
 
 def test_what_cannot_matter_is_not_changed() -> None:

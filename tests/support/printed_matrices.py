@@ -1,8 +1,8 @@
-"""The matrices the paper prints, but for two that `sih.experiments.errata` has."""
+"""The matrices the paper prints, but for two that `sih.paper.errata` has."""
 
 from __future__ import annotations
 
-from sih.experiments.errata import A2_134_LAST, printed
+from sih.paper.errata import A2_134_LAST, printed
 
 # Sec. 5.1: T = 10, lags {1, 2, 3}.
 A1_123 = printed(

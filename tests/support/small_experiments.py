@@ -6,14 +6,15 @@ import dataclasses
 import functools
 from typing import Any, TypeVar
 
-from sih.experiments import claim_expectations, head_counts
-from sih.experiments.experiment import Experiment
+from sih.claim import claim_histogram
+from sih.paper import heads as head_counts
+from sih.results.experiment import Experiment
 from sih.runs.run_store import RunStore
 
 C = TypeVar("C")
 D = TypeVar("D")
-SMALL = claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
-HISTOGRAM = dataclasses.replace(claim_expectations.HISTOGRAM, config=SMALL)
+SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+HISTOGRAM = dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL)
 HEADS = dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4))
 
 

@@ -241,7 +241,7 @@ def _read_known(path: Path) -> Any:
 def _experiment() -> Any:
     import dataclasses
 
-    from sih.experiments import head_counts
+    from sih.paper import heads as head_counts
 
     return dataclasses.replace(
         head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)
@@ -249,10 +249,11 @@ def _experiment() -> Any:
 
 
 def _make_figure(path: Path) -> Any:
-    from sih.figures.drawn import make
+    from sih.results.figure import shown
+    from sih.results.pictures import make
     from sih.runs.run_store import RunStore
 
-    return make(_experiment(), path, RunStore(path / "runs")).kept.data
+    return make(shown(_experiment()), path, RunStore(path / "runs")).result.data
 
 
 CIRCUIT = {"config.json": _read_model, "weights.safetensors": _read_model, "notes.json": _verified}

@@ -41,18 +41,24 @@ TRAIN += "--held-out 7 --threads 1 --keep-every 2 --checkpoint-seconds 0 --out o
 def _reproduce(jobs: int = 1) -> int:
     """Make two small figures and the report."""
     import dataclasses
+    from types import SimpleNamespace
 
-    from sih.cli import main, reproduce_command
-    from sih.experiments import claim_expectations, head_counts
+    from sih.claim import claim_histogram
+    from sih.cli import main
+    from sih.paper import heads as head_counts
+    from sih.report import subjects
+    from sih.results.figure import shown
 
     chosen: list[Any] = [
         dataclasses.replace(
-            claim_expectations.HISTOGRAM,
-            config=claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5)),
+            claim_histogram.EXPERIMENT,
+            config=claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5)),
         ),
         dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
     ]
-    reproduce_command.EXPERIMENTS = {one.name: one for one in chosen}  # type: ignore[attr-defined]
+    stated = tuple(subjects.statements().values())
+    figures = tuple(shown(one) for one in chosen)
+    subjects.SUBJECTS = (SimpleNamespace(FIGURES=figures, STATEMENTS=stated),)
     return main(["reproduce", "--out", "out", "--jobs", str(jobs)])
 
 

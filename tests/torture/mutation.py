@@ -57,16 +57,31 @@ CORE = (
     "theory",
     "runs",
 )
-ROOMS = (*CORE, "analysis", "training", "experiments", "report")
+SUBJECTS = ("paper", "claim", "beyond")
+ROOMS = (*CORE, "analysis", "training", "results", *SUBJECTS, "report")
 NEIGHBOURS = {
-    "analysis": ("experiments",), "training": ("analysis", "runs"), "experiments": ("figures", "report"),
-    "report": ("experiments",),
+    "analysis": SUBJECTS, "training": ("analysis", "runs"), "results": (*SUBJECTS, "report"),
+    **dict.fromkeys(SUBJECTS, ("results", "report")), "report": SUBJECTS,
 }  # fmt: skip
 """Rooms whose tests are run too, as are those that are in no room, on what a room's own tests let live.
 
 The rooms that are not listed have `analysis` and `training`.
 """
-OTHER_NAMES = {"experiments/errata.py": "test_errata_figure.py"}
+OTHER_NAMES = {
+    "paper/errata.py": "test_errata_figure.py",
+    "paper/agreement_statements.py": "test_attention_statements.py",
+    "paper/certificates_statements.py": "test_circuit_statements.py",
+    "paper/constructions_statements.py": "test_circuit_statements.py",
+    "paper/heads_statements.py": "test_circuit_statements.py",
+    "paper/scaling_statements.py": "test_training_statements.py",
+    "paper/trained_statements.py": "test_training_statements.py",
+    "claim/beta_statements.py": "test_claim_statements.py",
+    "claim/claim_cumulative_statements.py": "test_claim_statements.py",
+    "claim/claim_expectations_statements.py": "test_claim_statements.py",
+    "claim/claim_histogram.py": "test_claim_expectations.py",
+    "claim/wrong_lag_statements.py": "test_claim_statements.py",
+    "beyond/evidence_paths/channels_statements.py": "test_channel_statements.py",
+}
 """Tests of a module whose file is not named after it."""
 SLOW = 3.0
 """Seconds of the processor, while lines are recorded, after which a test is cut short and left out."""

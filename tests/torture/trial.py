@@ -80,7 +80,7 @@ def warm() -> None:
         *places,
     ):  # torch's optimisers load _dynamo, 1.5 s
         importlib.import_module(place.split(":")[0])
-    from sih.figures import style
+    from sih.results import style
 
     style._RC |= {
         "pdf.fonttype": 3,

@@ -59,7 +59,7 @@ class Selection:
     sequences: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Agreement:
     """Holds how far one model agrees with the construction.
 
@@ -88,9 +88,9 @@ class Agreement:
     """The share on the true lag's token by the true lag (of those that made two sequences or more)."""
     selection: Selection
     """The share on the true lag's token beside the posterior, on these sequences."""
-    by_position: dict[str, list[float]]
+    by_position: dict[str, Float[Tensor, " position"]]
     """The shares at every position from the first that a lag predicts from (`lags[-1] - 1`)."""
-    by_position_error: dict[str, list[float]]
+    by_position_error: dict[str, Float[Tensor, " position"]]
 
 
 @torch.no_grad()
@@ -145,8 +145,8 @@ def compare(
         selection=selection_of(
             *(shares[what][:, read].mean(dim=-1) for what in ("selected", "posterior"))
         ),
-        by_position={what: found.mean.tolist() for what, found in along.items()},
-        by_position_error={what: found.error.tolist() for what, found in along.items()},
+        by_position={what: found.mean for what, found in along.items()},
+        by_position_error={what: found.error for what, found in along.items()},
     )
 
 

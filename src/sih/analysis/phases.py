@@ -30,15 +30,15 @@ ENOUGH = 0.9
 """The period of a function is the least whose residues explain so much of what the best explain."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Phases:
     """Holds the profiles of each second-layer head by offset, and what they vote for."""
 
-    looks: dict[str, list[float]]
+    looks: dict[str, Float[Tensor, " offset"]]
     """G_h(o) for o = 0, 1, ..."""
-    reads_key: dict[str, list[float]]
+    reads_key: dict[str, Float[Tensor, " offset"]]
     """R'_h(o) for o = 0, 1, ..."""
-    reads_query: dict[str, list[float]]
+    reads_query: dict[str, Float[Tensor, " offset"]]
     """R_h(-o) for o = 0, 1, ..."""
     period: dict[str, int]
     """Of G_h past `NEAR`."""
@@ -87,9 +87,9 @@ def read_phases(model: Model, task: Task) -> Phases:
         cosine[row] = ((W * identity).sum() / (W.norm() * identity.norm()).clamp_min(1e-300)).item()
     periods = {name: period(G) for name, G in looks.items()}
     return Phases(
-        looks={name: values.tolist() for name, values in looks.items()},
-        reads_key={name: values.tolist() for name, values in by_key.items()},
-        reads_query={name: values.tolist() for name, values in by_query.items()},
+        looks=looks,
+        reads_key=by_key,
+        reads_query=by_query,
         period={name: found[0] for name, found in periods.items()},
         explained={name: found[1] for name, found in periods.items()},
         votes=votes,

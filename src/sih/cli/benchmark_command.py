@@ -26,7 +26,7 @@ def circuits(
         seed: of the matrix, the decoys and the sequences.
     """
     from sih.figures.discovery_points import draw_discovery
-    from sih.figures.style import save
+    from sih.results.style import save
 
     check_sizes(pairs=pairs)
     if not circuits:

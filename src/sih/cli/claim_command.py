@@ -258,18 +258,16 @@ def _compare(
 
 
 def _draw(table: ClaimTable, P: torch.Tensor, out: Path, seed: int) -> list[Path]:
-    from sih.experiments import claim_cumulative, claim_expectations
-    from sih.figures import claim_panels, style
+    from sih.claim import claim_cumulative, claim_expectations, claim_histogram
+    from sih.results import style
+    from sih.results.experiment import Experiment
+    from sih.results.figure import shown
 
     size = P.shape[-1]
-    paths = claim_cumulative.of_matrix(P[0], table.lags, 1000, seed)
-    drawn = {
-        "claim_histogram": claim_panels.draw_claim_histogram(
-            claim_expectations.gaps_of(table, size)
-        ),
-        "claim_expectations": claim_panels.draw_claim_expectations(
-            claim_expectations.bars_of(table, size)
-        ),
-        "claim_cumulative": claim_panels.draw_claim_cumulative(paths),
-    }
-    return [path for name, figure in drawn.items() for path in style.save(figure, out / name)]
+    drawn: list[tuple[Experiment[Any, Any], Any]] = [
+        (claim_histogram.EXPERIMENT, claim_histogram.gaps_of(table, size)),
+        (claim_expectations.EXPERIMENT, claim_expectations.bars_of(table, size)),
+        (claim_cumulative.EXPERIMENT, claim_cumulative.of_matrix(P[0], table.lags, 1000, seed)),
+    ]
+    figures = {one.name: shown(one).draw(data) for one, data in drawn}
+    return [path for name, figure in figures.items() for path in style.save(figure, out / name)]

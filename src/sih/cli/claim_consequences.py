@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sih.artifacts.record_json import plain
+from sih.claim.beta import EXPERIMENT as BETA
+from sih.claim.beta import BetaConfig
+from sih.claim.wrong_lag import EXPERIMENT as WRONG_LAG
+from sih.claim.wrong_lag import WrongLagConfig
 from sih.cli.printing import plain_console, table_of
-from sih.experiments.beta import EXPERIMENT as BETA
-from sih.experiments.beta import BetaConfig
-from sih.experiments.experiment import Experiment
-from sih.experiments.wrong_lag import EXPERIMENT as WRONG_LAG
-from sih.experiments.wrong_lag import WrongLagConfig
-from sih.figures import style
-from sih.figures.gallery import FIGURES
 from sih.files import write_json
+from sih.results import style
+from sih.results.data import as_lists
+from sih.results.experiment import Experiment
+from sih.results.figure import shown
 from sih.runs.run_store import RunStore
 
 C = TypeVar("C")
@@ -83,9 +83,9 @@ def beta(
 
 
 def _show(experiment: Experiment[C, Any], config: C, out: Path, title: str) -> None:
-    console, stem = plain_console(), out / experiment.name
+    console, stem, figure = plain_console(), out / experiment.name, shown(experiment)
     data = experiment.compute(config, RunStore())
-    console.print(table_of(experiment.table(data), title))
-    write_json(stem.with_suffix(".json"), plain(data), indent=1)
-    for path in (stem.with_suffix(".json"), *style.save(FIGURES[experiment.name](data), stem)):
+    console.print(table_of(figure.table(data), title))
+    write_json(stem.with_suffix(".json"), as_lists(data), indent=1)
+    for path in (stem.with_suffix(".json"), *style.save(figure.draw(data), stem)):
         console.print(f"wrote {path}")

@@ -1,17 +1,20 @@
 """`sih figure`: make one figure of the paper, or of ours, by name."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
 from sih.cli.printing import fits, plain_console, table_of
-from sih.experiments.table import EXPERIMENTS, experiment_named
-from sih.figures.drawn import Drawn, make
+from sih.report import subjects
 from sih.report.page import number, span
-from sih.report.rules import Finding
-from sih.report.statements import resting_on
+from sih.results.judging import Finding
+from sih.results.pictures import Made, make
+from sih.results.tables import Rows
 from sih.runs.run_store import RunStore
 
 
@@ -30,52 +33,55 @@ def figure(
 
     Args:
         name: of the figure; --list shows them all.
-        out: the folder to write to: figures/NAME.pdf .svg .png, data/NAME.json and .csv.
+        out: the folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
         runs: a folder of training runs in which models are looked for first (OUT/runs unless said).
         list_names: only list the names.
         seed: of matrices and sequences, instead of the figure's own.
     """
+    figures = subjects.figures(subjects.SUBJECTS)
     if list_names:
-        print("\n".join(EXPERIMENTS))
+        print("\n".join(figures))
         return
     if name is None:
-        raise ValueError(f"which figure? One of {', '.join(EXPERIMENTS)}")
-    experiment = experiment_named(name)
+        raise ValueError(f"which figure? One of {', '.join(figures)}")
+    asked = subjects.figure_named(name, figures)
     store = RunStore(out / "runs" if runs is None else runs)
-    drawn = make(experiment if seed is None else experiment.with_seed(seed), out, store)
-    if drawn.kept.missing:
+    made = make(asked if seed is None else asked.with_seed(seed), out, store)
+    if made.result.missing:
         raise ValueError(
-            f"figure {name} {drawn.kept.missing}; `sih reproduce --train` trains what is missing"
+            f"figure {name} {made.result.missing}; `sih reproduce --train` trains what is missing"
         )
-    show(drawn, plain_console(160))
+    show(made, plain_console(160))
 
 
-def show(drawn: Drawn, console: Console) -> None:
+def show(made: Made[Any], console: Console) -> None:
     """Print its table, the models it read, the statements that rest on it, and the files."""
-    kept = drawn.kept
-    rows = kept.experiment.table(kept.data)
+    result = made.result
+    rows = made.figure.table(result.data)
     if rows:
-        table, size = table_of(rows), f"{len(rows) - 1} rows of {len(rows[0])} columns"
-        console.print(
-            table
-            if fits(table, console)
-            else f"its table, {size}, is too wide to print here: see the .csv"
-        )
-    for model, source in kept.models.items():
+        show_table(rows, console)
+    for model, source in result.models.items():
         console.print(f"read {model} ({source})")
-    say(resting_on(kept), console)
-    for path in (*drawn.figures, *kept.files):
-        console.print(f"wrote {path}" if drawn.new else f"kept {path}")
+    resting = subjects.resting_on(result.experiment, subjects.SUBJECTS)
+    say([subjects.judge(one, result) for one in resting], console)
+    for path in (*made.pictures, *result.files, *made.tables):
+        console.print(f"wrote {path}" if made.drawn else f"kept {path}")
 
 
-def say(findings: list[Finding], console: Console) -> None:
+def show_table(rows: Rows, console: Console) -> None:
+    """Print a table if the console is wide enough for it."""
+    table = table_of(rows)
+    if fits(table, console):
+        console.print(table)
+    else:
+        size = f"{len(rows) - 1} rows of {len(rows[0])} columns"
+        console.print(f"its table, {size}, is too wide to print here: see the .csv")
+
+
+def say(findings: Iterable[Finding], console: Console) -> None:
     """Print one line for each statement: what was measured, and the verdict."""
     for one in findings:
         asked, found = one.statement, one.measured
-        measured = (
-            "" if found is None else f" {number(found.value)}{span(found.interval)} {asked.unit}"
-        )
+        value = f" {number(found.value)}{span(found.interval)} {asked.unit}" if found else ""
         count = f" ({one.count} hold)" if one.count and asked.models else ""
-        console.print(
-            f"{asked.id} ({asked.section}):{measured} -> {one.verdict}{count}", style=None
-        )
+        console.print(f"{asked.id} ({asked.section}):{value} -> {one.verdict}{count}", style=None)

@@ -2,8 +2,8 @@
 
 import tyro
 
+from sih.beyond.formation.circuit_formation import formation, keep_formation
 from sih.cli.printing import plain_console
-from sih.experiments.circuit_formation import formation, keep_formation
 from sih.runs.evaluate import as_run
 
 

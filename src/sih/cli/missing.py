@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from sih.cli.train_command import command_of, run_to_the_end
-from sih.experiments.experiment import Experiment
+from sih.results.experiment import Experiment
 from sih.runs.run import CONFIG, Run
 from sih.runs.run_names import named
 from sih.runs.run_store import RunStore

@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sih.artifacts.processes import processes_for
 from sih.cli.figure_command import say
 from sih.cli.missing import missing_models, train_missing
 from sih.cli.printing import plain_console, track
 from sih.cli.time_left import TimeLeft
-from sih.experiments.experiment import Experiment
-from sih.experiments.table import EXPERIMENTS, seconds_of
-from sih.figures.drawn import Drawn, make_all
-from sih.report.page import Figure, write_report
-from sih.report.rules import VERDICTS
-from sih.report.statements import MORE, OURS, PAPER, judge_all
+from sih.report import subjects
+from sih.report.page import Shown, write_report
+from sih.report.seconds import seconds_of
+from sih.results.figure import Figure
+from sih.results.judging import VERDICTS
+from sih.results.pictures import Made, make_all
+from sih.results.processes import processes_for
 from sih.runs.run_store import RunStore
 
 
@@ -49,35 +49,38 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
     console = plain_console()
-    asked = [one for one in EXPERIMENTS.values() if all or not one.beyond]
-    experiments = [one if seed is None else one.with_seed(seed) for one in asked]
+    every = subjects.figures(subjects.SUBJECTS).values()
+    asked = [one for one in every if all or not one.experiment.beyond]
+    figures = [one if seed is None else one.with_seed(seed) for one in asked]
+    experiments = [one.experiment for one in figures]
     absent = missing_models(experiments, store)
     if train and absent:
         train_missing(absent, folder, console)
     try:
-        left = _time_left(experiments, jobs)
-        made = track(
-            make_all(experiments, out, store, jobs), len(experiments), "figures", left=left
-        )
-        drawn = {one.kept.experiment.name: one for one in made}
+        left = _time_left(figures, jobs)
+        making = make_all(figures, out, store, jobs)
+        made = {one.figure.name: one for one in track(making, len(figures), "figures", left=left)}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"what was made is kept in {out}; the same command goes on"
         ) from None
-    kept = {one.name: drawn[one.name].kept for one in experiments}
-    findings = judge_all(kept, PAPER + OURS + MORE if all else PAPER + OURS)
-    figures = [Figure(one, drawn[name].png) for name, one in kept.items()]
-    paths = write_report(out, figures, findings)
+    in_order = [made[one.name] for one in figures]
+    results = {one.result.experiment.name: one.result for one in in_order}
+    stated = subjects.statements(subjects.SUBJECTS).values()
+    findings = subjects.judge_all(
+        results, [one for one in stated if all or not one.experiment.beyond]
+    )
+    shown = [Shown(one.figure.name, one.figure.caption, one.result, one.png) for one in in_order]
+    paths = write_report(out, shown, findings)
     say(findings, console)
     counts = Counter(one.verdict for one in findings)
     console.print(
         "; ".join(f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
     )
-    new = [one for one in kept.values() if one.computed]
-    missing = [f"{name} ({one.missing})" for name, one in kept.items() if one.missing]
-    console.print(
-        f"{len(kept) - len(missing)} figures in {out / 'figures'}, {len(new)} of them computed now"
-    )
+    new = [one for one in results.values() if one.computed]
+    missing = [f"{one.name} ({one.result.missing})" for one in shown if one.result.missing]
+    there = len(shown) - len(missing)
+    console.print(f"{there} figures in {out / 'figures'}, {len(new)} of them computed now")
     for line in missing:
         console.print(f"not made: {line}")
     still = missing_models(experiments, store)
@@ -90,15 +93,15 @@ def reproduce(
 
 
 def _time_left(
-    experiments: Sequence[Experiment[Any, Any]], jobs: int | None
-) -> Callable[[Drawn, float], float]:
+    figures: Sequence[Figure[Any]], jobs: int | None
+) -> Callable[[Made[Any], float], float]:
     """Make the function that estimates the seconds left after each figure, however long the others take."""
     time_left = TimeLeft(
-        {one.name: seconds_of(one.name) for one in experiments}, processes_for(experiments, jobs)
+        {one.name: seconds_of(one.name) for one in figures}, processes_for(figures, jobs)
     )
 
-    def left(made: Drawn, now: float) -> float:
-        name, new = made.kept.experiment.name, made.kept.computed or made.new
+    def left(made: Made[Any], now: float) -> float:
+        name, new = made.figure.name, made.result.computed or made.drawn
         return time_left.done(name, now) if new else time_left.leave_out(name, now)
 
     return left

@@ -81,8 +81,8 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
         out: draw loss and KL, beside maximum likelihood's and the Bayes average's, here: a path without an ending.
         seed: of the sequences that the heads are read on.
     """
-    from sih.figures import style
     from sih.figures.course_panels import draw_training
+    from sih.results import style
 
     found = open_run(run)
     console = plain_console()

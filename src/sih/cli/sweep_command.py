@@ -22,12 +22,12 @@ from rich.progress import (
 from sih.checks import check_device, check_sizes
 from sih.cli.printing import plain_console, table_of
 from sih.cli.train_command import on_stop
-from sih.experiments.success_rates import SUCCESS, success_rates
 from sih.runs.run import CHECKPOINT, Run
 from sih.sweep.grid import Grid, read_grid
 from sih.sweep.local import run_here
 from sih.sweep.ray_cluster import run_on_ray
 from sih.sweep.results import FORMATIONS, write_formations, write_results
+from sih.sweep.success_rates import SUCCESS, success_rates
 from sih.sweep.worker import Job, News
 from sih.training.config_file import to_json
 
@@ -152,8 +152,8 @@ def _said(news: News) -> str:
 
 
 def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) -> int:
-    from sih.figures import style
-    from sih.figures.success_bars import draw_success
+    from sih.results import style
+    from sih.sweep import success_rates_figure
 
     rates = success_rates(write_results(grid, out, failed))
     rows = [
@@ -176,7 +176,7 @@ def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) ->
         )
     title = f"Success: held-out KL at most {SUCCESS:g} x maximum likelihood's"
     console.print(table_of(rows, title, overflow="fold"))
-    for path in style.save(draw_success(rates), out / "success"):
+    for path in style.save(success_rates_figure.draw(rates), out / "success"):
         console.print(f"wrote {path}")
     for name, why in failed.items():
         print(f"sih: {name} failed: {why}", file=sys.stderr)

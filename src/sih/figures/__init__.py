@@ -1,1 +1,1 @@
-"""Drawing: a file for each form of figure, `gallery` for which data is drawn in which form."""
+"""How objects are drawn: a file for each form, `forms.py` which object has which."""

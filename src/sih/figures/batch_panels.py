@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from sih.figures import style
+from sih.results import style
 from sih.task import Batch
 
 SEQUENCES, TOKENS, OFFSETS = 24, 48, 12

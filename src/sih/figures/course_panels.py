@@ -1,110 +1,12 @@
-"""Training runs: KL relative to maximum likelihood, a panel for each group of runs, and one run with its loss."""
+"""One training run: its loss, and how far its predictions are."""
 
-from matplotlib.axes import Axes
+from __future__ import annotations
+
 from matplotlib.figure import Figure
 
-from sih.experiments.compared import heads_label
-from sih.experiments.experiment import braces
-from sih.experiments.model_choice import usual_heads
-from sih.experiments.training_courses import Course, TrainingCourses
-from sih.figures import style
 from sih.metrics import scored_positions
+from sih.results import style
 from sih.runs.run import Run
-from sih.training.config import TrainConfig
-
-FLAGSHIP = TrainConfig()
-"""Whose kind and lags have a panel of their own."""
-_COLOURS = (
-    style.BLUE,
-    style.ORANGE,
-    style.GREEN,
-    style.PURPLE,
-    style.SKY,
-    style.RED,
-    style.BLACK,
-    style.YELLOW,
-)
-
-
-def draw_courses(data: TrainingCourses) -> Figure:
-    """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, models and kinds."""
-    places = [place(course) for course in data.courses]
-    groups = sorted(
-        {group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1])
-    )
-    columns = min(2, max(1, len(groups)))
-    rows = -(-max(1, len(groups)) // columns)
-    with style.paper_figure(style.PAGE, 2.1 * rows + (0.2 if data.missing else 0)) as figure:
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for number, ax in enumerate(grid.flat):
-            if number >= len(groups):
-                ax.set_visible(False)
-                continue
-            found = zip(data.courses, places, strict=True)
-            _draw_group(
-                ax, [(label, course) for course, (group, label) in found if group == groups[number]]
-            )
-            ax.set_title(groups[number][1])
-            if number >= len(groups) - columns:
-                ax.set_xlabel("step")
-        for ax in grid[:, 0]:
-            ax.set_ylabel("held-out KL / ML's")
-        if data.courses:
-            first = data.courses[0]
-            for word, height in (("ML", 1.0), ("BMA", first.bma / first.ml)):
-                grid[0, 0].annotate(
-                    word, (1, height), xytext=(-2, -7), xycoords=("axes fraction", "data"),
-                    textcoords="offset points", ha="right", fontsize=6,
-                )  # fmt: skip
-        if data.missing:
-            figure.supxlabel(style.not_shipped(data.missing), fontsize=6)
-    return figure
-
-
-def place(course: Course) -> tuple[tuple[int, str], str]:
-    """Find the panel a run belongs to, by its rank and title, and the run's label there."""
-    of, lags = course.compared, braces(course.lags)
-    heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
-    suffix = f", seed {seed}" if seed else ""
-    if of.plain:
-        return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
-    if of.kind != FLAGSHIP.model.kind:
-        return (3, of.kind), f"{lags} {heads}{suffix}"
-    if of.heads != usual_heads(course.lags) or of.dim:
-        return (2, f"lags {lags}, other models"), f"{heads}{suffix}"
-    if course.lags != FLAGSHIP.task.lags:
-        return (1, "other lags"), f"{lags} {heads}{suffix}"
-    return (0, f"lags {lags}, heads {heads}"), f"seed {seed}"
-
-
-def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
-    bayes = [course.bma / course.ml for _, course in courses]
-    ax.axhspan(0.97 * min(bayes), 1.03 * max(bayes), color=style.BLACK, alpha=0.15, lw=0)
-    ax.axhline(1, color=style.RED, linestyle=(0, (1, 1)), lw=1)
-    for number, (name, course) in enumerate(courses):
-        colour, dashes = _COLOURS[number % 8], "-" if number < 8 else (0, (3, 1))
-        label = f"{name}: {course.kl_over_ml:.2f}"
-        ax.plot(
-            course.steps,
-            [kl / course.ml for kl in course.kl],
-            color=colour,
-            linestyle=dashes,
-            lw=1,
-            label=label,
-        )
-    ax.set_yscale("log")
-    ax.set_yticks(ticks := [0.5, 1, 2, 5, 10, 20, 50, 100], [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    ax.set_ylim(0.35, 120)
-    ax.grid(True, which="major", lw=0.3, alpha=0.5)
-    ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        fontsize=6,
-        handlelength=1.2,
-        labelspacing=0.25,
-        borderaxespad=0,
-    )
 
 
 def draw_training(data: Run) -> Figure:

@@ -4,9 +4,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.analysis.diagnosis import Diagnosis
-from sih.experiments.experiment import braces
-from sih.figures import style
-from sih.figures.heat_maps import COLOURS
+from sih.results import style
+from sih.results.maps import COLOURS
+from sih.results.tables import braces
 
 _LOOKS = {
     "model": (style.BLUE, "-"),

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from sih.analysis.ground_truth import Discovery
-from sih.figures.style import BLACK, BLUE, GREEN, ORANGE, PAGE, RED, paper_figure
+from sih.results.style import BLACK, BLUE, GREEN, ORANGE, PAGE, RED, paper_figure
 
 MARKS = {
     "exact": (BLACK, "|"),

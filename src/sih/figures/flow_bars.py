@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from sih.analysis.score_shares import EvidenceFlow
-from sih.figures import style
+from sih.results import style
 
 MOST = 16
 """Ways that are drawn, the largest."""

@@ -1,6 +1,7 @@
-"""Cells that are counted or owned: least heads of many lag sets, and which head takes which offset."""
+"""Cells that are owned: which head takes which offset."""
 
-from collections import Counter
+from __future__ import annotations
+
 from fractions import Fraction
 
 from matplotlib.axes import Axes
@@ -9,61 +10,13 @@ from matplotlib.patches import Rectangle
 
 from sih.checks import FieldError
 from sih.circuits import Circuit
-from sih.experiments.head_counts import HeadCounts
-from sih.figures import style
 from sih.figures.profile_panels import draw_profile
 from sih.heads import Pattern
+from sih.results import style
 
 COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99", "#99ddff", "#bbbbbb",
 )  # fmt: skip
-
-
-def draw_head_counts(data: HeadCounts) -> Figure:
-    """Draw least heads against the number of lags (never fewer) and the span (never more: the paper's bound)."""
-    with style.paper_figure(style.PAGE, 3.6) as figure:
-        by_lags, by_span = figure.subplots(1, 2, sharey=True)
-        _draw_counts(by_lags, [(count.lags, count.heads, count.sets) for count in data.counts])
-        _draw_counts(by_span, [(count.span, count.heads, count.sets) for count in data.counts])
-        ends, ticks = [0.5, data.largest + 0.5], range(1, data.largest + 1)
-        by_lags.plot(ends, ends, color=COLOURS[1], lw=1, label="number of lags: no fewer heads do")
-        by_span.plot(ends, ends, color=COLOURS[1], lw=1, label="span: the paper's bound, enough")
-        for ax in (by_lags, by_span):
-            ax.set(xlim=ends, ylim=ends, xticks=ticks, aspect="equal")
-        by_lags.set(xlabel="number of lags", ylabel="least number of heads", yticks=ticks)
-        by_span.set(xlabel="span of the lags, max − min + 1")
-        by_lags.legend(loc="lower right")
-        by_span.legend(loc="upper left")
-        title = (
-            f"Least heads of the {data.sets:,} lag sets within 1 .. {data.largest}; in a cell: sets"
-        )
-        figure.suptitle(title, fontsize=8)
-    return figure
-
-
-def _draw_counts(ax: Axes, found: list[tuple[int, int, int]]) -> None:
-    """Draw a cell for each x and number of heads, as dark as its part of the column, with how many sets it has."""
-    cells: Counter[tuple[int, int]] = Counter()
-    columns: Counter[int] = Counter()
-    for x, heads, sets in found:
-        cells[x, heads] += sets
-        columns[x] += sets
-    for (x, heads), sets in cells.items():
-        part = sets / columns[x]
-        ax.add_patch(
-            Rectangle(
-                (x - 0.5, heads - 0.5), 1, 1, color=COLOURS[0], alpha=0.15 + 0.85 * part, lw=0
-            )
-        )
-        ax.text(
-            x,
-            heads,
-            str(sets),
-            ha="center",
-            va="center",
-            fontsize=6,
-            color="white" if part > 0.5 else "black",
-        )
 
 
 def draw_pattern(data: Pattern) -> Figure:

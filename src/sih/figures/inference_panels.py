@@ -6,8 +6,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.figures import style
 from sih.inference import Inference
+from sih.results import style
 
 SHOWN, POINTS, NAMED = 12, 2000, 8
 """Lags that have a curve, points of a curve, and states whose intervals are drawn."""

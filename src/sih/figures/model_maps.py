@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from sih.figures import style
-from sih.figures.heat_maps import COLOURS, draw_map, draw_scale
 from sih.figures.trace_maps import LEGIBLE
 from sih.models.base import Model
+from sih.results import style
+from sih.results.maps import COLOURS, draw_map, draw_scale
 
 HEADS, NUMBERED = 5, 6
 """Heads in a row, and states whose numbers are written out."""
@@ -59,7 +59,7 @@ def draw_model(data: Model) -> Figure:
 def _draw_places(ax: Axes, maps: Mapping[str, Tensor], image: Any) -> tuple[Any, tuple[str, str]]:
     """Draw attention by position or by offset, whichever the head reads, and return the image with its two labels."""
     if "position" in maps:
-        return draw_map(ax, maps["position"][:LEGIBLE, :LEGIBLE].tolist()), (
+        return draw_map(ax, maps["position"][:LEGIBLE, :LEGIBLE]), (
             "query's position",
             "key's position",
         )

@@ -4,8 +4,8 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sih.figures import style
 from sih.heads.profiles import Profile
+from sih.results import style
 
 SHOWN = 16
 """Offsets that are drawn."""

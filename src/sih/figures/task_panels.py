@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
-from sih.figures import style
-from sih.figures.heat_maps import COLOURS
+from sih.results import style
+from sih.results.maps import COLOURS
 from sih.task import MatrixTask, counted
 from sih.task.parents import ShownTask
 

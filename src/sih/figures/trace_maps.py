@@ -3,9 +3,9 @@
 from matplotlib.figure import Figure
 
 from sih.checks import FieldError, check_sizes
-from sih.figures import style
-from sih.figures.heat_maps import draw_map, draw_scale
 from sih.models.sites import Trace
+from sih.results import style
+from sih.results.maps import draw_map, draw_scale
 
 ACROSS, LEGIBLE = 5, 48
 """Maps in a row, and positions of a map that can be told apart in print."""
@@ -31,7 +31,7 @@ def draw_trace(data: Trace, sequence: int = 0, length: int = LEGIBLE) -> Figure:
     with style.paper_figure(side * columns + 0.8, (side + 0.25) * rows + 0.2) as figure:
         axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for name, ax in zip(names, axes.flat, strict=False):
-            image = draw_map(ax, data[f"{name}/attention"][sequence, :length, :length].tolist())
+            image = draw_map(ax, data[f"{name}/attention"][sequence, :length, :length])
             ax.set_title(f"head {name}", fontsize=7, pad=3)
         for ax in axes.flat[len(names) :]:
             ax.set_visible(False)

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from sih.circuits.verification import Verification
-from sih.figures import style
+from sih.results import style
 
 SMALLEST = 2.0**-56
 """Where an error of exactly 0 is drawn."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from sih.artifacts.keep import Kept
-from sih.experiments.model_choice import PAPER_LENGTH
 from sih.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import BEYOND, VERDICTS, Finding, Interval, Verdict
+from sih.results.cache import Result
+from sih.results.judging import BEYOND, VERDICTS, Finding, Interval, Verdict
+from sih.results.models import PAPER_LENGTH
 
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈…✗○–", strict=True))
@@ -26,19 +26,17 @@ FULL_WIDTH = 1350
 """Pixels of a figure as wide as the page; narrower ones are shown narrower."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Holds an experiment's data and the picture drawn of it, None where there is no data."""
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A figure as the page shows it. There is no picture where there is no data."""
 
-    kept: Kept[Any]
+    name: str
+    caption: str
+    result: Result[Any]
     png: Path | None
 
-    @property
-    def name(self) -> str:
-        return self.kept.experiment.name
 
-
-def write_report(out: Path, figures: list[Figure], findings: list[Finding]) -> list[Path]:
+def write_report(out: Path, figures: list[Shown], findings: list[Finding]) -> list[Path]:
     """Write OUT/report.html and OUT/report.json, each whole or not at all."""
     with atomic_write(out / HTML) as file:
         file.write(page(figures, findings).encode())
@@ -46,7 +44,7 @@ def write_report(out: Path, figures: list[Figure], findings: list[Finding]) -> l
     return [out / HTML, out / JSON]
 
 
-def page(figures: list[Figure], findings: list[Finding]) -> str:
+def page(figures: list[Shown], findings: list[Finding]) -> str:
     """Make the whole HTML document."""
     papers = [one for one in findings if one.statement.section != BEYOND]
     ours = [one for one in findings if one.statement.section == BEYOND]
@@ -109,7 +107,8 @@ AGAIN = (
     "<p><code>sih reproduce --out out</code> makes this report and every figure; what has not changed is not made "
     "again. <code>sih reproduce --train --out out</code> first trains the models that are missing. "
     "<code>sih figure NAME --out out</code> makes one figure and prints the numbers that rest on it; beside each "
-    "figure (PDF, SVG, PNG) its data is in <code>data/NAME.json</code>. The statements above are also in "
+    "figure (PDF, SVG, PNG) its data is in <code>data/NAME.json</code> and <code>.npz</code>. "
+    "The statements above are also in "
     "<code>report.json</code>.</p>"
 )
 
@@ -230,18 +229,18 @@ def css_class(verdict: Verdict) -> str:
     return verdict.replace(" ", "-").replace("'", "")
 
 
-def _figure(figure: Figure) -> str:
-    name, kept, caption = figure.name, figure.kept, figure.kept.experiment.caption
+def _figure(figure: Shown) -> str:
+    name, result, caption = figure.name, figure.result, figure.caption
     if figure.png is None:
-        words = f"<b>{escape(name)}</b>: not made, it {escape(kept.missing)}."
+        words = f"<b>{escape(name)}</b>: not made, it {escape(result.missing)}."
         return f'<figure id="figure-{escape(name)}"><figcaption>{words}</figcaption></figure>'
     alt = f"{name}: {caption.split('. ')[0].rstrip('.')}."
     content = figure.png.read_bytes()
     picture = base64.b64encode(content).decode()
     part = min(1.0, int.from_bytes(content[16:20]) / FULL_WIDTH)  # a PNG's width is there
-    models = ", ".join(f"{model} ({source})" for model, source in kept.models.items())
+    models = ", ".join(f"{model} ({source})" for model, source in result.models.items())
     read = f" Models: {models}." if models else ""
-    lacking = f" Left out: {'; '.join(kept.left_out)}." if kept.left_out else ""
+    lacking = f" Left out: {'; '.join(result.absent)}." if result.absent else ""
     return (
         f'<figure id="figure-{escape(name)}"><img style="width:{part:.0%}" '
         f'src="data:image/png;base64,{picture}" alt="{escape(alt)}">'
@@ -266,14 +265,14 @@ def _errata() -> str:
     return intro + html_table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")
 
 
-def _models(figures: list[Figure]) -> str:
+def _models(figures: list[Shown]) -> str:
     """List every model that a figure read, and from where."""
-    used = {model: source for one in figures for model, source in one.kept.models.items()}
+    used = {model: source for one in figures for model, source in one.result.models.items()}
     if not used:
         return "<p>No figure read a trained model.</p>"
     rows = []
     for model in sorted(used):
-        readers = ", ".join(one.name for one in figures if model in one.kept.models)
+        readers = ", ".join(one.name for one in figures if model in one.result.models)
         rows.append(
             [
                 *map(escape, (model, used[model], readers)),

@@ -1,7 +1,7 @@
 """When a circuit appeared in training: what was measured at each kept step, and the file beside the weights.
 
 `formation.json` holds the SHA-256 of the trained weights. Beside other weights, or of another version, it is not read.
-`sih.experiments.circuit_formation` measures.
+`sih.beyond.formation.circuit_formation` measures.
 """
 
 from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Generator, Sequence
 from multiprocessing.connection import Connection, wait
 
-from sih.artifacts.processes import ctrl_c_waits
+from sih.results.processes import ctrl_c_waits
 from sih.sweep.worker import Job, News, work
 
 

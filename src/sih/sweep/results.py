@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sih.experiments.circuit_formation import keep_formation
-from sih.experiments.success_rates import Outcome, outcome_of
+from sih.beyond.formation.circuit_formation import keep_formation
 from sih.files import write_rows
 from sih.runs.formation import EVENTS
 from sih.runs.run import Run
 from sih.sweep.grid import Grid
+from sih.sweep.success_rates import Outcome, outcome_of
 
 RESULTS, FORMATIONS = "results.csv", "formation.csv"
 

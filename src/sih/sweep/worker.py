@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sih.experiments.circuit_formation import keep_formation
+from sih.beyond.formation.circuit_formation import keep_formation
 from sih.runs.run import Run
 from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter
 from sih.training.config_file import from_json

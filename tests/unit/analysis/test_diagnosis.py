@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import sih
 from sih.analysis.diagnosis import diagnose
-from sih.figures.gallery import draw
+from sih.figures.forms import draw
 
 
 class _Plain(nn.Module):

@@ -5,13 +5,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.findings import number_of
+from support.findings import PAPER, number_of
 from unit.cli.conftest import Experiments
 
 from sih.cli import main
-from sih.figures.drawn import make
 from sih.report.page import number
-from sih.report.statements import PAPER
+from sih.results.figure import shown
+from sih.results.pictures import make
 from sih.runs.run_store import RunStore
 
 
@@ -57,7 +57,8 @@ def test_the_command_of_a_statement_makes_its_number(
     assert words[0] == "sih"
     assert main(words[1:]) == 0
     said = capsys.readouterr().out
-    kept = make(statement.experiment, Path("out"), RunStore()).kept
+    result = make(shown(statement.experiment), Path("out"), RunStore()).result
     assert (
-        f"{id} ({statement.section}): {number(number_of(statement.judge(kept.data)).value)}" in said
+        f"{id} ({statement.section}): {number(number_of(statement.judge(result.data)).value)}"
+        in said
     )

@@ -10,7 +10,7 @@ from unit.cli.conftest import Experiments
 
 import sih
 from sih.cli import main, missing
-from sih.experiments.table import EXPERIMENTS
+from sih.report.subjects import figures
 from sih.runs.run_names import named
 from sih.runs.run_store import RunStore
 
@@ -81,7 +81,7 @@ def test_every_figures_models_have_a_recipe() -> None:
     store = RunStore()
     read = {
         name
-        for experiment in EXPERIMENTS.values()
+        for experiment in (figure.experiment for figure in figures().values())
         for name in experiment.reads(experiment.config, store)
     }
     for name in read - set(store.names()):

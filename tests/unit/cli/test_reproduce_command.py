@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from unit.cli.conftest import Experiments
+from support.findings import MORE, OURS, PAPER
+from unit.cli.conftest import Experiments, show_only
 
 from sih.cli import main
-from sih.experiments import head_counts
-from sih.report.statements import MORE, OURS, PAPER
+from sih.paper import heads as head_counts
 from sih.runs.run_store import RunStore
 
 
@@ -35,9 +35,7 @@ def test_all_and_again(
 def test_what_goes_beyond_the_paper_is_made_when_asked_for(
     few: Experiments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("claim_histogram", "recipes"):
-        monkeypatch.delitem(few, name)
-    monkeypatch.setitem(few, "heads", dataclasses.replace(few["heads"], beyond=True))
+    show_only({"heads": dataclasses.replace(few["heads"], beyond=True)}, monkeypatch)
     words = ["reproduce", "--out", str(tmp_path), "--jobs", "1"]
     for more, files, statements in (([], 0, PAPER + OURS), (["--all"], 1, PAPER + OURS + MORE)):
         assert main([*words, *more]) == 0
@@ -54,7 +52,7 @@ def test_stopped_and_gone_on_with(
 ) -> None:
     words = ["reproduce", "--out", str(tmp_path), "--jobs", "1"]
     with monkeypatch.context() as patch:
-        patch.setitem(few, "heads", dataclasses.replace(few["heads"], compute=_stop))
+        show_only({**few, "heads": dataclasses.replace(few["heads"], compute=_stop)}, patch)
         assert main(words) == 130
         assert "the same command goes on" in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()

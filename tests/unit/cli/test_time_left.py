@@ -8,7 +8,8 @@ import itertools
 import pytest
 
 from sih.cli.time_left import SLOWEST, TimeLeft
-from sih.experiments.table import EXPERIMENTS, SECONDS
+from sih.report.seconds import SECONDS
+from sih.report.subjects import figures
 
 
 def played(
@@ -38,7 +39,9 @@ def test_at_the_pace_that_was_measured_it_is_exact(processes: int) -> None:
 @pytest.mark.parametrize("pace", [0.5, 4.0])
 def test_on_another_machine_it_comes_close_and_does_not_jump(pace: float) -> None:
     found = played(
-        {name: SECONDS[name] for name, one in EXPERIMENTS.items() if not one.beyond}, 2, pace
+        {name: SECONDS[name] for name, one in figures().items() if not one.experiment.beyond},
+        2,
+        pace,
     )
     whole = found[0][1]
     late = [(told, true) for told, true in found if true < 0.7 * whole]

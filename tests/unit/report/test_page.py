@@ -11,33 +11,38 @@ from pathlib import Path
 
 import pytest
 
-from sih.artifacts.keep import Kept
-from sih.experiments import claim_expectations, head_counts, trained
-from sih.figures.drawn import make
-from sih.report.page import MARKS, Figure, css_class, number, page, span, write_report
+from sih.claim import claim_histogram
+from sih.paper import heads as head_counts
+from sih.paper import trained
+from sih.report.page import MARKS, Shown, css_class, number, page, span, write_report
 from sih.report.paper_errata import ERRATA
-from sih.report.rules import VERDICTS, Finding, Measured
-from sih.report.statements import judge_all
+from sih.report.subjects import judge_all, statements
+from sih.results.cache import Result
+from sih.results.figure import shown
+from sih.results.judging import VERDICTS, Finding, Measured
+from sih.results.pictures import make
 from sih.runs.run_store import RunStore
 
-SMALL = claim_expectations.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
+SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 EXPERIMENTS = (
-    dataclasses.replace(claim_expectations.HISTOGRAM, config=SMALL),
+    dataclasses.replace(claim_histogram.EXPERIMENT, config=SMALL),
     dataclasses.replace(head_counts.EXPERIMENT, config=head_counts.HeadCountsConfig(largest=4)),
 )
 
 
 @pytest.fixture(scope="module")
-def figures(tmp_path_factory: pytest.TempPathFactory) -> list[Figure]:
+def figures(tmp_path_factory: pytest.TempPathFactory) -> list[Shown]:
     out = tmp_path_factory.mktemp("out")
-    made = [make(experiment, out, RunStore()) for experiment in EXPERIMENTS]
-    nothing = Kept(trained.EXPERIMENT, None, {}, missing="needs standard-8.9, not trained yet")
-    return [*(Figure(one.kept, one.png) for one in made), Figure(nothing, None)]
+    made = [make(shown(experiment), out, RunStore()) for experiment in EXPERIMENTS]
+    nothing = Result(trained.EXPERIMENT, None, absent=("standard-8.9",))
+    there = [Shown(one.figure.name, one.figure.caption, one.result, one.png) for one in made]
+    return [*there, Shown("trained", "", nothing, None)]
 
 
 @pytest.fixture
-def findings(figures: list[Figure]) -> list[Finding]:
-    return judge_all({one.name: one.kept for one in figures})
+def findings(figures: list[Shown]) -> list[Finding]:
+    papers = [one for one in statements().values() if not one.experiment.beyond]
+    return judge_all({one.name: one.result for one in figures}, papers)
 
 
 class Tags(HTMLParser):
@@ -62,7 +67,7 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def test_it_needs_nothing_else(figures: list[Figure], findings: list[Finding]) -> None:
+def test_it_needs_nothing_else(figures: list[Shown], findings: list[Finding]) -> None:
     text = page(figures, findings)
     found = Tags(text)
     assert not re.search(r"https?://|url\(|@import|srcset", text)
@@ -73,7 +78,7 @@ def test_it_needs_nothing_else(figures: list[Figure], findings: list[Finding]) -
     assert all((link["href"] or "").startswith("#") for link in found.named("a"))
 
 
-def test_it_can_be_read_by_everyone(figures: list[Figure], findings: list[Finding]) -> None:
+def test_it_can_be_read_by_everyone(figures: list[Shown], findings: list[Finding]) -> None:
     found = Tags(page(figures, findings))
     assert found.named("html")[0]["lang"] == "en"
     assert len(found.named("img")) == 2
@@ -88,7 +93,7 @@ def test_it_can_be_read_by_everyone(figures: list[Figure], findings: list[Findin
 
 
 def test_every_statement_is_there_with_rule_and_command(
-    figures: list[Figure], findings: list[Finding]
+    figures: list[Shown], findings: list[Finding]
 ) -> None:
     text = page(figures, findings)
     for one in findings:
@@ -103,7 +108,7 @@ def test_every_statement_is_there_with_rule_and_command(
 
 
 def test_models_are_counted_beside_the_verdict_and_other_numbers_are_not(
-    figures: list[Figure], findings: list[Finding]
+    figures: list[Shown], findings: list[Finding]
 ) -> None:
     of_models = next(one for one in findings if one.statement.models is not None)
     of_none = next(one for one in findings if one.statement.models is None)
@@ -118,7 +123,7 @@ def test_models_are_counted_beside_the_verdict_and_other_numbers_are_not(
 
 
 def test_files_are_whole_and_the_json_is_plain(
-    figures: list[Figure], findings: list[Finding], tmp_path: Path
+    figures: list[Shown], findings: list[Finding], tmp_path: Path
 ) -> None:
     paths = write_report(tmp_path, figures, findings)
     assert [path.name for path in paths] == ["report.html", "report.json"]

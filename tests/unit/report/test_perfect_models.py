@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 import torch
+from support.findings import MORE, OURS, PAPER
 from torch import Tensor
 
 import sih
 from sih.analysis.distances import Selection
 from sih.analysis.reference_circuit import reference_model
-from sih.experiments import agreement, channel_account, scaling, trained
-from sih.experiments.compared import circuit_law
-from sih.report.attention_statements import ONE_SOLUTION
-from sih.report.rules import Finding, Statement
-from sih.report.statements import MORE, OURS, PAPER
+from sih.beyond.evidence_paths import channels as channel_account
+from sih.paper import agreement, scaling, trained
+from sih.paper.agreement_statements import ONE_SOLUTION
+from sih.results.beside import circuit_law
+from sih.results.judging import Finding, Statement
 from sih.runs.run import Run
 from sih.runs.run_store import RunStore
 
@@ -103,7 +104,7 @@ def test_rules_about_kl(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         others, sequences=64, disentangled_sequences=64, circuit_sequences=64
     )
     curves, with_hard = (trained.compute(config, RunStore()) for config in (few, hard))
-    curves.panels.extend(with_hard.panels)
+    curves = dataclasses.replace(curves, panels=curves.panels + with_hard.panels)
     assert {one.model.name for one in curves.models} == set(trained.reads(usual, RunStore()))
     for panel in curves.panels:
         panel.models.update({key: at_the_papers_length(one) for key, one in panel.models.items()})
@@ -156,7 +157,7 @@ def test_rules_about_channels(name: str, verdict: str, monkeypatch: pytest.Monke
     config = channel_account.AccountConfig(("paper-1.2.3-length32",), sequences=12, reference=24)
     run = RunStore().run("paper-1.2.3-length32")
     one = at_the_papers_length(channel_account.account(run.model, run, config))
-    data = channel_account.Accounts(config, {run.name: one}, {}, [])
+    data = channel_account.Accounts(config, {run.name: one}, {}, ())
     (found,) = (each for each in judged({"channels": data}) if each.measured)
     assert (found.statement.id, found.verdict) == ("plain-layer-2-carries", verdict)
     check_that_what_fails_says_so([found])

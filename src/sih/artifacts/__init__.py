@@ -1,1 +1,0 @@
-"""Keeping: the data of experiments on disk, computed once."""

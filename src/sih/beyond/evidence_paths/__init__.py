@@ -1,0 +1,1 @@
+"""By which way evidence reaches the last layer of a trained model (docs/mechanism.md)."""

@@ -1,0 +1,128 @@
+"""Bars of where evidence comes from, a line for each model, beside what its loss costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sih.analysis.channels import Channels
+from sih.beyond.evidence_paths.channels import (
+    Accounts,
+)
+from sih.results import style
+from sih.results.beside import (
+    heads_label,
+)
+from sih.results.tables import Rows, with_error
+
+CAPTION = (
+    "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
+    "layers or more. Left: shares of the evidence, looked (where the heads before the last layer looked), carried "
+    "(what they read there), direct (straight from layer 1), embedding (token and position); bars one standard error. "
+    "Right: mean KL of the model as it is (black), and with the attention of these heads (orange), their values (blue) "
+    "or both (grey) at their means, in the last layer's scores only. Models trained plainly, as the paper trains, "
+    "first, then those of our recipes; fresh sequences of each model's task. `sih models` has the models' KL/ML on "
+    "many more."
+)
+
+SHARES = {
+    "looked": style.ORANGE,
+    "carried": style.BLUE,
+    "direct": style.GREEN,
+    "embedding": style.PURPLE,
+}
+
+COSTS = {
+    "intact": (style.BLACK, "o", "as it is"),
+    "attention": (style.ORANGE, "s", "where it looked := mean"),
+    "values": (style.BLUE, "D", "what it carried := mean"),
+    "both": ("#999999", "x", "both := mean"),
+}
+
+
+def draw(data: Accounts) -> Figure:
+    """Draw shares on the left and mean KL on the right, plainly trained models first."""
+    labels = {
+        name: name
+        + ("  (plain)" if one.model.training == "paper" and not name.startswith("paper-") else "")
+        for name, one in data.models.items()
+    }
+    with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
+        left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": (1.2, 1)})
+        draw_rows(left, right, {labels[name]: one.channels for name, one in data.models.items()})
+        figure.set_layout_engine("constrained", w_pad=0.12)  # long names
+        figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
+    """Draw one row for each of the channels measured, the first on top."""
+    for y, found in enumerate(rows.values()):
+        start = 0.0
+        for name, colour in SHARES.items():
+            share, error = found.shares.get(name, (0.0, 0.0))
+            label = name if y == 0 else None
+            left.barh(y, max(share, 0.0), left=start, height=0.7, color=colour, label=label, lw=0)
+            if name in ("looked", "carried"):
+                left.errorbar(start + max(share, 0.0), y, xerr=error, color="black", lw=0.7)
+            start += max(share, 0.0)
+        for name, (colour, marker, said) in COSTS.items():
+            mean, error = found.kl[name]
+            said = said if y == 0 else ""
+            right.errorbar(
+                [mean],
+                [y],
+                xerr=[error],
+                label=said,
+                color=colour,
+                marker=marker,
+                ms=3,
+                lw=0.7,
+                ls="",
+            )
+    left.set_yticks(range(len(rows)), list(rows), fontsize=6)
+    left.set_ylim(len(rows) - 0.5, -0.5)
+    left.set(xlim=(0, 1.02), xlabel="share of the evidence in the last layer's scores")
+    right.set(xscale="log", xlabel="mean KL to the truth")
+    right.grid(True, axis="x", which="major", lw=0.3, alpha=0.5)
+
+
+def table(data: Accounts) -> Rows:
+    """Make a row for each model, and one for each circuit."""
+    changes = ("attention", "values", "both", "layer 1 at keys")
+    rows = [["model", "heads", "recipe", "intact", *(f"{what} := mean" for what in changes), "donor's attention",
+             "donor's values", "looked", "carried", "direct", "periods of layer 2", "votes: key's row", "query's row",
+             "layer 1 with log P"]]  # fmt: skip
+    for name, one in data.models.items():
+        found, phases = one.channels, one.phases
+        period = (
+            "; ".join(f"{phases.period[h]} ({phases.explained[h]:.2f})" for h in phases.period)
+            if phases
+            else ""
+        )
+        votes = [
+            f"{phases.votes[row]:.1f} ({phases.cosine[row]:.2f})" if phases else ""
+            for row in ("key", "query")
+        ]
+        rows.append(
+            [
+                name,
+                heads_label(one.model.heads),
+                one.model.training,
+                *(with_error(*found.kl[what]) for what in ("intact", *changes)),
+                *(
+                    f"{found.picks[what][0]:.2f} / {found.picks[what][1]:.2f}"
+                    for what in ("attention", "values")
+                ),
+                *(with_error(*found.shares[what]) for what in ("looked", "carried", "direct")),
+                period,
+                *votes,
+                with_error(*one.layer_1["log P"]) if one.layer_1 else "",
+            ]
+        )
+    for lags, found_kl in data.circuits.items():
+        for name, kl in found_kl.items():
+            rows.append([f"{lags} {name}", "", "", with_error(*kl), *([""] * (len(rows[0]) - 4))])
+    return rows

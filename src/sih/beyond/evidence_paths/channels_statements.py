@@ -1,0 +1,67 @@
+"""States by causal evidence what attention maps state by likeness (Sec. 6): that layer 2 carries what layer 3 reads.
+
+In the construction layer 3 chooses by what the heads of layer 2 carried. The other channel is where they looked.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sih.analysis.channels import Channels
+from sih.beyond.evidence_paths import channels as channel_account
+from sih.beyond.evidence_paths.channels import Accounts
+from sih.results.judging import BEYOND, Measured, Rule, Statement, median
+from sih.results.models import OUR_RECIPES, Models
+
+CARRIED = Rule("at least", 0.75, 0.5)
+
+QUANTITY = (
+    "what is carried, as a share of what is carried and what is looked, of the evidence in layer 3's scores "
+    "(sih.evidence_flow); 1 for the construction; the median model, and the range"
+)
+
+REMARK = (
+    "Part of the evidence may be in where layer 2 looked: see figure channels and docs/mechanism.md. It asks of one "
+    "solution: the looking circuit has 0, and is better than maximum likelihood too."
+)
+
+
+def carried(found: Channels) -> float:
+    """Return the carried share of what came through the layers between."""
+    (looked, _), (held, _) = found.shares["looked"], found.shares["carried"]
+    return held / (looked + held)
+
+
+def _carried(models: Models, data: Accounts) -> list[Measured]:
+    fit = [one for one in data.models.values() if one.model in models]
+    return [Measured(carried(one.channels)).about(one.model) for one in fit]
+
+
+def _statement(id: str, how: str, models: Models) -> Statement[Accounts]:
+    text = f"{how}, the third layer chooses by what the second carried, as in the construction."
+    measure = partial(_carried, models)
+    return Statement(
+        id,
+        BEYOND,
+        text,
+        channel_account.EXPERIMENT,
+        measure,
+        CARRIED,
+        "share",
+        QUANTITY,
+        REMARK,
+        models,
+        median,
+    )
+
+
+PLAIN_CARRIES = _statement(
+    "plain-layer-2-carries", "Trained as in the paper", Models(training="paper")
+)
+
+RECIPE_CARRIES = tuple(
+    _statement(f"{end}-layer-2-carries", how, Models(kind, training))
+    for end, (kind, training, how) in OUR_RECIPES.items()
+)
+
+STATEMENTS = (PLAIN_CARRIES, *RECIPE_CARRIES)

@@ -1,0 +1,1 @@
+"""Heads that several lags share, and what fewer of them lose (docs/beyond.md)."""

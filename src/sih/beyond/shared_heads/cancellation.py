@@ -1,0 +1,71 @@
+"""How transitions that mix in a head come apart again: read by a parabola for two lags, with waves for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.heads.mixing import mixing_profile, parabola_and_waves
+from sih.results.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class CancellationConfig:
+    offsets: tuple[int, ...] = (2, 7)
+    """Of the transitions that are shown in the head."""
+    evidence: tuple[float, ...] = (1.0, -0.6)
+    """Theirs for lag 1, and the opposite for lag 2."""
+    oldest: int = 10
+    """The largest offset that is shown."""
+    count: int = 5
+    """Lags for which parabola and waves are added up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cancellation:
+    """Holds what a head that mixes two lags stores, how it is read, what comes of it; and the sum for more lags."""
+
+    config: CancellationConfig
+    stored: Float[Tensor, "transition place"]
+    """By transition and place n = 1, 2, ..: n tokens back."""
+    reads: Float[Tensor, "lag place"]
+    """By lag and place: what the key of the lag reads it by."""
+    added: Float[Tensor, "lag offset"]
+    """By lag and offset: what a transition with evidence (1/2, -1/2) adds to the score of the lag."""
+    differences: Int[Tensor, " x"]
+    """x, up to one further than two lags are apart."""
+    parabola: Float[Tensor, " x"]
+    waves: Float[Tensor, " x"]
+
+
+def compute(config: CancellationConfig, store: object) -> Cancellation:
+    """Take all from the closed form."""
+    indices = config.oldest + 3
+    profile = mixing_profile((1, 2), indices)
+    stored = torch.zeros(len(config.offsets), indices - 1, dtype=torch.float64)
+    for row, offset, q in zip(stored, config.offsets, config.evidence, strict=True):
+        row[offset], row[offset + 1] = q, -q
+    n = torch.arange(1, indices)
+    reads = torch.stack([profile.query[0, n - lag + profile.span] for lag in profile.lags])
+    added = (profile.matrices @ torch.tensor([0.5, -0.5], dtype=torch.float64)).T
+    c, by_angle = parabola_and_waves(config.count)
+    x = torch.arange(-config.count, config.count + 1, dtype=torch.float64)
+    waves = sum(
+        (r * torch.cos(theta * x) for theta, r in by_angle.items()),
+        torch.zeros(len(x), dtype=torch.float64),
+    )
+    return Cancellation(
+        config,
+        stored,
+        reads,
+        added,
+        x.int(),
+        (-c * x**2),
+        waves,
+    )
+
+
+EXPERIMENT = Experiment("cancellation", CancellationConfig(), Cancellation, compute, beyond=True)

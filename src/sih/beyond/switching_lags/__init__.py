@@ -1,0 +1,1 @@
+"""Sequences whose lag switches (docs/family.md)."""

@@ -1,0 +1,83 @@
+"""KL where the lag switches: along sequences with one switch, and against the rate of switching."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from sih.beyond.switching_lags.switching import (
+    BAYES,
+    FILTER,
+    ONE_LAG,
+    PAPER,
+    SwitchingLags,
+)
+from sih.results import style
+from sih.results.style import Look, legend, not_shipped
+from sih.results.tables import Rows
+
+CAPTION = (
+    "Where the lag switches (lags {1, 2, 3}, 5 states, T = 128). Left: KL divergence from the true next-token law "
+    "along sequences whose lag switches once, at token 64, to one of the others. Right: mean KL past the largest lag "
+    "against the chance that the lag switches at each token, on one matrix, with one standard error over sequences. "
+    "The filter is the exact Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the "
+    "paper's circuit, the Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to "
+    "their roles or frozen at first) on this matrix with lags that stay."
+)
+
+_LOOKS: dict[str, Look] = {
+    FILTER: (style.BLACK, "-", 1.4),
+    ONE_LAG: (style.RED, "-", 2.2),
+    BAYES: (style.ORANGE, (0, (3, 2)), 1.2),
+    PAPER: (style.BLUE, "-", 1.2),
+}
+
+LOWEST = 1e-4
+"""Of the axis of KL along the sequence: below it, everybody is sure of the lag."""
+
+_MODELS = ((style.GREEN, "-", 1.0), (style.PURPLE, "-", 1.0), (style.SKY, "-", 1.0))
+
+
+def draw(data: SwitchingLags) -> Figure:
+    """Draw both panels, on logarithmic axes of KL. Rate 0 stands at the left edge."""
+    models = [name for name in data.by_rate if name not in _LOOKS]
+    looks = {**_LOOKS, **{name: _MODELS[n % len(_MODELS)] for n, name in enumerate(models)}}
+    with style.paper_figure(style.PAGE, 3.0) as figure:
+        around, rates = figure.subplots(1, 2)
+        first = max(data.config.lags)
+        for name in looks:
+            colour, dashes, width = looks[name]
+            positions = range(
+                first + 1, len(data.along[name]) + 1
+            )  # counted from 1, as in the paper
+            around.plot(
+                positions, data.along[name][first:], color=colour, ls=dashes, lw=width, label=name
+            )
+            mean, error = zip(*data.by_rate[name], strict=True)
+            places = range(len(data.config.rates))
+            rates.errorbar(
+                places, mean, error, color=colour, ls=dashes, lw=width, marker="o", ms=2.5
+            )
+        at = data.config.switch_at
+        around.axvline(at, color="0.6", lw=0.6, ls=(0, (2, 2)))
+        around.set(
+            yscale="log", ylim=(LOWEST, 1.5), xlabel="position", ylabel="KL to the true law (nats)"
+        )
+        around.set_title("one switch")
+        around.text(at + 1, 1.2 * LOWEST, "switch", fontsize=6, va="bottom")
+        rates.set(
+            yscale="log", xlabel="chance of a switch at each token", title="switches at a rate"
+        )
+        rates.set_xticks(list(places), [f"{rate:g}" for rate in data.config.rates])
+        for ax in (around, rates):
+            ax.grid(True, which="major", lw=0.3, alpha=0.5)
+        legend(figure, looks, 3, not_shipped(data.missing))
+    return figure
+
+
+def table(data: SwitchingLags) -> Rows:
+    """Make a row for each predictor: mean KL at each rate."""
+    rows = [["", *(f"rate {rate:g}" for rate in data.config.rates)]]
+    return rows + [
+        [name, *(f"{kl:.4f}±{error:.4f}" for kl, error in found)]
+        for name, found in data.by_rate.items()
+    ]

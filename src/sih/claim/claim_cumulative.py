@@ -1,0 +1,75 @@
+r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag: the paper's figures of App. E."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.evidence import normalised_probabilities
+from sih.markov import TransitionMatrix
+from sih.results.experiment import Experiment, Seeded
+from sih.task import Task, sample
+from sih.theory.claim import claim_expectations
+from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
+
+
+@dataclass(frozen=True)
+class CumulativeConfig(Seeded):
+    num_states: int = 10
+    lags: tuple[int, ...] = PAPER_LAGS
+    length: int = 1000
+    concentration: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativePaths:
+    """Holds `average[true lag][lag][n]` after n + 1 transitions past the first max_lag tokens, and their limit."""
+
+    lags: tuple[int, ...]
+    average: Float[Tensor, "true lag transition"]
+    limit: Float[Tensor, "true lag"]
+
+
+def compute(config: CumulativeConfig, store: object) -> CumulativePaths:
+    """Follow one sequence of each lag, of one random matrix."""
+    P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[
+        0
+    ]
+    return of_matrix(P, config.lags, config.length, config.seed)
+
+
+def of_matrix(
+    P: TransitionMatrix, lags: tuple[int, ...], length: int, seed: int
+) -> CumulativePaths:
+    """Follow one sequence of each lag from the given matrix."""
+    rng = torch.Generator().manual_seed(seed)
+    task = Task(P, lags, lags[-1] + length)
+    average = []
+    for k in lags:
+        tokens = sample(Task(P, (k,), task.length), 1, rng=rng).tokens
+        p_norm = normalised_probabilities(tokens, task)[0, task.max_lag :].T  # (lag, transition)
+        average.append(p_norm.cumsum(dim=-1) / torch.arange(1, length + 1))
+    return CumulativePaths(lags, torch.stack(average), claim_expectations(P, lags))
+
+
+def settled_after(data: CumulativePaths) -> list[int]:
+    """Count for each true lag the transitions after which its average stays the largest.
+
+    It is the length + 1 where the average is not the largest at the end.
+    """
+    found = []
+    for j, paths in enumerate(data.average):
+        others = torch.cat([paths[:j], paths[j + 1 :]]).amax(dim=0)
+        behind = (paths[j] <= others).nonzero().flatten()
+        found.append(int(behind[-1]) + 2 if len(behind) else 1)
+    return found
+
+
+EXPERIMENT = Experiment("claim_cumulative", CumulativeConfig(), CumulativePaths, compute)
+
+EXPERIMENT_25 = Experiment(
+    "claim_cumulative_25", CumulativeConfig(num_states=25), CumulativePaths, compute
+)

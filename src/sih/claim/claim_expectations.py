@@ -1,0 +1,54 @@
+r"""Claim 1 over random matrices, exactly: the expectations of App. E.
+
+$E_r = \mathbb E[p_r/\sum_l p_l]$ for every true lag k and every scored lag r.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.claim.claim_histogram import ClaimConfig, exact_table, margins_of
+from sih.results.experiment import Experiment
+from sih.theory.claim import ClaimTable
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectationBars:
+    """The mean over the matrices, and their standard deviation (0 for one matrix)."""
+
+    num_states: int
+    matrices: int
+    lags: tuple[int, ...]
+    mean: Float[Tensor, "true lag"]
+    spread: Float[Tensor, "true lag"]
+    margins: Float[Tensor, "matrix true"]
+    """The gap of Claim 1 for every true lag, right to within `error`."""
+    error: float
+
+
+def compute(config: ClaimConfig, store: object) -> ExpectationBars:
+    """Compute the expectations of random matrices exactly, and average them."""
+    return bars_of(exact_table(config), config.num_states)
+
+
+def bars_of(table: ClaimTable, num_states: int) -> ExpectationBars:
+    """Return the bars of expectations that are known already."""
+    values = table.expectations.reshape(-1, len(table.lags), len(table.lags))
+    spread = values.std(dim=0, correction=min(1, len(values) - 1))
+    return ExpectationBars(
+        num_states,
+        len(values),
+        table.lags,
+        values.mean(dim=0),
+        spread,
+        margins_of(table),
+        table.error,
+    )
+
+
+FEW, MORE_STATES = ClaimConfig(matrices=10), ClaimConfig(num_states=25, matrices=10)
+EXPERIMENT = Experiment("claim_expectations", FEW, ExpectationBars, compute)
+EXPERIMENT_25 = Experiment("claim_expectations_25", MORE_STATES, ExpectationBars, compute)

@@ -1,0 +1,55 @@
+"""For which pairs of lags Claim 1 is a theorem, and the residue classes that decide it. Beyond the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sih.results.experiment import Experiment
+from sih.theory.claim import chains
+from sih.theory.coverage import claim_status
+from sih.theory.monte_carlo import PAPER_LAGS
+
+
+@dataclass(frozen=True)
+class TheoremConfig:
+    examples: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4))
+    lags: tuple[int, ...] = PAPER_LAGS
+
+
+@dataclass(frozen=True)
+class LagClasses:
+    """A lag set: for each true lag the classes of the lags modulo it, its own first, and each rival's status."""
+
+    lags: tuple[int, ...]
+    classes: tuple[tuple[tuple[int, ...], ...], ...]
+    status: tuple[tuple[str, ...], ...]
+    """`status[true lag][lag]`, empty where they are one."""
+
+    def members(self, k: int, lag: int) -> tuple[int, ...]:
+        """The class of a lag under the k-th true lag."""
+        return next(members for members in self.classes[k] if lag in members)
+
+
+@dataclass(frozen=True)
+class TheoremCover:
+    """What is proven of Claim 1 for some small lag sets, and for a large one."""
+
+    examples: tuple[LagClasses, ...]
+    whole: LagClasses
+
+
+def classes_of(lags: tuple[int, ...]) -> LagClasses:
+    """The classes and the status of every pair of a lag set."""
+    status = claim_status(lags)
+    classes = (tuple(tuple(sorted(chain.lags)) for chain in chains(lags, k)) for k in lags)
+    words = (tuple(status.get((k, r), "") for r in lags) for k in lags)
+    return LagClasses(lags, tuple(classes), tuple(words))
+
+
+def compute(config: TheoremConfig, store: object) -> TheoremCover:
+    """Find the classes of every lag set."""
+    examples = tuple(classes_of(lags) for lags in config.examples)
+    return TheoremCover(examples, classes_of(config.lags))
+
+
+EXPERIMENT = Experiment("claim_theorem", TheoremConfig(), TheoremCover, compute)

@@ -1,0 +1,143 @@
+r"""How often the wrong lag is picked against the length of the context: ML, the paper's estimator, one head of it.
+
+Measured, with error bars, beside what large deviations predict without sampling (`sih.theory.rates`). What follows from
+Claim 1 is that all three rates fall exponentially; the exponents say at what cost (paper, Secs. 5.3 and 5.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from sih.evidence import log_probabilities, normalised_probabilities
+from sih.results.experiment import Experiment, Seeded
+from sih.stats import estimate
+from sih.task import Batch, Task, sample
+from sih.theory.monte_carlo import random_matrices
+from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probabilities
+
+CHUNK = 1000
+"""Sequences at a time, which stay in the cache."""
+
+
+@dataclass(frozen=True)
+class WrongLagConfig(Seeded):
+    num_states: int = 5
+    lags: tuple[int, ...] = (1, 2, 3)
+    length: int = 99
+    blocks: int = 20
+    sequences: int = 20_000
+    """A block; the exponent is fitted in each block, and their spread is its error bar."""
+
+
+@dataclass(frozen=True, eq=False)
+class WrongLagRates:
+    """Holds rates of the wrong lag after `transitions`, by the rule that picks, measured and predicted."""
+
+    config: WrongLagConfig
+    transitions: Int[Tensor, " n"]
+    measured: dict[str, Float[Tensor, " n"]]
+    measured_error: dict[str, Float[Tensor, " n"]]
+    predicted: dict[str, Float[Tensor, " n"]]
+    exponent: dict[str, float]
+    fitted: dict[str, float]
+    fitted_error: dict[str, float]
+
+
+def compute(config: WrongLagConfig, store: object) -> WrongLagRates:
+    """Count wrong picks of each rule on the same sequences, and predict their rates without sampling."""
+    P = random_matrices(config.num_states, 1, seed=config.seed)[0]
+    task = Task(P, config.lags, config.length)
+    rng = config.rng()
+    every = len(config.lags)
+    transitions = list(range(every, config.length - task.max_lag + 1, every))
+    exponents: dict[str, float] = {score: error_exponent(task, score) for score in SCORES}
+    expected: dict[str, Tensor] = {score: predicted(task, score, transitions) for score in SCORES}
+    wrong: dict[str, list[Tensor]] = {score: [] for score in SCORES}
+    for _ in range(config.blocks):
+        batch = sample(task, config.sequences, rng=rng)
+        counts = dict.fromkeys(SCORES, torch.zeros(len(transitions), dtype=torch.float64))
+        for tokens, lags in zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True):
+            picks = wrong_picks(Batch(tokens, lags), task, torch.tensor(transitions) - 1)
+            counts = {score: counts[score] + picks[score].sum(dim=0) for score in SCORES}
+        for score in SCORES:
+            wrong[score].append(counts[score] / config.sequences)
+    blocks = {score: torch.stack(found) for score, found in wrong.items()}
+    rates = {score: estimate(found) for score, found in blocks.items()}
+    fits = {
+        score: _fit(torch.tensor(transitions), found, config.sequences)
+        for score, found in blocks.items()
+    }
+    return WrongLagRates(
+        config,
+        torch.tensor(transitions),
+        {score: rate.mean for score, rate in rates.items()},
+        {score: rate.error for score, rate in rates.items()},
+        expected,
+        exponents,
+        {score: fit[0] for score, fit in fits.items()},
+        {score: fit[1] for score, fit in fits.items()},
+    )
+
+
+def wrong_picks(
+    batch: Batch, task: Task, after: Int[Tensor, " n"] | slice = slice(None)
+) -> dict[Score, Bool[Tensor, "batch n"]]:
+    """Say by rule whether another lag than the true one leads after these transitions (of ties, the smallest does)."""
+    log_p, p_norm = (
+        f(batch.tokens, task)[:, task.max_lag :]
+        for f in (log_probabilities, normalised_probabilities)
+    )
+    alone = torch.empty_like(
+        p_norm
+    )  # one head: at every position, this transition and every K-th before it
+    for first in range(every := len(task.lags)):
+        alone[:, first::every] = p_norm[:, first::every].cumsum(dim=1)
+    totals: dict[Score, Tensor] = {
+        "ML": log_p.cumsum(dim=1),
+        "estimator": p_norm.cumsum(dim=1),
+        "single head": alone,
+    }
+    own, smaller = (
+        compare(torch.tensor(task.lags), batch.lags[:, None])[:, None]
+        for compare in (torch.eq, torch.lt)
+    )
+    found: dict[Score, Tensor] = {}
+    for score, total in totals.items():
+        # Scores are sums of a few different numbers, so ties are real, and rounding must not decide them.
+        leads = (seen := total[:, after]) >= seen.amax(dim=-1, keepdim=True) - 1e-9
+        found[score] = (leads & smaller).any(dim=-1) | ~(leads & own).any(dim=-1)
+    return found
+
+
+def predicted(task: Task, score: Score, transitions: list[int]) -> Float[Tensor, " n"]:
+    """Sum the probabilities that each rival overtakes (a union bound), averaged over true lags."""
+    pairs = [(k, r) for k in task.lags for r in task.lags if r != k]
+    chances = torch.stack(
+        [overtaking_probabilities(lead(task, k, r, score), transitions) for k, r in pairs]
+    )
+    return (chances.sum(dim=0) / len(task.lags)).clamp_max(1.0)
+
+
+def _fit(transitions: Tensor, rates: Tensor, sequences: int) -> tuple[float, float]:
+    r"""Fit the exponent I, and its error over blocks, by least squares over the later half that is usable.
+
+    $-\log(\Pr \sqrt n)$ against n has slope I in the limit.
+    """
+    mean = rates.mean(dim=0)
+    usable = (mean * sequences >= 10).nonzero().flatten()
+    late = usable[len(usable) // 2 :]
+    n = transitions[late].to(torch.float64)
+    centred = n - n.mean()
+    slopes = (
+        -((rates[:, late].clamp_min(0.1 / sequences) * n.sqrt()).log() * centred).sum(-1)
+        / centred.square().sum()
+    )
+    whole = -((mean[late] * n.sqrt()).log() * centred).sum() / centred.square().sum()
+    return whole.item(), estimate(slopes).error.item()
+
+
+EXPERIMENT = Experiment("wrong_lag", WrongLagConfig(), WrongLagRates, compute)

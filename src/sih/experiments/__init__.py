@@ -1,1 +1,0 @@
-"""Computing: a module for each experiment, with its configuration, a pure `compute` and a table of what it found."""

@@ -1,0 +1,60 @@
+"""The second layer at work: the paper's Fig. 2, read off the trace of a constructed model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.analysis.reference_circuit import sequence_of_lag
+from sih.circuits import construct
+from sih.markov import random_transition_matrix
+from sih.results.experiment import Experiment, Seeded
+from sih.task import Task
+
+
+@dataclass(frozen=True)
+class MechanismConfig(Seeded):
+    lags: tuple[int, ...] = (1, 2, 3)
+    length: int = 10
+    true_lag: int = 2
+    num_states: int = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Holds what layer 2 reads and gathers. Positions count from 0; the query is the last token."""
+
+    config: MechanismConfig
+    stored: Float[Tensor, "token index"]
+    """`stored[token][index]` after layer 1."""
+    attention: Float[Tensor, "head token"]
+    """`attention[head][token]` of the query in layer 2."""
+    gathered: Float[Tensor, "head index"]
+    """`gathered[head][index]` for the query after layer 2."""
+    source: Int[Tensor, "head index"]
+    """The token that most of `gathered[head][index]` comes from; -1 where there is nothing."""
+    purity: Float[Tensor, "head index"]
+    """The part of it that comes from there: 1 where nothing is mixed."""
+
+
+def compute(config: MechanismConfig, store: object) -> Mechanism:
+    """Read it off the trace of a constructed model on one sequence."""
+    rng = config.rng()
+    task = Task(random_transition_matrix(config.num_states, rng=rng), config.lags, config.length)
+    trace = construct(task).trace(sequence_of_lag(task, config.true_lag, rng=rng))
+    stored = trace.stream("1.1/position")[0]
+    attention = trace.attention[1][0, :, -1]
+    gathered = torch.stack(
+        [trace.stream(f"2.{head + 1}/1.1/position")[0, -1] for head in range(len(attention))]
+    )
+    parts = attention[:, :, None] * stored  # (head, token, index): who put how much there
+    largest, source = parts.max(dim=1)
+    there = gathered > 1e-9
+    source, purity = torch.where(there, source, -1), torch.where(there, largest / gathered, 1.0)
+    return Mechanism(config, stored, attention, gathered, source, purity)
+
+
+EXPERIMENT = Experiment("mechanism", MechanismConfig(), Mechanism, compute)

@@ -1,0 +1,36 @@
+"""KL of the reference predictors: the paper's Fig. 4 without the transformers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sih.markov import Law, TokenTensor
+from sih.paper.over_matrices import MatricesConfig, panel_over_matrices
+from sih.predictors import PREDICTORS
+from sih.results.curves import PREDICTOR, Compared, Panel
+from sih.results.experiment import Experiment
+from sih.task import Task
+
+PredictorsConfig = MatricesConfig
+
+
+@dataclass(frozen=True, eq=False)
+class PredictorCurves:
+    """A panel for each lag set. Repetitions are matrices."""
+
+    config: PredictorsConfig
+    panels: tuple[Panel, ...]
+
+
+def compute(config: PredictorsConfig, store: object) -> PredictorCurves:
+    """Show every predictor the same sequences of random matrices."""
+    panels = [panel_over_matrices(config, lags, predict) for lags in config.lag_sets]
+    return PredictorCurves(config, tuple(panels))
+
+
+def predict(tokens: TokenTensor, task: Task) -> dict[str, tuple[Compared, Law]]:
+    """Return the prediction of every predictor."""
+    return {one.label: (Compared(PREDICTOR), one.law(tokens, task)) for one in PREDICTORS.values()}
+
+
+EXPERIMENT = Experiment("predictors", PredictorsConfig(), PredictorCurves, compute)

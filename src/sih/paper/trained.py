@@ -1,0 +1,216 @@
+"""KL along the sequence for trained models beside circuits, BMA and ML: the paper's Fig. 4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.analysis.reference_circuit import reference_model
+from sih.averaged_kl import exact_bayes
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.results.beside import (
+    Strengths,
+    averaged_kl,
+    by_seeds,
+    circuit_law,
+    circuits_for,
+    heads_label,
+    trained_law,
+    yardsticks,
+)
+from sih.results.curves import (
+    CIRCUIT,
+    PREDICTOR,
+    Compared,
+    Curve,
+    Pair,
+    Panel,
+    Times,
+    curve,
+    times,
+    windows,
+)
+from sih.results.experiment import Experiment, Seeded
+from sih.results.models import (
+    PAPER_LENGTH,
+    Models,
+    TrainedModel,
+    described,
+    shipped_models,
+    usual_heads,
+)
+from sih.runs.run import Run
+from sih.runs.run_store import RunStore
+from sih.stats import estimate
+from sih.task import Task, sample
+from sih.training.config import TrainConfig
+
+CHOSEN = (Models(training="paper"), Models(heads="needed"), Models(heads="one"))
+"""The models that are drawn and judged."""
+
+Rate = Float[Tensor, "sequence time"]
+
+
+@dataclass(frozen=True)
+class TrainedConfig(Seeded, Strengths):
+    """Asks for all shipped models that are `CHOSEN`, or for models by name or folder.
+
+    So many sequences at length 128, twice as many at shorter lengths. Disentangled models, which take many times as
+    long, predict the first `disentangled_sequences` only, or twice as many.
+    """
+
+    lag_sets: tuple[tuple[int, ...], ...] = (
+        (1, 2, 3),
+        (1, 3, 4),
+        (1, 2, 3, 4, 5),
+        (1, 3),
+        (1, 2),
+        (3, 5, 7),
+    )
+    models: tuple[str, ...] = ()
+    sequences: int = 640
+    disentangled_sequences: int = 192
+    circuit_sequences: int = 2048
+    """Sequences at length 128 for the circuits that models are compared with: late in a sequence they rarely err."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelKL:
+    """What is judged of one model: its KL, beside that of the paper's circuit with as many second-layer heads.
+
+    `between` says by window where it lies between BMA (0) and ML (1), in the windows where these differ.
+    """
+
+    model: TrainedModel
+    kl: Curve
+    circuit: Times
+    between: dict[str, Pair]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedPanel(Panel):
+    """Holds the curves of one matrix. One of several seeds is their mean on every sequence; `models` has each alone."""
+
+    length: int
+    models: dict[str, ModelKL]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedCurves:
+    """Holds a panel for each lag set and length, for each matrix if its models have several, and what is missing."""
+
+    config: TrainedConfig
+    panels: tuple[TrainedPanel, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def models(self) -> list[ModelKL]:
+        """List what was measured of every model."""
+        return [one for each in self.panels for one in each.models.values()]
+
+
+def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
+    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
+    return config.models or tuple(shipped_models(*CHOSEN))
+
+
+def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
+    """Draw every panel's sequences once, run trained models on them, and circuits as `circuit_law` has it."""
+    runs, missing = store.finished(reads(config, store))
+    facts = described(runs.values())
+    panels = []
+    for lags in config.lag_sets:
+        trained = [run for run in runs.values() if run.task.lags == lags]
+        tasks = dict.fromkeys(
+            [run.task for run in trained] or [TrainConfig(lags=lags).task.steady()]
+        )
+        for task in sorted(tasks, key=lambda task: -task.length):
+            panels.append(_panel(config, task, [run for run in trained if run.task == task], facts))
+    return TrainedCurves(config, tuple(panels), tuple(missing))
+
+
+def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
+    """Name a curve of trained models: by their heads where they are not those that the circuit needs, and a recipe."""
+    label = f"trained {compared.kind}"
+    if compared.heads != usual_heads(lags):
+        label += ", 1 head" if compared.heads == (1, 1, 1) else f", {heads_label(compared.heads)}"
+    return label if compared.plain else f"{label}, our recipe"
+
+
+def _panel(
+    config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]
+) -> TrainedPanel:
+    size = sequences_at(task.length, config.sequences)
+    drawn = max(size, config.circuit_sequences) if task.length >= PAPER_LENGTH else size
+    batch = sample(task, drawn, rng=config.fresh_rng())
+    tokens, exact = batch.tokens[:size], exact_bayes(batch.tokens, task)
+    circuits = circuits_for(task, lam=config.lam, beta=config.beta)
+    laws = yardsticks(tokens, task)
+    compared = dict.fromkeys(laws, Compared(PREDICTOR))
+    laws |= {label: circuit_law(model, tokens, task) for label, model in circuits.items()}
+    compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
+    kl = {label: averaged_kl(law, exact) for label, law in laws.items()}
+    references: dict[str, Rate] = {}
+    judged: dict[str, ModelKL] = {}
+    for found, group in by_seeds(runs).items():
+        label = label_of(found, task.lags)
+        if label in compared:  # of the same heads, but of another width, or trained in another way
+            label += f", d={found.dim}" if found.dim else f", {', '.join(found.models)}"
+        few = (
+            sequences_at(task.length, config.disentangled_sequences)
+            if found.kind == "disentangled"
+            else size
+        )
+        each = [averaged_kl(trained_law(run, tokens[:few]), exact) for run in group]
+        circuit, model = circuit_beside(task, found.heads, circuits)
+        if circuit not in references:
+            references[circuit] = averaged_kl(circuit_law(model, batch.tokens, task), exact)
+        for run, rows in zip(group, each, strict=True):
+            beside = times(rows, references[circuit], task.max_lag, circuit)
+            place = place_between(rows, kl["BMA"], kl["ML"], task.max_lag)
+            judged[run.name] = ModelKL(facts[run.name], curve(rows, task.max_lag), beside, place)
+        compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
+    curves = {label: curve(rows, task.max_lag) for label, rows in kl.items()}
+    return TrainedPanel(task.lags, compared, curves, task.length, judged)
+
+
+def sequences_at(length: int, sequences: int) -> int:
+    """Return how many sequences of a length are drawn, twice as many of those below the paper's."""
+    return sequences if length >= PAPER_LENGTH else 2 * sequences
+
+
+def circuit_beside(
+    task: Task, heads: tuple[int, ...], circuits: dict[str, DisentangledTransformer]
+) -> tuple[str, DisentangledTransformer]:
+    """Return the label and the model of the paper's circuit with a trained model's second-layer heads."""
+    count = heads[1]
+    if count >= circuits["construction"].config.heads[1]:
+        return "construction", circuits["construction"]
+    if count == 1:
+        label = "two lags, 1 head" if len(task.lags) == 2 else "construction, 1 head"
+        return label, circuits[label]
+    return f"construction, {count} heads", reference_model(task, count)
+
+
+def place_between(rows: Rate, bma: Rate, ml: Rate, max_lag: int) -> dict[str, Pair]:
+    """Return where a model's KL lies between BMA's (0) and ML's (1), by window, with the error of all three.
+
+    Windows in which BMA and ML do not differ by more than four standard errors are left out.
+    """
+    found = {}
+    for first, last in windows(max_lag, rows.shape[1] - 1):
+        model, best, likely = (
+            each[: len(rows), first - 1 : last].mean(dim=1) for each in (rows, bma, ml)
+        )
+        apart = estimate(likely - best)
+        if apart.mean > 4 * apart.error:
+            place = ((model - best).mean() / apart.mean).item()
+            error = estimate(model - best - place * (likely - best)).error / apart.mean
+            found[f"{first}-{last}"] = (place, error.item())
+    return found
+
+
+EXPERIMENT = Experiment("trained", TrainedConfig(), TrainedCurves, compute, reads, shipped=True)

@@ -1,0 +1,47 @@
+"""How long each figure takes, for an estimate of the time that is left."""
+
+from __future__ import annotations
+
+SECONDS = {
+    "teaser": 1.3,
+    "mechanism": 1.5,
+    "certificates": 3.1,
+    "claim_histogram": 3.6,
+    "beta": 4.8,
+    "predictors": 5.5,
+    "constructions": 26.4,
+    "trained": 14.6,
+    "attention_maps_3.5.7_lag3": 2.1,
+    "attention_maps_1.2.3.4.5_heads1": 0.8,
+    "attention_maps_1.2.3.4.5_heads2": 0.9,
+    "attention_maps_1.2.3.4.5_heads3": 1.5,
+    "attention_maps_1.2_lag2": 0.9,
+    "attention_maps_1.2.3_lag1": 2.0,
+    "attention_maps_1.2.3_lag2": 2.3,
+    "attention_maps_1.2.3_lag3": 2.2,
+    "attention_maps_1.3.4_lag1": 2.1,
+    "attention_maps_1.3.4_lag3": 1.7,
+    "attention_maps_1.3.4_lag4": 2.2,
+    "agreement": 10.8,
+    "scaling": 9.0,
+    "claim_expectations": 1.5,
+    "claim_expectations_25": 1.3,
+    "claim_cumulative": 3.0,
+    "claim_cumulative_25": 2.8,
+    "claim_theorem": 1.0,
+    "wrong_lag": 9.5,
+    "heads": 0.7,
+    "errata": 1.7,
+    "recipes": 2.5,
+    "channels": 291.2,
+    "few_heads": 46.7,
+    "cancellation": 1.2,
+    "switching": 13.3,
+}
+"""Seconds of one core that each figure took with its data the first time on a machine, by
+`python -m benchmarks.figure_seconds`."""
+
+
+def seconds_of(name: str) -> float:
+    """Return how long an experiment takes beside the others; one that was not measured counts as their mean."""
+    return SECONDS.get(name, sum(SECONDS.values()) / len(SECONDS))

@@ -1,0 +1,103 @@
+"""What is compared on a batch: the reference predictors, circuits written by hand, trained models."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.averaged_kl import ExactBayes
+from sih.circuits import circuit_weights, construct
+from sih.evidence import mixture
+from sih.markov import Law, TokenTensor
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.predictors import PREDICTORS
+from sih.results.curves import Compared
+from sih.results.models import trained_plainly, width
+from sih.runs.run import Run
+from sih.task import Task
+
+CHUNK = 64
+"""Sequences a model predicts at once: more of them do not go faster and need the memory."""
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """Asks for circuits of these strengths, the paper's."""
+
+    lam: float = field(default=500.0, kw_only=True)
+    beta: float = field(default=100.0, kw_only=True)
+
+
+def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
+    """Predict as those do that every model is compared with, by their labels: BMA and ML."""
+    return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
+
+
+def circuits_for(
+    task: Task, *, lam: float = 500.0, beta: float = 100.0
+) -> dict[str, DisentangledTransformer]:
+    """Build every circuit that the lags allow, at the paper's strengths. The Bayes-optimal one sets its own."""
+    strengths: dict[str, Any] = {"lam": lam, "beta": beta}
+    found = {
+        "construction": construct(task, **strengths),
+        "construction, 1 head": construct(task, heads=1, third="position", **strengths),
+    }
+    if len(task.lags) == 2:
+        found["two lags, 1 head"] = construct(task, target="two-lags", **strengths)
+    return {**found, "Bayes-optimal construction": construct(task, target="bayes")}
+
+
+def circuit_law(model: DisentangledTransformer, tokens: TokenTensor, task: Task) -> Law:
+    """Predict what the circuit's weights do, some hundred times faster than by running them throughout.
+
+    From `circuit.first_exact_position` on the weights equal their closed form up to rounding (`sih verify`). Before it
+    they do not (docs/errata.md, 4), so there they are run: on the first few tokens, since they look only backwards.
+    """
+    first = min(model.circuit.first_exact_position, tokens.shape[1])
+    law = mixture(circuit_weights(tokens, task, model.circuit), tokens, task)
+    if first:
+        with torch.no_grad():
+            law[:, :first] = model.predict(tokens[:, :first]).to(law)
+    return law
+
+
+def trained_law(run: Run, tokens: TokenTensor) -> Law:
+    """Predict with a trained model, some sequences at a time."""
+    with torch.no_grad():
+        return torch.cat([run.model.predict(part) for part in tokens.split(CHUNK)])
+
+
+def averaged_kl(law: Law, exact: ExactBayes) -> Float[Tensor, "batch time"]:
+    """Return the KL of a prediction to the truth, averaged over the lag given the tokens, at every position.
+
+    A prediction of fewer sequences is of the first.
+    """
+    return ExactBayes(exact.best[: len(law)], exact.least[: len(law)]).kl(law.double())
+
+
+def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
+    """Group runs whose configurations differ by the seed alone: the seeds of one curve, in their order."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(str({**run.config.flat(), "seed": None}), []).append(run)
+
+    def compared(group: list[Run]) -> Compared:
+        config = group[0].config
+        names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
+        return Compared(
+            config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config)
+        )
+
+    return {compared(group): group for group in groups.values()}
+
+
+def heads_label(heads: tuple[int, ...], dim: int | None = None) -> str:
+    """Write the heads of each layer in the paper's notation, and the width where it is not the usual one.
+
+    >>> heads_label((1, 3, 1), 128)
+    '[1,3,1], d=128'
+    """
+    return f"[{','.join(map(str, heads))}]" + (f", d={dim}" if dim else "")

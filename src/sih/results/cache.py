@@ -1,0 +1,145 @@
+"""What an experiment found, computed once and kept by content.
+
+    OUT/data/NAME.json .npz   the data, and a key: a digest of the configuration, of the trained
+                              models and of the source that computes it
+
+Under another key, or damaged, it is computed again. Everything is computed on one thread, so
+that the number of cores does not change the last digits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic
+
+import torch
+
+from sih.models.kernels.choice import fastest
+from sih.models.kernels.threads import limited_threads
+from sih.results import sources
+from sih.results.data import (
+    arrays_file,
+    data_file,
+    digest_of,
+    read_about,
+    read_data,
+    write_data,
+)
+from sih.results.experiment import Data, Experiment
+from sih.runs.run_store import SHIPPED, RunStore
+
+RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Generic[Data]):
+    """What an experiment found, or which models it needs if none of them is there."""
+
+    experiment: Experiment[Any, Data]
+    data: Data | None
+    digest: str = ""
+    models: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Where each trained model came from."""
+    absent: tuple[str, ...] = ()
+    """Models that the experiment asks for and that are not there."""
+    files: tuple[Path, ...] = ()
+    computed: bool = False
+    """Whether it was computed just now."""
+
+    @property
+    def missing(self) -> str:
+        """Return what has to be trained first; nothing if there is data."""
+        if self.data is not None:
+            return ""
+        return f"needs {' or '.join(self.absent)}, not trained yet"
+
+
+def compute_once(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
+    """Return the result kept under `out`, or else compute it and keep it there."""
+    store = store_of(experiment, store)
+    found = look_up(experiment, out, store)
+    if found is not None:
+        return found
+    with limited_threads(1):
+        data = experiment.compute(experiment.config, store)
+    about = {
+        "name": experiment.name,
+        "key": data_key(experiment, store),
+        "config": dataclasses.asdict(experiment.config),
+        "models": models_read(experiment, store),
+    }
+    write_data(out / "data" / experiment.name, data, about)
+    return dataclasses.replace(stored(experiment, out, store), computed=True)
+
+
+def look_up(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data] | None:
+    """Return the result kept under today's key, or None if it has to be computed."""
+    store = store_of(experiment, store)
+    asked = folders(experiment, store)
+    if asked and not any(asked.values()):
+        return Result(experiment, None, absent=tuple(asked))
+    try:
+        about = read_about(out / "data" / experiment.name)
+        if about["key"] != data_key(experiment, store):
+            return None
+        return stored(experiment, out, store)
+    except ValueError:
+        return None
+
+
+def stored(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
+    """Return the result on disk, whatever its key. If damaged, raise a ValueError."""
+    stem = out / "data" / experiment.name
+    asked = folders(experiment, store)
+    return Result(
+        experiment,
+        read_data(stem, experiment.data),
+        digest=read_about(stem)["digest"],
+        models=models_read(experiment, store),
+        absent=tuple(name for name, folder in asked.items() if folder is None),
+        files=(data_file(stem), arrays_file(stem)),
+    )
+
+
+def store_of(experiment: Experiment[Any, Any], store: RunStore) -> RunStore:
+    """Return where models are looked for: an experiment may read shipped models alone."""
+    return RunStore() if experiment.shipped else store
+
+
+def data_key(experiment: Experiment[Any, Any], store: RunStore) -> str:
+    """Return the digest of all that the data depends on: equal keys mean equal data."""
+    asked = folders(experiment, store_of(experiment, store))
+    return digest_of(
+        {
+            "name": experiment.name,
+            "config": dataclasses.asdict(experiment.config),
+            "models": {name: folder and digests_of_run(folder) for name, folder in asked.items()},
+            "source": sources.digest(experiment.compute.__module__),
+            "torch": torch.__version__,
+            "compiled": fastest().compiled,
+        }
+    )
+
+
+def folders(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, Path | None]:
+    """Return the folder of each trained model that the experiment asks for."""
+    return {name: store.find(name) for name in experiment.reads(experiment.config, store)}
+
+
+def models_read(experiment: Experiment[Any, Any], store: RunStore) -> dict[str, str]:
+    """Return where the models that are there come from, in words for the report."""
+    asked = folders(experiment, store_of(experiment, store))
+    return {
+        name: "shipped" if folder.parent == SHIPPED else str(folder)
+        for name, folder in asked.items()
+        if folder is not None
+    }
+
+
+def digests_of_run(folder: Path) -> list[str]:
+    """Return the digests of a run's files."""
+    paths = [folder / name for name in RUN_FILES if (folder / name).exists()]
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]

@@ -1,0 +1,71 @@
+"""What an experiment is: a name, a configuration and a pure function to data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import torch
+
+Config = TypeVar("Config")
+Data = TypeVar("Data")
+FRESH_SEED = 2**31
+"""Added to a seed where models are measured: far from the seeds of training and of held-out
+sequences. (On a CPU torch takes a seed modulo 2^32: a larger number would be no other seed.)"""
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """A configuration whose matrices, weights and sequences are drawn from one seed."""
+
+    seed: int = field(default=0, kw_only=True)
+
+    def rng(self) -> torch.Generator:
+        """Return a new source of random numbers."""
+        return torch.Generator().manual_seed(self.seed)
+
+    def fresh_rng(self) -> torch.Generator:
+        """Return one for sequences that no model was trained on or watched with."""
+        return torch.Generator().manual_seed(FRESH_SEED + self.seed)
+
+
+def no_models(config: object, store: object) -> tuple[str, ...]:
+    """Return no names, for an experiment that reads no trained model."""
+    return ()
+
+
+def named_models(config: Any, store: object) -> tuple[str, ...]:
+    """Return the names in `config.models`."""
+    names: tuple[str, ...] = config.models
+    return names
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[Config, Data]):
+    """A question, and the function that answers it.
+
+    `compute` is pure. It reads trained models from its argument alone, and `reads` names the
+    models that it asks for. Both are functions of a module, so that an experiment can go to
+    another process.
+
+    The second argument is a `sih.runs.run_store.RunStore`. It is not imported here: the key of
+    every experiment would cover the files of models and training.
+    """
+
+    name: str
+    config: Config
+    data: type[Data]
+    """A dataclass of numbers, words, tensors, tuples, dicts and further dataclasses."""
+    compute: Callable[[Config, Any], Data]
+    reads: Callable[[Config, Any], tuple[str, ...]] = no_models
+    beyond: bool = False
+    """Goes beyond the paper: made by `sih reproduce --all` (`make run-all`) only."""
+    shipped: bool = False
+    """Reads shipped models alone, so that verdicts do not depend on a user's own runs."""
+
+    def with_seed(self, seed: int) -> Experiment[Config, Data]:
+        """Return the same question on other random numbers, if any are drawn."""
+        config: Any = self.config
+        seeded = isinstance(config, Seeded)
+        return replace(self, config=replace(config, seed=seed)) if seeded else self

@@ -1,0 +1,225 @@
+"""Trained models chosen by what they are: a statement says in words which models it is about.
+
+    Models("standard", training="paper", heads="needed")
+    str(...)    standard, as many heads as the circuit needs, trained as in the paper
+
+Every shipped model that fits is chosen. None is picked, or left out, by its name. A user's own runs are not among them,
+so that verdicts do not depend on what is in a folder.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+from sih.heads import heads_needed
+from sih.runs.run import WEIGHTS, Run
+from sih.runs.run_store import SHIPPED
+from sih.training.config import TrainConfig
+from sih.training.how_trained import PAPER_KINDS
+
+Training = Literal["paper", "SOAP", "Adam", "other"]
+"""As in the paper (Adam at a constant rate, for any number of steps), or from harmonic positions with an optimiser."""
+Heads = Literal["needed", "one"]
+"""As many in the second layer as the circuit needs; or one, where it needs more."""
+PAPER_LENGTH = TrainConfig().task.length
+"""Length of the sequences in the paper's experiments."""
+WORDS: dict[str, str] = {
+    "paper": "trained as in the paper",
+    "SOAP": "trained from harmonic positions with SOAP",
+    "Adam": "trained from harmonic positions with Adam",
+    "other": "trained in another way",
+    "needed": "as many heads as the circuit needs",
+    "one": "one second-layer head where the circuit needs more",
+}
+
+OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
+    "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
+    "recipe-tied": ("disentangled", "Adam", "With our recipe, disentangled, optimised with Adam"),
+    "recipe-tied-soap": (
+        "disentangled",
+        "SOAP",
+        "With our recipe, disentangled, optimised with SOAP",
+    ),
+}
+"""Kinds and ways of training them, by the ends of the names of statements about them."""
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What a trained model is, as far as anything is chosen by it."""
+
+    name: str
+    kind: str
+    lags: tuple[int, ...]
+    length: int
+    heads: tuple[int, ...]
+    training: Training
+    seed: int
+    dim: int | None
+    """None for the usual width of its kind."""
+    unsettled: str = ""
+    """Why its last KL may not be the end: "at 2,000 steps, where its KL still falls". Empty for a finished run."""
+
+    @property
+    def papers_setting(self) -> bool:
+        """Tell whether it is trained as in the paper, on sequences of the paper's length."""
+        return self.training == "paper" and self.length == PAPER_LENGTH
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models that fit. What is None may be anything."""
+
+    kind: str | None = None
+    training: Training | None = None
+    heads: Heads | None = None
+    lags: tuple[int, ...] | None = None
+    number_of_lags: int | None = None
+    layers: tuple[int, ...] | None = (3,)
+    usual_width: bool = False
+    longer_than: int = 0
+
+    def __contains__(self, model: TrainedModel) -> bool:
+        return (
+            self.kind in (None, model.kind)
+            and self.training in (None, model.training)
+            and self.heads in (None, heads_of(model))
+            and self.lags in (None, model.lags)
+            and self.number_of_lags in (None, len(model.lags))
+            and (self.layers is None or len(model.heads) in self.layers)
+            and not (self.usual_width and model.dim)
+            and model.length > self.longer_than
+        )
+
+    def __str__(self) -> str:
+        words = [self.kind or "any kind"]
+        if self.layers is not None:
+            words.append(f"{' or '.join(map(str, self.layers))} layers")
+        if self.lags is not None:
+            words.append(f"lags {', '.join(map(str, self.lags))}")
+        words += [f"{self.number_of_lags} lags"] if self.number_of_lags else []
+        words += [WORDS[self.heads]] if self.heads else []
+        words += ["the usual width"] if self.usual_width else []
+        words += [f"more than {self.longer_than} positions"] if self.longer_than else []
+        words += [WORDS[self.training]] if self.training else []
+        return ", ".join(words)
+
+
+def shipped_models(*choices: Models) -> dict[str, TrainedModel]:
+    """Return the shipped models on the paper's tasks, of the paper's kinds, that fit one of the choices, by name."""
+    return {
+        name: model for name, model in _shipped().items() if any(model in one for one in choices)
+    }
+
+
+@cache
+def _shipped() -> dict[str, TrainedModel]:
+    return described(_shipped_runs())
+
+
+@cache
+def _shipped_runs() -> tuple[Run, ...]:
+    runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
+    return tuple(
+        run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS
+    )
+
+
+def described(runs: Iterable[Run]) -> dict[str, TrainedModel]:
+    """Return what each run trains, by name.
+
+    A run is unsettled too if another of its kind, shipped or among these, was given more steps: so a shipped model is
+    the same wherever it is judged.
+    """
+    runs = list(runs)
+    models = {run.name: model_of(run) for run in runs}
+    longest, shipped = _most_steps(runs), _most_steps(_shipped_runs())
+    for run in runs:
+        model, steps = models[run.name], run.config.optimiser.steps
+        most = max(longest[_kin(model)], shipped.get(_kin(model), 0))
+        if model.training == "paper" and not model.unsettled and steps < most:
+            why = f"at {steps:,} steps, where another run was given {most:,}"
+            models[run.name] = replace(model, unsettled=why)
+    return models
+
+
+def _most_steps(runs: Iterable[Run]) -> dict[TrainedModel, int]:
+    """Return the steps of the longest run of each kin."""
+    longest: dict[TrainedModel, int] = {}
+    for run in runs:
+        kin = _kin(model_of(run))
+        longest[kin] = max(longest.get(kin, 0), run.config.optimiser.steps)
+    return longest
+
+
+def _kin(model: TrainedModel) -> TrainedModel:
+    """Return what runs share that differ by seed or length alone."""
+    return replace(model, name="", seed=0, length=0, unsettled="")
+
+
+def model_of(run: Run) -> TrainedModel:
+    """Return what a run trains."""
+    config = run.config
+    return TrainedModel(
+        name=run.name,
+        kind=config.model.kind,
+        lags=config.task.lags,
+        length=config.task.length,
+        heads=config.heads,
+        training=training_of(config),
+        seed=config.seed,
+        dim=width(config),
+        unsettled=unsettled(run),
+    )
+
+
+def training_of(config: TrainConfig) -> Training:
+    """Return in which way a model is trained."""
+    if trained_plainly(config):
+        return "paper"
+    if config.recipe.name != "harmonic":
+        return "other"
+    return "SOAP" if config.optimiser.name == "soap" else "Adam"
+
+
+def trained_plainly(config: TrainConfig) -> bool:
+    """Tell whether a model is trained as in the paper: its optimiser and target, no recipe, any number of steps."""
+    papers = TrainConfig(
+        model=config.model.kind, steps=config.optimiser.steps
+    )  # the defaults are the paper's
+    parts = (config.recipe, config.optimiser, config.target)
+    return parts == (papers.recipe, papers.optimiser, papers.target)
+
+
+def unsettled(run: Run) -> str:
+    """Return at how many steps a run was stopped if its KL was still falling then, and nothing if it was not.
+
+    It falls if the last tenth of its measurements is on average lower than the tenth before by over 2 %. A run whose
+    learning rate was lowered to its end is finished, whatever its KL did last.
+    """
+    if run.config.optimiser.schedule != "constant":
+        return ""
+    kl = [line["kl"] for line in run.evaluations]
+    tenth = max(1, len(kl) // 10)
+    last, before = kl[-tenth:], kl[-2 * tenth : -tenth]
+    falls = bool(before) and sum(last) / len(last) < 0.98 * sum(before) / len(before)
+    return f"at {run.evaluations[-1]['step']:,} steps, where its KL still falls" if falls else ""
+
+
+def width(config: TrainConfig) -> int | None:
+    """Return the model's width, None where it is the usual one of its kind."""
+    dim: int | None = config.unusual().get("dim")
+    return dim
+
+
+def heads_of(model: TrainedModel) -> Heads | None:
+    """Return how a model's heads compare with those that the circuit needs."""
+    if model.heads == usual_heads(model.lags):
+        return "needed"
+    return "one" if model.heads == (1, 1, 1) else None
+
+
+def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return the heads that the circuit needs, layer by layer: for two lags, one in the second."""
+    return 1, heads_needed(lags), 1

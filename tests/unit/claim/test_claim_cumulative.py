@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import torch
+
+from sih.claim import claim_cumulative, claim_cumulative_figure
+from sih.claim.claim_cumulative import CumulativePaths, settled_after
+from sih.runs.run_store import RunStore
+
+LAGS = (1, 2, 5)
+
+
+def test_cumulative_averages_converge_to_the_expectations() -> None:
+    data = claim_cumulative.compute(
+        claim_cumulative.CumulativeConfig(num_states=3, lags=LAGS, length=20_000), RunStore()
+    )
+    torch.testing.assert_close(data.average[..., -1], data.limit, rtol=0, atol=0.02)
+    sums = data.average.sum(dim=1)
+    torch.testing.assert_close(sums, torch.ones_like(sums))
+    assert len(claim_cumulative_figure.draw(data).axes) == 3
+
+
+def test_an_average_has_settled_when_it_stays_strictly_the_largest() -> None:
+    """By hand: lag 1 is ahead from the first on; lag 2 ties at the third transition; lag 5 is behind at the end."""
+    ahead = [[0.5, 0.5, 0.5, 0.5], [0.3, 0.3, 0.3, 0.3], [0.2, 0.2, 0.2, 0.2]]
+    ties = [[0.2, 0.2, 0.4, 0.2], [0.5, 0.5, 0.4, 0.5], [0.3, 0.3, 0.2, 0.3]]
+    behind = [[0.1, 0.1, 0.2, 0.6], [0.1, 0.1, 0.1, 0.2], [0.8, 0.8, 0.7, 0.2]]
+    data = CumulativePaths(LAGS, torch.tensor([ahead, ties, behind]), torch.zeros(3, 3))
+    assert settled_after(data) == [1, 4, 5]
