@@ -20,7 +20,7 @@ class Press:
             os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, {before})
 sys.meta_path.insert(0, Press())
-sys.argv = ["sih", "--version"]
+sys.argv = ["sih", "heads", "--lags", "1", "2"]
 from sih_command import run
 run()
 """
@@ -43,7 +43,7 @@ def test_ctrl_c_while_loading_is_one_line() -> None:
 def test_where_a_shell_had_it_ignored_it_stays_ignored() -> None:
     done = _pressed("signal.SIG_IGN")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("sih ")
+    assert "heads" in done.stdout
 
 
 def test_ctrl_c_in_a_destructor_is_not_lost(

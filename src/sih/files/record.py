@@ -22,7 +22,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -290,7 +290,7 @@ def _or_none(kind: Any, value: Any, name: str) -> Any:
 
 def _tuple(kind: Any, value: Any, name: str) -> tuple[Any, ...]:
     items = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
+    if not isinstance(items, list | tuple | range):
         _refuse(name, "a list", value)
     items = tuple(items)
     kinds = get_args(kind)

@@ -6,7 +6,7 @@ tokens, 0 .. max_lag - 1, are drawn from the stationary law whatever the lag.
 
 import dataclasses
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeVar
 
@@ -155,7 +155,9 @@ def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """Give the lags as a tuple of distinct, positive, increasing integers, or raise a ValueError."""
     try:
         numbers = lags.tolist() if isinstance(lags, Tensor) else tuple(lags)
-        of_others = isinstance(lags, bytes) or any(isinstance(lag, bool) for lag in numbers)
+        of_others = isinstance(lags, bytes | Iterator) or any(
+            isinstance(lag, bool) for lag in numbers
+        )
         given = () if of_others else tuple(map(operator.index, numbers))
     except TypeError:
         given = ()

@@ -211,7 +211,7 @@ def train(
     """Train a model and give the steps one after the other. The last one's `model` is the result.
 
     Args:
-        config: what is trained, the paper's setting unless given.
+        config: what is trained; the paper's setting where fields say what is to be otherwise.
         device: where to compute.
         fields: changes of it by flat name, as in `TrainConfig`. `task` may be any task of
             one's own: sih.train(task=task, heads=(1, 3, 1), steps=2000).
@@ -224,6 +224,6 @@ def train(
         "a TrainConfig, e.g. sih.train(sih.TrainConfig(lags=(1, 3), length=64, steps=2000)); "
         "a task is given by name, sih.train(task=...)"
     )
-    check_kind("config", config, (TrainConfig, type(None)), wanted)
+    check_kind("config", config, (TrainConfig, type(None)) if fields else TrainConfig, wanted)
     config = TrainConfig() if config is None else config
     return iter(Trainer(config.replace(**fields), device))

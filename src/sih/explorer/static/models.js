@@ -73,7 +73,7 @@ export class ModelCards {
     kind.append(new Option("averaged", "mean"), new Option("summed", "sum"));
     kind.addEventListener("change", () => this.onChange(index, { evidence: kind.value }));
     evidence.append(kind);
-    const how = element("p", "built");
+    const how = element("p", "built how");
     const errors = ["", ".beta", ".lam", ".temper", ".looking", ".heads", ".evidence"].map((name) => element("p", "error", { "data-error-for": `models.${index}${name}`, role: "alert" }));
     const verdict = element("p", "verdict", { "aria-live": "polite" });
     box.append(how, evidence, ...errors, verdict);
