@@ -141,13 +141,9 @@ def _rate(count: int, runs: int) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return (
-        " ".join(map(str, value))
-        if isinstance(value, tuple)
-        else ""
-        if value is None
-        else str(value)
-    )
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def runs_in(folders: Sequence[Path]) -> Iterator[Run]:
