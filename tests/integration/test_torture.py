@@ -16,7 +16,7 @@ from torture.damage import damaged
 from torture.mutation import CORE, ROOMS, UNIT, Mutant, change, folders, modules, places, sampled
 from torture.trial import Outcome, forked, tally
 
-import sih.predictors
+import sih.predictors.predictors
 
 
 def _fails() -> int:
@@ -100,7 +100,7 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
     assert {Path(name).parts[0] for name in chosen} == {"report", "training"}
     assert {module for module, _ in sampled(60, 0, chosen)} <= set(chosen)
     assert sampled(60, 0, chosen) == sampled(60, 0, chosen)
-    rooms = ("analysis", "beyond", "claim", "paper", "report", "runs", "training")
+    rooms = ("attention", "beyond", "claim", "paper", "report", "training")
     assert [UNIT / name for name in rooms] == folders(["report", "training/soap.py"])
     with pytest.raises(SystemExit, match="no package or module rapport"):
         modules(["rapport"])
@@ -117,9 +117,9 @@ def test_what_cannot_matter_is_not_changed() -> None:
 
 
 def test_a_mutant_knows_its_lines_and_its_function() -> None:
-    source = Path(sih.predictors.__file__).read_text().splitlines()
+    source = Path(sih.predictors.predictors.__file__).read_text().splitlines()
     count = len(places(ast.parse("\n".join(source))))
-    for mutant in (Mutant.of("predictors.py", place) for place in range(count)):
+    for mutant in (Mutant.of("predictors/predictors.py", place) for place in range(count)):
         outer = [line for line in source[: mutant.lines.stop - 1] if line.startswith("def ")]
         assert not mutant.function or outer[-1].startswith(f"def {mutant.function}(")
 
