@@ -13,7 +13,8 @@ A document marks such a table, and what stands between the two marks is written:
 
 The file's path begins at the root of the repository. Each part after the first is a column: its
 heading and a template for its cells. `where COLUMN=VALUE; VALUE` keeps some rows, in this order, and
-several such conditions may follow one another. A column that begins with `across` makes one column for each
+several such conditions may follow one another. A value that the file does not have is an error, unless
+the word is `whenever`. A column that begins with `across` makes one column for each
 value of its heading, a template too.
 
 A template names columns of the file in braces. `{ratio:2}` has two decimals, `{steps:,}` marks
@@ -32,7 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"(^<!-- table (.*?) -->\n)(.*?)(^<!-- end table -->$)", flags=re.M | re.S)
-CONDITION = re.compile(r" where (\w+)=")
+CONDITION = re.compile(r" (where|whenever) (\w+)=")
 NAMED = re.compile(r"\{([\w ]+)(?::([\w,]+))?\}")
 FORMS: dict[str, Callable[[str], str]] = {
     "": str,
@@ -43,6 +44,8 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 """How a cell of the file is written. A number stands for so many decimals."""
 
+NOTHING = "Not measured yet."
+"""What a table without rows says."""
 POSITIVE = "positive"
 """The form of a number that counts as missing where it is zero."""
 
@@ -64,13 +67,16 @@ def table(words: str, root: Path = ROOT) -> str:
     place, *conditions = CONDITION.split(source)
     with open(root / place.strip(), newline="") as file:
         records = list(csv.DictReader(file))
-    for column, values in zip(conditions[::2], conditions[1::2], strict=True):
+    parts = conditions[::3], conditions[1::3], conditions[2::3]
+    for kind, column, values in zip(*parts, strict=True):
         kept = [value.strip() for value in values.split(";")]
         missing = set(kept) - {record[column] for record in records}
-        if missing:
+        if missing and kind == "where":
             raise ValueError(f"{place} has no row with {column} = {sorted(missing)}")
         kept_records = [record for record in records if record[column] in kept]
         records = sorted(kept_records, key=lambda record: kept.index(record[column]))
+    if not records:
+        return NOTHING
     rows = [headings(columns, records), *cells(columns, records)]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
