@@ -15,10 +15,10 @@ DOCS = ROOT / "docs"
 
 def on_config(config: Any) -> Any:
     """Lay out the menu, and say where the reference has each name."""
-    rooms = reference.rooms()
-    config.extra["known"] = reference.known(rooms, reference.names_in(DOCS))
+    tasks = reference.tasks()
+    config.extra["known"] = reference.known(tasks)
     config.extra["outputs"] = {}
-    config.nav = repository.menu(DOCS, list(rooms))
+    config.nav = repository.menu(DOCS, list(tasks))
     return config
 
 
@@ -26,6 +26,9 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made: home and project from the repository, reference, commands, examples, notebooks."""
     made = repository.pages(ROOT) | reference.pages(DOCS)
     copied = {"style.css": ROOT / "website" / "style.css", formulas.FONT.name: formulas.FONT}
+    examples = ROOT / "examples"
+    for script in repository.scripts(examples):
+        copied[f"examples/{script.relative_to(examples).as_posix()}"] = script
     for path, notebook in notebooks.executed(repository.tutorials(DOCS)).items():
         page = notebooks.shown(notebook, path.stem)
         made[f"tutorials/{path.stem}.md"] = page.markdown
