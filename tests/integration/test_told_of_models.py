@@ -27,7 +27,7 @@ from sih.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
 NAMES = RunStore().names()
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *TUTORIALS]
 NUMBER = r"(\d+\.\d+(?: ± \d+\.\d+)?)"
 AFTER = re.compile(
     rf"`([\w.-]+)`[^|`]{{0,60}}?\b(?:is|are|ends|end|stands|comes|come) (?:at|to) {NUMBER}"
@@ -116,7 +116,7 @@ def test_a_model_has_the_numbers_of_its_evaluation(path: Path) -> None:
 
 def test_enough_is_read_to_mean_something() -> None:
     of_training = told((ROOT / "docs" / "results" / "training-runs.md").read_text())
-    assert len([each for each in of_training if each[1] == "kl_over_ml"]) >= 16 + 8 + 6 + 8
+    assert len([each for each in of_training if each[1] == "kl_over_ml"]) >= 16 + 8 + 6
     assert {name for name, *_ in of_training} >= {
         *(name for name in NAMES if name.startswith("paper-")),
         *("standard-1.2.3", "standard-1.2.3.4.5", "disentangled-1.2.3", "disentangled-3.5.7"),
@@ -306,7 +306,7 @@ def test_no_error_is_printed_as_none() -> None:
 
 def test_the_model_of_unknown_matrices_has_the_numbers_of_its_evaluation() -> None:
     """And the rivals beside it are as on the first of the same sequences, of eight such parts."""
-    said = " ".join((ROOT / "docs" / "family.md").read_text().split())
+    said = " ".join((ROOT / "docs" / "results" / "task-variants.md").read_text().split())
     rivals = (
         "exact Bayes",
         "maximum likelihood",
@@ -450,8 +450,5 @@ def test_the_rivals_of_tutorial_4_differ_in_what_it_says_alone() -> None:
 
 
 def test_the_readme_says_that_the_page_shows_circuits_written_by_hand() -> None:
-    for document in ("README.md", "docs/explorer.md"):
-        assert (
-            "written by hand](" in (ROOT / document).read_text()
-            or "written by hand:" in (ROOT / document).read_text()
-        )
+    for document in ("README.md", "docs/how-to/use-the-explorer.md"):
+        assert "two circuits written by hand" in (ROOT / document).read_text()
