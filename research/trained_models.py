@@ -27,12 +27,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import sih
+from sih.base.files import check_place, write_rows
 from sih.cli.train_flags import explicit_command
-from sih.files import check_place, write_rows
-from sih.models.kernels.threads import limited_threads
-from sih.runs.run import Run
-from sih.runs.run_store import SHIPPED, RunStore
+from sih.models.fast.threads import limited_threads
 from sih.training.how_trained import how_trained
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 AT = (2_000, 5_000, 10_000, 15_000, 20_000, 25_000)
 """Steps of training-curves.csv, and `END`: the mean of the evaluations of the last 2,000 steps."""

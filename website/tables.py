@@ -119,7 +119,9 @@ def filled(template: str, record: Record) -> str:
     '1.00'
     """
     parts = re.split(r"\[(.*?)\](?!\()", template)
-    kept = [part for number, part in enumerate(parts) if number % 2 == 0 or not _empty(part, record)]
+    kept = [
+        part for number, part in enumerate(parts) if number % 2 == 0 or not _empty(part, record)
+    ]
     whole = "".join(kept)
     return "" if _empty(whole, record) else NAMED.sub(lambda each: _cell(each, record), whole)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sih.runs.run_store import SHIPPED, RunStore
-from sih.stats import wilson
-from sih.sweep.grid import read_grid
-from sih.sweep.success_rates import SUCCESS
+from sih.base.stats import wilson
+from sih.beyond.sweep.grid import read_grid
+from sih.beyond.sweep.success_rates import SUCCESS
 from sih.training.presets import SEEN, preset
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -51,7 +51,9 @@ def test_the_docs_add_the_lag_sets_up() -> None:
         failed = {row["matrix_seed"] for row in rows if not int(row["success"])}
         matrices = {row["matrix_seed"] for row in rows}
         low, high = wilson(len(matrices - failed), len(matrices))
-        return f"{len(matrices - failed)} of {len(matrices)} | {100 * low:.0f} to {100 * high:.0f} %"
+        return (
+            f"{len(matrices - failed)} of {len(matrices)} | {100 * low:.0f} to {100 * high:.0f} %"
+        )
 
     said = (RESULTS / "success-rates.md").read_text()
     sets = ("1.2.3", "1.3.4", "3.5.7", "1.2.3.4.5")

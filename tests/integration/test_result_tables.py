@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from research import trained_models
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 from website.tables import NOTHING, TABLE, table, tables_written
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,10 @@ def _file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        ("a.csv where lags=1 2 3 where run=`a` | r: {run} | n: {steps:,}", ["r | n", "`a` | 1,000"]),
+        (
+            "a.csv where lags=1 2 3 where run=`a` | r: {run} | n: {steps:,}",
+            ["r | n", "`a` | 1,000"],
+        ),
         ("a.csv where run=`a` | l: {lags:set} {lags:list}", ["l", "{1,2,3} [1,2,3]"]),
         ("a.csv where lags=1 2 | KL: {kl:2}[ ± {error}]", ["KL", "0.50"]),
         ("a.csv where lags=1 2 | KL: {kl} ± {error}", ["KL", ""]),

@@ -36,9 +36,7 @@ def random_matrices(
 def scores(lags: tuple[int, ...], W: Tensor, B: Tensor, q: Tensor) -> Tensor:
     """Return each lag's score of row `ROW`: what is stored by index, read at the lag's key."""
     stored = torch.zeros(len(W), ROW + 1, dtype=torch.float64)
-    for h, i, (b, k) in itertools.product(
-        range(len(W)), range(lags[-1], ROW + 1), enumerate(lags)
-    ):
+    for h, i, (b, k) in itertools.product(range(len(W)), range(lags[-1], ROW + 1), enumerate(lags)):
         stored[h, i - k] += W[h, i] * q[i, b]
     return torch.stack([(stored * B[:, :, ROW - k + 1]).sum() for k in lags])
 
@@ -75,7 +73,9 @@ def test_the_criterion_is_the_evidence(count: int) -> None:
         assert (error < 1e-9) == (changed == 0), error
 
 
-@pytest.mark.parametrize(("lags", "exact"), [((1, 2), True), ((1, 2, 3), False), ((1, 3, 4), False)])
+@pytest.mark.parametrize(
+    ("lags", "exact"), [((1, 2), True), ((1, 2, 3), False), ((1, 3, 4), False)]
+)
 def test_one_head_is_exact_for_two_lags_only(lags: tuple[int, ...], exact: bool) -> None:
     """For given weights, reads are a linear problem: the best of them leave a defect iff there are three lags."""
     K = len(lags)
