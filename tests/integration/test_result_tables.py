@@ -63,7 +63,7 @@ def test_files_are_whole(path: Path) -> None:
 
 
 @pytest.fixture
-def _file(tmp_path: Path) -> Path:
+def file_of_rows(tmp_path: Path) -> Path:
     (tmp_path / "a.csv").write_text(ROWS)
     return tmp_path
 
@@ -86,15 +86,15 @@ def _file(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_table_is_made(words: str, lines: list[str], _file: Path) -> None:
-    head, _, *rows = (line[2:-2] for line in table(words, _file).splitlines())
+def test_a_table_is_made(words: str, lines: list[str], file_of_rows: Path) -> None:
+    head, _, *rows = (line[2:-2] for line in table(words, file_of_rows).splitlines())
     assert [head, *rows] == lines
 
 
-def test_rows_that_are_missing_are_an_error_or_nothing(_file: Path) -> None:
+def test_rows_that_are_missing_are_an_error_or_nothing(file_of_rows: Path) -> None:
     with pytest.raises(ValueError, match=r"a.csv has no row with run = \['c'\]"):
-        table("a.csv where run=c | r: {run}", _file)
-    assert table("a.csv whenever run=c | r: {run}", _file) == NOTHING
+        table("a.csv where run=c | r: {run}", file_of_rows)
+    assert table("a.csv whenever run=c | r: {run}", file_of_rows) == NOTHING
 
 
 def test_the_files_of_models_are_what_the_script_writes() -> None:
