@@ -25,7 +25,8 @@ def on_config(config: Any) -> Any:
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made: home and project from the repository, reference, commands, examples, notebooks."""
     made = repository.pages(ROOT) | reference.pages(DOCS)
-    copied = {"style.css": ROOT / "website" / "style.css", formulas.FONT.name: formulas.FONT}
+    copied = {name: ROOT / "website" / name for name in ("style.css", "iframe-worker.js")}
+    copied[formulas.FONT.name] = formulas.FONT
     examples = ROOT / "examples"
     for script in repository.scripts(examples):
         copied[f"examples/{script.relative_to(examples).as_posix()}"] = script

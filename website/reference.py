@@ -147,7 +147,7 @@ def contents(found: dict[str, list[str]]) -> str:
 def page(page_name: str, names: list[str], used: dict[str, list[tuple[str, str]]]) -> str:
     """Return a page: what it is for, a table of its names, and each name with where it is used."""
     task = TASKS[page_name]
-    rows = [f"| [`{name}`][{name}] | {_first_sentence(name)} |" for name in names]
+    rows = [f"| [`{_short(name)}`][{name}] | {_first_sentence(name)} |" for name in names]
     parts = [f"# {task.title}", task.about, "\n".join(["| name | |", "|---|---|", *rows])]
     for name in names:
         parts.append(f"::: {name}")
@@ -155,6 +155,11 @@ def page(page_name: str, names: list[str], used: dict[str, list[tuple[str, str]]
             links = ", ".join(f"[{title}](../{place})" for title, place in used[name])
             parts.append(f"*Used in:* {links}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _short(name: str) -> str:
+    """Return a public name as users write it, and a record by its own name."""
+    return name if name.count(".") == 1 else name.rpartition(".")[2]
 
 
 def uses(docs: Path) -> dict[str, list[tuple[str, str]]]:

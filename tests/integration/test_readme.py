@@ -67,22 +67,13 @@ def test_the_quickstart_lists_the_examples() -> None:
 @pytest.mark.parametrize(
     ("said", "document", "there"),
     [
-        ("has 1.06 times the KL of Bayes", "beyond.md", "| {1,2,3} | mixed, both sides | 1.056±"),
         (
-            "maximum likelihood has 1.8 and the paper's form 4.7",
-            "beyond.md",
-            "| {1,2,3} | the paper's form | 4.657±",
-        ),
-        ("where maximum likelihood has 1.8", "beyond.md", "| {1,2,3} | ML | 1.783±"),
-        ("a single head has 4.1 times", "beyond.md", "| {1,2,3,4,5} | mixed, both sides | 4.079±"),
-        ("worse than maximum likelihood's 1.8", "beyond.md", "| {1,2,3,4,5} | ML | 1.789±"),
-        (
-            "`paper-1.2.3` has 0.44 carried and 0.44 looked",
+            "The shares are 0.44 and 0.44 in `paper-1.2.3`",
             "mechanism.md",
             "| 0.41 / 0.36 | .44 | .44 | .04 | .08 |",
         ),
         (
-            "training only, 0.44 and 0.52",
+            "They are 0.44 and 0.52 in `standard-1.2.3`, which differs in training only",
             "mechanism.md",
             "| 0.42 / 0.57 | 0.66 / 0.33 | .52 | .44 | .04 |",
         ),
@@ -93,7 +84,7 @@ def test_the_quickstart_lists_the_examples() -> None:
         ),
         ("all but one ordered pair of {1,2,3}", "claim.md", "The one open pair of {1,2,3}"),
         (
-            "nobody outside the project has reviewed",
+            "Nobody outside the project has reviewed",
             "claim.md",
             "No one outside the project has read them yet",
         ),
