@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import sih
-
 
 @dataclass(frozen=True)
 class Task:
@@ -75,8 +73,8 @@ TASKS = {
             "sih.circuits.two_lags.TwoLagOptions",
             "sih.circuits.bayes.BayesOptions",
             "sih.circuits.looking.LookingOptions",
-            "sih.parents_circuits.targets.PaperParentsOptions",
-            "sih.parents_circuits.targets.BayesParentsOptions",
+            "sih.beyond.any_parents.targets.PaperParentsOptions",
+            "sih.beyond.any_parents.targets.BayesParentsOptions",
         ),
     ),
     "read": Task(

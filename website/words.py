@@ -290,7 +290,9 @@ def _whole(page: Page) -> Iterator[Finding]:
         if page.mean > LONGEST_MEAN:
             said = f"{page.mean:.1f} words per sentence, above {LONGEST_MEAN}"
             yield Finding(page.name, 1, "mean", said)
-        share = next(share for pattern, share in NUMBER_WORDS.items() if fnmatch(page.name, pattern))
+        share = next(
+            share for pattern, share in NUMBER_WORDS.items() if fnmatch(page.name, pattern)
+        )
         if page.number_words > share:
             said = f"{page.number_words:.1%} of the words have digits, above {share:.0%}"
             yield Finding(page.name, 1, "share", said)
@@ -340,7 +342,9 @@ def documents(root: Path = ROOT) -> list[Path]:
 
 def counts(pages: Sequence[Page]) -> str:
     """Return a table of counts, one row per page."""
-    heads = f"{'page':<40} {'words':>6} {'mean':>5} {'>35':>4} {'num':>5} {'widest':>8} {'found':>6}"
+    heads = (
+        f"{'page':<40} {'words':>6} {'mean':>5} {'>35':>4} {'num':>5} {'widest':>8} {'found':>6}"
+    )
     return "\n".join(
         [
             heads,
@@ -374,7 +378,9 @@ def main(arguments: Sequence[str]) -> int:
         for file in (sorted(path.rglob(f"*{suffix}")) if path.is_dir() else [path])
     ] or ([] if options.docstrings else documents())
     if options.docstrings:
-        found = [each for file in files for each in check_docstrings(_named(file), file.read_text())]
+        found = [
+            each for file in files for each in check_docstrings(_named(file), file.read_text())
+        ]
     else:
         pages = [read(_named(file), file.read_text()) for file in files]
         if options.table:

@@ -87,7 +87,9 @@ def test_commands_run_with_the_files_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    page = "```toml\n# a.toml\nb = 1\n```\n\n```sh\ncat a.toml\nsih --version\n```\n\n```text\n```\n"
+    page = (
+        "```toml\n# a.toml\nb = 1\n```\n\n```sh\ncat a.toml\nsih --version\n```\n\n```text\n```\n"
+    )
     ((block, printed),) = blocks.run(page)
     assert block.output == ""
     assert printed.startswith("# a.toml\nb = 1\nsih ")

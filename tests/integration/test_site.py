@@ -44,7 +44,7 @@ def test_every_page_is_in_the_menu_once() -> None:
 def test_the_paper_map_leads_into_the_reference() -> None:
     known = reference.known(reference.tasks())
     text = links.linked_names((ROOT / "docs" / "paper_map.md").read_text(), known)
-    assert "[`sih.predictors.bma`][sih.bma]" in text
+    assert "[`sih.predictors.predictors.bma`][sih.bma]" in text
     assert text.count("][sih.") >= 15
 
 
@@ -64,7 +64,7 @@ def test_a_name_says_which_tutorials_and_how_tos_use_it() -> None:
         ("[a](../b.md)", "docs/tutorials/index.md", "tutorials/index.md", "[a](../b.md)"),
         ("[a](b.ipynb)", "docs/tutorials/index.md", "tutorials/index.md", "[a](b.md)"),
         ("[a](../examples/tools/b.py)", "docs/c.md", "c.md", "[a](examples/tools/b.py)"),
-        ("[a](../src/sih/theory/claim.py)", "docs/c.md", "c.md", "a"),
+        ("[a](../src/sih/claim/exact.py)", "docs/c.md", "c.md", "a"),
         ("[a](CITATION.cff)", "README.md", "index.md", "a"),
         ("[a](https://b.org)", "README.md", "index.md", "[a](https://b.org)"),
         ("```\n[a](docs/b.md)\n```", "README.md", "index.md", "```\n[a](docs/b.md)\n```"),

@@ -24,7 +24,9 @@ def test_a_document_is_in_plain_words(path: Path) -> None:
 
 
 def test_a_plain_sentence_passes() -> None:
-    assert kinds("Head 3.1 attends to the token of the true lag. Its KL is 0.87, as in Fig. 4.") == []
+    assert (
+        kinds("Head 3.1 attends to the token of the true lag. Its KL is 0.87, as in Fig. 4.") == []
+    )
 
 
 def test_banned_words_are_found_in_prose_and_tables_but_not_in_code() -> None:
