@@ -38,6 +38,15 @@ RESULTS = ("training", "mechanism", "beyond", "claim", "family_circuits")
 """Pages of docs/ that are results, after the report and before the errata."""
 LOOKED_UP = ("roles", "glossary", "paper_map")
 CONTRIBUTING = ("architecture", "explorer-server", "reliability", "release")
+MOVED = {
+    "explorer": "how-to/use-the-explorer",
+    "family": "concepts/task-variants",
+    "field_tools": "how-to/use-pytorch-hooks",
+    "ground_truth": "how-to/judge-a-discovery-method",
+    "inference": "how-to/find-the-lag-in-your-data",
+    "sweeps": "how-to/run-a-sweep",
+}
+"""Pages that the site once had, and where their matter is."""
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
