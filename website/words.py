@@ -47,7 +47,7 @@ NOT_YET = {
     *("docs/training.md", "docs/mechanism.md", "docs/beyond.md", "docs/claim.md"),
     *("docs/family_circuits.md", "docs/reliability.md", "docs/architecture.md"),
     *("docs/report.md", "docs/errata.md", "docs/paper_map.md", "docs/glossary.md"),
-    *("docs/release.md", "docs/tutorials/index.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("CONTRIBUTING.md", "SECURITY.md"),
 }
 """Pages that still have to be rewritten. All others fail the build."""
 
