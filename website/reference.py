@@ -105,6 +105,33 @@ TASKS = {
 }
 """The pages of the reference, in the order of the menu."""
 
+MOVED = {
+    "analysis": (
+        "Diagnosis ablate counterfactual_pairs diagnose edge_scores evidence_flow known_circuit"
+        " load_circuits patch"
+    ),
+    "beyond": "formation",
+    "evidence": "lag_log_likelihood lag_posterior mixture",
+    "export": "from_transformer_lens to_transformer_lens",
+    "heads": "exact_heads head_offsets least_heads two_sided",
+    "inference": "Inference infer permutation_test",
+    "markov": (
+        "as_transition_matrix load_transition_matrix random_doubly_stochastic random_near_periodic"
+        " random_sparse random_transition_matrix random_uniform stationary_distribution"
+    ),
+    "metrics": "kl_to_truth lag_accuracy mean_kl",
+    "parents_circuits": "construct_parents",
+    "predictors": (
+        "bma known_lag maximum_likelihood ngram plug_in selective selective_weights stationary_law"
+        " truth"
+    ),
+    "runs": "Run evaluate load open_run",
+    "task": ("Batch FreshBatches FreshTask ParentsTask SwitchingTask Task random_parents sample"),
+    "tracker": "LagTracker",
+    "training": "TrainConfig train",
+}
+"""Pages of version 0.2's reference that are no more, and the public names on them."""
+
 
 def tasks() -> dict[str, list[str]]:
     """Return the names on each page: the public ones, then the records that they return."""
@@ -145,7 +172,7 @@ def contents(found: dict[str, list[str]]) -> str:
 def page(page_name: str, names: list[str], used: dict[str, list[tuple[str, str]]]) -> str:
     """Return a page: what it is for, a table of its names, and each name with where it is used."""
     task = TASKS[page_name]
-    rows = [f"| [`{name}`][{name}] | {_first_sentence(name)} |" for name in names]
+    rows = [f"| [`{_short(name)}`][{name}] | {_first_sentence(name)} |" for name in names]
     parts = [f"# {task.title}", task.about, "\n".join(["| name | |", "|---|---|", *rows])]
     for name in names:
         parts.append(f"::: {name}")
@@ -153,6 +180,11 @@ def page(page_name: str, names: list[str], used: dict[str, list[tuple[str, str]]
             links = ", ".join(f"[{title}](../{place})" for title, place in used[name])
             parts.append(f"*Used in:* {links}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _short(name: str) -> str:
+    """Return a public name as users write it, and a record by its own name."""
+    return name if name.count(".") == 1 else name.rpartition(".")[2]
 
 
 def uses(docs: Path) -> dict[str, list[tuple[str, str]]]:
@@ -174,6 +206,28 @@ def uses(docs: Path) -> dict[str, list[tuple[str, str]]]:
 def _note(found: dict[str, list[tuple[str, str]]], code: str, title: str, place: str) -> None:
     for name in sorted(set(re.findall(r"\bsih\.\w+", code))):
         found.setdefault(name, []).append((title, place))
+
+
+def old_pages() -> dict[str, str]:
+    """Return the HTML of pages that once were, by file name: old links find where each name is."""
+    page_of = {name: page_name for page_name, names in tasks().items() for name in names}
+    made = {}
+    for old, names in MOVED.items():
+        links = [
+            f'<p><a id="sih.{name}" href="{page_of[f"sih.{name}"]}.html#sih.{name}">'
+            f"sih.{name}</a></p>"
+            for name in names.split()
+        ]
+        made[f"{old}.html"] = moved(old, "\n".join(links))
+    return made
+
+
+def moved(title: str, links: str) -> str:
+    """Return a page that says that another has moved, with links to what was on it."""
+    robots = '<meta name="robots" content="noindex">'
+    head = f'<meta charset="utf-8"><title>{title}: moved</title>{robots}'
+    body = f"<p>This page has moved:</p>\n{links}"
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
 
 
 def known(found: dict[str, list[str]]) -> dict[str, str]:

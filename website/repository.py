@@ -45,6 +45,15 @@ RESULTS = (
 """Pages of docs/results that come first."""
 LOOKED_UP = ("training", "roles", "glossary", "paper_map")
 CONTRIBUTING = ("architecture", "explorer-server", "reliability", "release")
+MOVED = {
+    "explorer": "how-to/use-the-explorer",
+    "family": "concepts/task-variants",
+    "field_tools": "how-to/use-pytorch-hooks",
+    "ground_truth": "how-to/judge-a-discovery-method",
+    "inference": "how-to/find-the-lag-in-your-data",
+    "sweeps": "how-to/run-a-sweep",
+}
+"""Pages that the site once had, and where their matter is."""
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",

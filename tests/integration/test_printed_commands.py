@@ -51,7 +51,7 @@ GRID = {
     "steps = 2400": "steps = 4\nbatch = 4\nheld_out = 8\nfrozen_steps = 1\nlength_schedule = []",
     "length = 64": "length = 16",
 }
-"""The same for the grid of docs/sweeps.md."""
+"""The same for the grids of documents."""
 
 READERS = {
     "table.csv": "\n".join(
@@ -193,17 +193,16 @@ def test_printed_commands_run(
 
 
 def _python() -> list[Path]:
-    return [document for document in DOCUMENTS if blocks(document, "python")]
+    """Documents with Python that no output stands below: of the others test_page_outputs.py has all."""
+    return [
+        document
+        for document in DOCUMENTS
+        if blocks(document, "python") and not blocks(document, "text")
+    ]
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        pytest.param(path, marks=() if path.name == "quickstart.md" else pytest.mark.slow)
-        for path in _python()
-    ],
-    ids=lambda path: path.name,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("document", _python(), ids=lambda path: path.name)
 def test_printed_python_runs(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

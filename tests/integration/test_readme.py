@@ -68,12 +68,12 @@ def test_the_quickstart_lists_the_examples() -> None:
     ("said", "document", "there"),
     [
         (
-            "0.44 and 0.44 in `paper-1.2.3`",
+            "The shares are 0.44 and 0.44 in `paper-1.2.3`",
             "results/evidence-paths.md",
             "| `paper-1.2.3` | 0.44 | 0.44 | 0.04 |",
         ),
         (
-            "0.44 and 0.52 in `standard-1.2.3`",
+            "They are 0.44 and 0.52 in `standard-1.2.3`, which differs in training only",
             "results/evidence-paths.md",
             "| `standard-1.2.3` | 0.52 | 0.44 | 0.04 |",
         ),

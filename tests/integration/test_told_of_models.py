@@ -345,8 +345,8 @@ def test_the_readmes_channels_are_those_of_evidence_flow(name: str) -> None:
     said = " ".join((ROOT / "README.md").read_text().split())
     carried, looked = (f"{channels[what]:.2f}" for what in ("carried", "looked"))
     wanted = {
-        "paper-1.2.3": f"`paper-1.2.3` has {carried} carried and {looked} looked",
-        "standard-1.2.3": f"`standard-1.2.3`, which differs in training only, {carried} and {looked}",
+        "paper-1.2.3": f"The shares are {carried} and {looked} in `paper-1.2.3`",
+        "standard-1.2.3": f"They are {carried} and {looked} in `standard-1.2.3`",
     }
     assert wanted[name] in said
 
