@@ -46,10 +46,14 @@ RESULTS = (
 LOOKED_UP = ("training", "roles", "glossary", "paper_map")
 CONTRIBUTING = ("architecture", "explorer-server", "reliability", "release")
 MOVED = {
+    "beyond": "results/head-counts",
+    "claim": "results/claim-1",
     "explorer": "how-to/use-the-explorer",
     "family": "concepts/task-variants",
+    "family_circuits": "concepts/circuits-for-parents",
     "field_tools": "how-to/use-pytorch-hooks",
     "ground_truth": "how-to/judge-a-discovery-method",
+    "mechanism": "results/evidence-paths",
     "inference": "how-to/find-the-lag-in-your-data",
     "sweeps": "how-to/run-a-sweep",
 }
