@@ -23,6 +23,7 @@ DEAR = {
     r"reproduce\b": "minutes; integration/test_report_commands.py runs it whole",
     r"explore(?!.*--export)": "serves until it is stopped; tests/browser and unit/explorer ask it everything",
     r"figure few_heads": "minutes; unit/beyond/shared_heads/test_few_heads.py computes it small and draws it",
+    r"runs formation runs/plain": "needs weights of a long run; unit/attention/test_circuit_formation.py",
     r"sweep .*--ray": "needs Ray; tests/tools/test_ray_sweep.py runs a cluster",
     r"claim --matrix out/search/worst.csv": "what the search finds has other lags at small sizes",
     r"infer .*vega_datasets": "needs a package that is not ours",
