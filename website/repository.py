@@ -32,17 +32,28 @@ HOW_TO = {
     "Show": ("use-the-explorer", "reproduce-the-paper"),
 }
 """The pages of docs/how-to by group; one that is not named stands after the groups."""
-CONCEPTS = ("selective-circuit", "task-and-predictors", "transformers", "evidence-paths")
-"""Pages of docs/concepts that come first, in this order."""
-RESULTS = ("training", "mechanism", "beyond", "claim", "family_circuits")
-"""Pages of docs/ that are results, after the report and before the errata."""
-LOOKED_UP = ("roles", "glossary", "paper_map")
+CONCEPTS = (
+    *("task-and-predictors", "selective-circuit", "kinds-of-transformer"),
+    *("two-ways-to-pass-evidence", "sharing-heads", "claim-1", "relative-positions"),
+    *("task-variants", "circuits-for-parents"),
+)
+"""Pages of docs/concepts in the order of reading; one that is not named comes after these."""
+RESULTS = (
+    *("training-runs", "success-rates", "relative-positions", "evidence-paths"),
+    *("head-counts", "claim-1"),
+)
+"""Pages of docs/results that come first."""
+LOOKED_UP = ("training", "roles", "glossary", "paper_map")
 CONTRIBUTING = ("architecture", "explorer-server", "reliability", "release")
 MOVED = {
+    "beyond": "results/head-counts",
+    "claim": "results/claim-1",
     "explorer": "how-to/use-the-explorer",
     "family": "concepts/task-variants",
+    "family_circuits": "concepts/circuits-for-parents",
     "field_tools": "how-to/use-pytorch-hooks",
     "ground_truth": "how-to/judge-a-discovery-method",
+    "mechanism": "results/evidence-paths",
     "inference": "how-to/find-the-lag-in-your-data",
     "sweeps": "how-to/run-a-sweep",
 }
@@ -60,7 +71,7 @@ PAGES = {
 def menu(docs: Path, tasks: list[str]) -> list[dict[str, Any]]:
     """Lay out the menu. Pages and notebooks are found; a new one needs no entry here."""
     found = [path.stem for path in sorted(docs.glob("*.md"))]
-    placed = (*START, *RESULTS, *LOOKED_UP, *CONTRIBUTING, "report", "errata", "help")
+    placed = (*START, *LOOKED_UP, *CONTRIBUTING, "report", "errata", "help")
     others = [name for name in found if name not in placed]
     return [
         {"Home": ["index.md"]},
@@ -76,8 +87,7 @@ def menu(docs: Path, tasks: list[str]) -> list[dict[str, Any]]:
         {
             "Results": [
                 *_pages(("report",), found),
-                *in_folder(docs, "results"),
-                *_pages(RESULTS, found),
+                *in_folder(docs, "results", RESULTS),
                 *_pages(("errata",), found),
                 {"Proofs": ["proofs/index.md", *(f"proofs/{name}.md" for name in proofs(docs))]},
             ]

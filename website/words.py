@@ -44,9 +44,13 @@ GENTLE: dict[str, tuple[frozenset[str], str]] = {
 }
 """Pages from which less is asked: which checks they are spared, and why."""
 NOT_YET = {
-    *("docs/training.md", "docs/mechanism.md", "docs/beyond.md", "docs/claim.md"),
-    *("docs/family_circuits.md", "docs/reliability.md", "docs/architecture.md"),
-    *("docs/report.md", "docs/errata.md", "docs/paper_map.md", "docs/glossary.md"),
+    *(
+        "docs/architecture.md",
+        "docs/report.md",
+        "docs/errata.md",
+        "docs/paper_map.md",
+        "docs/glossary.md",
+    ),
     *("CONTRIBUTING.md", "SECURITY.md"),
 }
 """Pages that still have to be rewritten. All others fail the build."""
