@@ -43,7 +43,7 @@ RESULTS = (
     *("head-counts", "claim-1"),
 )
 """Pages of docs/results that come first."""
-LOOKED_UP = ("training", "roles", "glossary", "paper_map")
+LOOKED_UP = ("training", "models", "roles", "glossary", "paper_map")
 CONTRIBUTING = ("architecture", "explorer-server", "reliability", "release")
 MOVED = {
     "beyond": "results/head-counts",

@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote
 
 QUERIES = {
     "install": "installation.html",
@@ -42,7 +42,6 @@ def first_results(site: Path, queries: list[str]) -> dict[str, str]:
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=browser, args=flags)
         page = launched.new_page()
-        page.goto((site.resolve() / "index.html").as_uri())
         found = {query: _first(page, query, site) for query in queries}
         launched.close()
     return found
@@ -50,21 +49,18 @@ def first_results(site: Path, queries: list[str]) -> dict[str, str]:
 
 def _first(page: Any, query: str, site: Path) -> str:
     """Return the first result of a search as a place in the site, or nothing."""
-    box = page.locator("input[data-md-component='search-query']")
-    box.click(timeout=1000 * SECONDS)
-    box.fill("")
-    box.press_sequentially(query)
-    results = page.locator(".md-search-result__list a.md-search-result__link")
-    meta = page.locator(".md-search-result__meta")
-    seen: str | None = ""
-    shown: str | None = None
+    home = (site.resolve() / "index.html").as_uri()
+    page.goto(f"{home}?q={quote(query)}", timeout=1000 * SECONDS)
+    summary = page.locator(".md-search-result__meta")
+    results = page.locator("a.md-search-result__link")
+    seen = ""
     for _ in range(4 * SECONDS):
         page.wait_for_timeout(250)
-        seen, shown = shown, results.first.get_attribute("href") if results.count() else ""
-        settled = "matching" in (meta.text_content() or "")
-        if settled and shown == seen and (not shown or query.split()[-1] in unquote(shown)):
+        shown = results.first.get_attribute("href") if results.count() else ""
+        if "matching" in (summary.text_content() or "") and shown == seen:
             break
-    return _place(shown or "", site)
+        seen = shown
+    return _place(seen or "", site)
 
 
 def _place(address: str, site: Path) -> str:
