@@ -15,17 +15,21 @@ DOCS = ROOT / "docs"
 
 def on_config(config: Any) -> Any:
     """Lay out the menu, and say where the reference has each name."""
-    rooms = reference.rooms()
-    config.extra["known"] = reference.known(rooms, reference.names_in(DOCS))
+    tasks = reference.tasks()
+    config.extra["known"] = reference.known(tasks)
     config.extra["outputs"] = {}
-    config.nav = repository.menu(DOCS, list(rooms))
+    config.nav = repository.menu(DOCS, list(tasks))
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made: home and project from the repository, reference, commands, examples, notebooks."""
     made = repository.pages(ROOT) | reference.pages(DOCS)
-    copied = {"style.css": ROOT / "website" / "style.css", formulas.FONT.name: formulas.FONT}
+    copied = {name: ROOT / "website" / name for name in ("style.css", "iframe-worker.js")}
+    copied[formulas.FONT.name] = formulas.FONT
+    examples = ROOT / "examples"
+    for script in repository.scripts(examples):
+        copied[f"examples/{script.relative_to(examples).as_posix()}"] = script
     for path, notebook in notebooks.executed(repository.tutorials(DOCS)).items():
         page = notebooks.shown(notebook, path.stem)
         made[f"tutorials/{path.stem}.md"] = page.markdown
@@ -43,6 +47,9 @@ def on_post_build(config: Any) -> None:
     """Leave a page where the reference once had one, so that old links keep working."""
     for name, html in reference.old_pages().items():
         Path(config.site_dir, "reference", name).write_text(html)
+    for old, new in repository.MOVED.items():
+        page = reference.moved(old, f'<p><a href="{new}.html">{new}</a></p>')
+        Path(config.site_dir, f"{old}.html").write_text(page)
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:

@@ -104,7 +104,7 @@ NAMING = [
     "docs/paper_map.md",
     "docs/architecture.md",
     "docs/report.md",
-    "docs/claim.md",
+    "docs/results/claim-1.md",
     "CONTRIBUTING.md",
     *PROOFS,
 ]

@@ -78,7 +78,7 @@ class HeadReading:
 
     @property
     def role(self) -> str:
-        """Say what the head does: the first of these that holds. The thresholds are in `docs/field_tools.md`."""
+        """Say what the head does: the first of these that holds. The thresholds are in `docs/roles.md`."""
         offset, most = max(enumerate(self.offsets), key=lambda pair: pair[1])
         if self.from_uniform <= UNIFORM:
             return "attends to all keys alike"

@@ -45,7 +45,7 @@ def claim(
     """Compute the expectations of Claim 1 exactly: is the true lag's normalised probability the largest on average?
 
     Says for each true lag and rival whether that is a theorem for all matrices with so many states, and by which lemma
-    (docs/claim.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation of every lag,
+    (docs/concepts), or open. Writes claim.json and three figures: the gap over matrices, the expectation of every lag,
     and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true lag's.
 
     Example: sih claim --states 10 --matrices 1000 --lags 1 2 7 9 10 11 13 15 16 22 26 28 --seed 0 --out out/claim

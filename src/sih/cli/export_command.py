@@ -17,7 +17,7 @@ def export(
 ) -> None:
     """Write a model for TransformerLens, or one that was written for it as a model of sih again.
 
-    Neither needs TransformerLens. docs/field_tools.md has the lines that load the folder there.
+    Neither needs TransformerLens. docs/how-to/use-transformerlens.md has the lines that load the folder there.
 
     Example: sih export standard-1.2.3 --to transformer-lens --out lens
 

@@ -33,7 +33,7 @@ ALIKE = Rule("at most", 0.1, 0.3)
 
 ONE_SOLUTION = (
     "It asks of models with a selective head whether they are the paper's solution. There are others, better than "
-    "maximum likelihood: the Bayes-optimal and the looking circuit (docs/beyond.md)."
+    "maximum likelihood: the Bayes-optimal and the looking circuit (docs/results/evidence-paths.md)."
 )
 
 
@@ -135,7 +135,7 @@ LAYER_3_SELECTS, *_LAYER_3_SELECTS = _statements(
     "lag can be known.",
     _relative, Rule("at least", 0.95, SELECTIVE), "of the posterior's",
     f"attention on the token that the true lag copies, {BESIDE}; the worst model",
-    remark="The exact posterior has 1, a circuit that looks (docs/beyond.md) 0.95 to 0.99 at length 32.",
+    remark="The exact posterior has 1, a circuit that looks (docs/results) 0.95 to 0.99 at length 32.",
     combine=worst,
 )  # fmt: skip
 

@@ -105,7 +105,7 @@ def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
 LATE = (
     "The mean is decided by the first 32 tokens, where a model that hedges is better than the construction. Late in a "
     "sequence the construction is all but certain of the lag, and trained models are less so. It is about the "
-    "construction's KL, not every solution's: with {3,5,7} the looking circuit (docs/beyond.md) has 0.86 times that in "
+    "construction's KL, not every solution's: with {3,5,7} the looking circuit (docs/results) has 0.86 times that in "
     "the mean, and 1.4 to 1.5 times from 17 to 32 tokens."
 )
 

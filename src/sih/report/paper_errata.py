@@ -36,7 +36,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         4, "Sec. 5.1, 𝒜^(2,1)", "rows without an allowed key are 0",
         "they are uniform over the past, for every λ; so Prop. 1's identity fails on the first rows after k̂. A sink "
-        "at position 1 mends it (docs/beyond.md)",
+        "at position 1 mends it (docs/concepts/sharing-heads.md)",
         "integration/test_errata.py::test_4_early_rows",
     ),
     Erratum(
@@ -79,7 +79,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         12, 'App. A, end of "Independent lags"', "similar techniques prove Claim 1 for symmetric P",
         "exchanging k and r does it only where reversing the chain exchanges them, as for lags 1 and 3 of {1,2,3}; "
-        "for lags 1 and 4 of {1,2,4} the argument does not go through, and the claim is open there (docs/claim.md)",
+        "for lags 1 and 4 of {1,2,4} the argument does not go through, and the claim is open there (docs/results)",
         "mathematics/test_any_chain.py::test_symmetry_does_not_exchange_other_lags",
     ),
     Erratum(

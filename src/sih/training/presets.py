@@ -45,7 +45,7 @@ def harmonic(given: Fields) -> Fields:
 def auto(given: Fields) -> Fields:
     """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP.
 
-    How often, for which lags and at what cost is in docs/training.md.
+    How often, for which lags and at what cost is in docs/results/success-rates.md.
     """
     recipe = recipe_named("harmonic", shape_of(given).kind)
     return {**harmonic(given), "optimiser": "soap", **recipe.with_soap}
@@ -69,7 +69,7 @@ SEEN = {
     "auto": "a held-out 0.55 to 1.17 x ML on 178 of 180 runs at lengths 32, 64 and 128, three and five lags, fresh "
     "matrices",
 }
-"""What each was seen to reach (docs/training.md): the paper's on fresh sequences, the others on the held-out ones."""
+"""What each was seen to reach (docs/results): the paper's on fresh sequences, the others on the held-out ones."""
 
 
 def preset_fields(name: str, given: Fields) -> Fields:

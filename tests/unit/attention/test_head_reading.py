@@ -251,7 +251,7 @@ ROLES: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
     ({"from_uniform": 0.25}, "spreads over the past", {"from_uniform": 0.26}, NO_ROLE),
     ({"dependence": 0.1}, NO_ROLE, {"dependence": 0.09}, "attends by position"),
 ]
-"""What a head has just at a threshold of docs/field_tools.md, and its role there; the same below it."""
+"""What a head has just at a threshold of docs/roles.md, and its role there; the same below it."""
 
 
 @pytest.mark.parametrize(("at", "role", "below", "role_below"), ROLES)

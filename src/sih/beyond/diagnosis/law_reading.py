@@ -45,7 +45,7 @@ class LawReading:
     by_position: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """`kl` at every position but the last, which no training reaches."""
     words: str = ""
-    """How good they are, in words whose thresholds are in `docs/field_tools.md`."""
+    """How good they are, in words whose thresholds are in `docs/roles.md`."""
 
 
 def read_law(

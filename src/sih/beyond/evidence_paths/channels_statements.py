@@ -21,7 +21,7 @@ QUANTITY = (
 )
 
 REMARK = (
-    "Part of the evidence may be in where layer 2 looked: see figure channels and docs/mechanism.md. It asks of one "
+    "Part of the evidence may be in where layer 2 looked: see figure channels and docs/results. It asks of one "
     "solution: the looking circuit has 0, and is better than maximum likelihood too."
 )
 
