@@ -30,16 +30,21 @@ from typing import Any
 
 import torch
 
-from sih.files import atomic_folder, read_json, write_json
-from sih.files.tensor_file import write_summed
+from sih.base.files import atomic_folder, read_json, write_json
+from sih.base.files.tensor_file import write_summed
 from sih.models import Model
 from sih.models.storage import weights_file
-from sih.runs.evaluate import DRAWN, fresh_sequences, measure, measure_on
-from sih.runs.evaluation import EVALUATION, digest_of_weights, read_evaluation, write_evaluation
-from sih.runs.formation import FORMATION
-from sih.runs.run import CONFIG, ENVIRONMENT, LEFT_OUT, METRICS, WEIGHTS, Run
-from sih.runs.run_store import SHIPPED
 from sih.task import LagTask
+from sih.training.runs.evaluate import DRAWN, fresh_sequences, measure, measure_on
+from sih.training.runs.evaluation import (
+    EVALUATION,
+    digest_of_weights,
+    read_evaluation,
+    write_evaluation,
+)
+from sih.training.runs.formation import FORMATION
+from sih.training.runs.run import CONFIG, ENVIRONMENT, LEFT_OUT, METRICS, WEIGHTS, Run
+from sih.training.runs.run_store import SHIPPED
 
 SEQUENCES = 2048
 LIMIT = 0.0005

@@ -12,12 +12,12 @@ from support.small_runs import SHORT, make
 
 import sih
 from research import ship
-from sih.files import read_json, write_json
-from sih.runs.evaluate import measure
-from sih.runs.evaluation import digest_of_weights, write_evaluation
-from sih.runs.run import Run
-from sih.runs.run_store import SHIPPED, RunStore
-from sih.runs.run_writer import RunWriter
+from sih.base.files import read_json, write_json
+from sih.training.runs.evaluate import measure
+from sih.training.runs.evaluation import digest_of_weights, write_evaluation
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import SHIPPED, RunStore
+from sih.training.runs.run_writer import RunWriter
 
 
 def test_a_copy_has_rounded_weights_and_the_evaluations(tmp_path: Path) -> None:

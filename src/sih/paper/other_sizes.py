@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sih.analysis.reference_circuit import reference_model
-from sih.averaged_kl import exact_bayes
+from sih.attention.reference_circuit import reference_model
+from sih.predictors.averaged_kl import exact_bayes
 from sih.results.beside import (
     Strengths,
     averaged_kl,
@@ -17,11 +17,11 @@ from sih.results.beside import (
 from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Pair, Panel, curve
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import PAPER_LENGTH, Models, TrainedModel, described, shipped_models
-from sih.runs.evaluate import measure_on
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
+from sih.training.runs.evaluate import measure_on
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 CONSTRUCTION = "construction"
 

@@ -9,7 +9,7 @@ from sih.paper.other_sizes import CONSTRUCTION, OtherSizes
 from sih.results.curves import minus
 from sih.results.judging import BEYOND, MATCH, Measured, Rule, Statement, ratio
 from sih.results.models import Models
-from sih.runs.evaluation import FOUND
+from sih.training.runs.evaluation import FOUND
 
 OTHERS = (3, 10)
 FINDS = Rule("at least", FOUND, 0.8)

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.reference_circuit import sequence_of_lag
+from sih.attention.reference_circuit import sequence_of_lag
 from sih.models.offsets import attention_at
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import training_of
-from sih.runs.run_store import RunStore
 from sih.task import Task
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import pytest
 from sih.paper import predictors
 from sih.paper.predictors import PredictorCurves, PredictorsConfig
 from sih.paper.predictors_statements import BMA_TENDS_TO_ML, gap
-from sih.predictors import PREDICTORS
-from sih.runs.run_store import RunStore
+from sih.predictors.predictors import PREDICTORS
+from sih.training.runs.run_store import RunStore
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from support.pictures import check_drawn_from_file
 
 import sih
 from sih.paper import teaser, teaser_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_the_teaser_shows_a_trained_model_of_its_task() -> None:
