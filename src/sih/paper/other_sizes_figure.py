@@ -50,9 +50,11 @@ def draw_panel(ax: Axes, panel: SizePanel) -> None:
         first = max(panel.lags)
         mean, error = found.mean[first:], found.error[first:]
         seen = range(first + 1, first + 1 + len(mean))
-        ax.plot(seen, mean.clamp_min(LOWEST / 10), color=colour, linestyle=dashes, linewidth=width)
-        band = [(mean + sign * error).clamp_min(LOWEST / 10) for sign in (-1, 1)]
-        ax.fill_between(seen, *band, color=colour, alpha=0.2, linewidth=0)
+        low, middle, high = (
+            (mean + errors * error).clamp_min(LOWEST / 10).numpy() for errors in (-1, 0, 1)
+        )
+        ax.plot(seen, middle, color=colour, linestyle=dashes, linewidth=width, label=label)
+        ax.fill_between(seen, low, high, color=colour, alpha=0.2, linewidth=0)
     ax.set(yscale="log", ylim=(LOWEST, 1), xlim=(0, len(panel.kl["ML"].mean) + 1))
     ax.set(title=f"{panel.states} states, lags {braces(panel.lags)}", xlabel="tokens seen")
 

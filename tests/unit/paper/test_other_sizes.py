@@ -9,6 +9,7 @@ from support.pictures import check_drawn_from_file
 import sih
 from sih.paper import other_sizes, other_sizes_figure, other_sizes_statements
 from sih.paper.other_sizes import OtherSizes, SizesConfig
+from sih.predictors.averaged_kl import averaged_kl
 from sih.training.runs.run_store import RunStore
 
 
@@ -37,7 +38,7 @@ def test_a_curve_is_the_kl_of_the_predictions(data: OtherSizes) -> None:
     batch = sih.sample(run.task, 64, rng=rng)
     with torch.no_grad():
         law = run.model.predict(batch.tokens)
-    kl = sih.predictors.averaged_kl(law.double(), batch.tokens, run.task)
+    kl = averaged_kl(law.double(), batch.tokens, run.task)
     panel = data.panels[2]
     found = panel.kl["trained, our recipe"]
     assert found.mean.tolist() == pytest.approx(kl.mean(dim=0)[:-1].tolist(), rel=1e-5)

@@ -87,7 +87,7 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
         (
             (1, 3, 4),
             Compared("standard", (1, 4, 1), seeds=(1,)),
-            "other lags",
+            "other lags or states",
             "{1,3,4} [1,4,1], seed 1",
         ),
         (
