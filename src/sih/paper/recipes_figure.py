@@ -74,14 +74,16 @@ def place(course: Course) -> tuple[tuple[int, str], str]:
     of, lags = course.compared, braces(course.lags)
     heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
     suffix = f", seed {seed}" if seed else ""
+    if course.states != FLAGSHIP.task.states:
+        suffix += f", {course.states} states"
     if of.plain:
         return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
     if of.kind != FLAGSHIP.model.kind:
         return (3, of.kind), f"{lags} {heads}{suffix}"
     if of.heads != usual_heads(course.lags) or of.dim:
         return (2, f"lags {lags}, other models"), f"{heads}{suffix}"
-    if course.lags != FLAGSHIP.task.lags:
-        return (1, "other lags"), f"{lags} {heads}{suffix}"
+    if (course.lags, course.states) != (FLAGSHIP.task.lags, FLAGSHIP.task.states):
+        return (1, "other lags or states"), f"{lags} {heads}{suffix}"
     return (0, f"lags {lags}, heads {heads}"), f"seed {seed}"
 
 

@@ -20,10 +20,12 @@ from sih.training.runs.run_store import SHIPPED
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
 """As in the paper (Adam at a constant rate, for any number of steps), or from harmonic positions with an optimiser."""
-Heads = Literal["needed", "one"]
-"""As many in the second layer as the circuit needs; or one, where it needs more."""
+Heads = Literal["needed", "one", "fewer"]
+"""As many in the second layer as the circuit needs; or one, where it needs more; or fewer, one or more."""
 PAPER_LENGTH = TrainConfig().task.length
 """Length of the sequences in the paper's experiments."""
+PAPER_STATES = TrainConfig().task.states
+"""The number of states in the paper's experiments."""
 WORDS: dict[str, str] = {
     "paper": "trained as in the paper",
     "SOAP": "trained from harmonic positions with SOAP",
@@ -31,6 +33,7 @@ WORDS: dict[str, str] = {
     "other": "trained in another way",
     "needed": "as many heads as the circuit needs",
     "one": "one second-layer head where the circuit needs more",
+    "fewer": "fewer second-layer heads than the circuit needs",
 }
 
 OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
@@ -58,6 +61,7 @@ class TrainedModel:
     seed: int
     dim: int | None
     """None for the usual width of its kind."""
+    states: int = PAPER_STATES
     unsettled: str = ""
     """Why its last KL may not be the end: "at 2,000 steps, where its KL still falls". Empty for a finished run."""
 
@@ -69,7 +73,7 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class Models:
-    """The models that fit. What is None may be anything."""
+    """The models that fit. What is None may be anything. Of states there are as many as in the paper, unless said."""
 
     kind: str | None = None
     training: Training | None = None
@@ -79,18 +83,25 @@ class Models:
     layers: tuple[int, ...] | None = (3,)
     usual_width: bool = False
     longer_than: int = 0
+    states: tuple[int, ...] | None = (PAPER_STATES,)
 
     def __contains__(self, model: TrainedModel) -> bool:
         return (
             self.kind in (None, model.kind)
             and self.training in (None, model.training)
-            and self.heads in (None, heads_of(model))
+            and self._heads_fit(model)
             and self.lags in (None, model.lags)
             and self.number_of_lags in (None, len(model.lags))
             and (self.layers is None or len(model.heads) in self.layers)
             and not (self.usual_width and model.dim)
             and model.length > self.longer_than
+            and (self.states is None or model.states in self.states)
         )
+
+    def _heads_fit(self, model: TrainedModel) -> bool:
+        if self.heads == "fewer":
+            return has_fewer_heads(model)
+        return self.heads in (None, heads_of(model))
 
     def __str__(self) -> str:
         words = [self.kind or "any kind"]
@@ -103,6 +114,8 @@ class Models:
         words += ["the usual width"] if self.usual_width else []
         words += [f"more than {self.longer_than} positions"] if self.longer_than else []
         words += [WORDS[self.training]] if self.training else []
+        if self.states not in (None, (PAPER_STATES,)):
+            words.append(f"{' or '.join(map(str, self.states))} states")
         return ", ".join(words)
 
 
@@ -170,6 +183,7 @@ def model_of(run: Run) -> TrainedModel:
         training=training_of(config),
         seed=config.seed,
         dim=width(config),
+        states=config.task.states,
         unsettled=unsettled(run),
     )
 
@@ -218,6 +232,12 @@ def heads_of(model: TrainedModel) -> Heads | None:
     if model.heads == usual_heads(model.lags):
         return "needed"
     return "one" if model.heads == (1, 1, 1) else None
+
+
+def has_fewer_heads(model: TrainedModel) -> bool:
+    """Tell whether a model has three layers and fewer second-layer heads than the circuit needs."""
+    needed = usual_heads(model.lags)
+    return len(model.heads) == 3 and model.heads[1] < needed[1]
 
 
 def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:

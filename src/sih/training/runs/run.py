@@ -15,6 +15,9 @@ with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` 
 appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
 killed run wrote after it is cut off and made again. `run_writer.py` does so; here runs are read, and every file
 is checked: what is wrong with one is a ValueError that names it.
+
+Runs that ship are smaller copies (`research/ship.py`): weights rounded to float16, metrics of evaluations alone. Their
+`environment.json` says so, and they can't be trained on.
 """
 
 import json
@@ -49,6 +52,8 @@ from sih.training.runs.formation import FORMATION, Formation, read_formation
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
+LEFT_OUT = "left_out"
+"""The entry of the environment that says what a smaller copy of a run leaves out."""
 NUMBER = (int, float)
 LINE: dict[str, type | tuple[type, ...]] = {
     "step": int,
@@ -57,7 +62,7 @@ LINE: dict[str, type | tuple[type, ...]] = {
 }
 """What a line of the metrics may hold."""
 MACHINE: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("device", "torch"), str),
+    **dict.fromkeys(("device", "torch", LEFT_OUT), str),
     **dict.fromkeys(("seconds", "core_seconds"), NUMBER),
     "threads": int,
 }
@@ -284,6 +289,12 @@ class Run(Drawn):
             check_entries(found, MACHINE, ("threads",))
             check_sizes(threads=found["threads"])
         return found
+
+    @property
+    def left_out(self) -> str:
+        """Return what a smaller copy of a run leaves out, such as those that ship; nothing of a whole run."""
+        said: str = self.environment.get(LEFT_OUT, "")
+        return said
 
 
 def kept_path(folder: Path, step: int) -> Path:
