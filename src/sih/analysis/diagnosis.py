@@ -91,9 +91,10 @@ class Diagnosis(Drawn):
         >>> import sih
         >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
         >>> sih.diagnose(task, sih.sample(task, size=4, rng=0), model=sih.construct(task)).rows()[0][:4]
-        ['head', 'i-k', 'i-k+1', 'true lag']
+        ['head', 'parents', 'candidates', 'true lag']
         """
-        table = [["head", "i-k", "i-k+1", "true lag", "corr p̃", "period", "by tokens", "role"]]
+        measures = ["parents", "candidates", "true lag", "corr. p̃", "period", "content"]
+        table = [["head", *measures, "role"]]
         for head in self.heads:
             period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
             selected = f"{head.selected:.2f} of {head.exact:.2f}"
@@ -183,7 +184,7 @@ def diagnose(
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
     >>> found = sih.diagnose(task, sih.sample(task, size=16, rng=0), model=sih.construct(task))
     >>> [head.role for head in found.heads][-1]
-    'selects the token to copy'
+    'selects the true candidate'
     >>> found.circuits[0].words
     "Its attention is that of the circuit 'paper'"
     """
