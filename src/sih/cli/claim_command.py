@@ -229,7 +229,7 @@ def _compare(
                 save_estimates(folder, check, done)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"{len(done)} matrices done; the same command goes on from {folder}"
+            f"{len(done)} matrices done; the same command resumes from {folder}"
         ) from None
     finally:
         save_estimates(folder, check, done)

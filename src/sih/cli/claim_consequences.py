@@ -79,7 +79,7 @@ def beta(
             f"lengths must be above the largest lag, {max(lags, default=0)}; got {lengths}"
         )
     config = BetaConfig(states, lags, lengths, matrices=matrices, sequences=sequences, seed=seed)
-    _show(BETA, config, out, "KL to the true law after T tokens, in nats")
+    _show(BETA, config, out, "KL to the true distribution after T tokens, in nats")
 
 
 def _show(experiment: Experiment[C, Any], config: C, out: Path, title: str) -> None:

@@ -69,7 +69,7 @@ def search(
                 if state.rounds >= wanted:
                     break
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"the same command goes on from {out}") from None
+        raise KeyboardInterrupt(f"the same command resumes from {out}") from None
     console.print(_search_table(state))
     if state.least is not None:
         told = " ".join(map(str, state.least.lags))

@@ -62,7 +62,7 @@ def predict(
     chosen = PREDICTORS[predictor]
     size = sample.tokens.numel() * (4 * task.num_states + 8 * len(task.lags)) * 8
     check_memory(
-        size, f"the laws of {sample.tokens.numel():,} tokens over {task.num_states:,} states"
+        size, f"the distributions of {sample.tokens.numel():,} tokens over {task.num_states:,} states"
     )
     given = {"beta": beta, "evidence": evidence, "temper": temper}
     options = {name: given[name] for name in chosen.options}
@@ -127,7 +127,7 @@ def _report(
         last = int(inferred[b, -1])
         wavering = (inferred[b] != last).nonzero()
         settled = int(wavering[-1]) + 1 if len(wavering) else 0
-        next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
+        next_token = " ".join(f"{p:.2f}" for p in law[b, -1, :8].tolist())
         next_token += " ..." if task.num_states > 8 else ""
         rows.append(
             [
@@ -146,7 +146,7 @@ def _report(
     if (batch := sample.batch) is not None:
         right = f"lag right at the end: {lag_accuracy(weights, batch, task)[-1].item():.1%}"
         console.print(f"{_mean_kl(law, batch, task)}; {right}")
-    console.print(f"law, weights and lag at every position -> {out}")
+    console.print(f"distribution, weights and lag at every position -> {out}")
 
 
 def _mean_kl(law: Law, batch: Batch, task: LagTask) -> str:
@@ -154,4 +154,4 @@ def _mean_kl(law: Law, batch: Batch, task: LagTask) -> str:
     if len(batch.tokens[0]) < task.max_lag + 2:
         return f"no mean KL: that needs {task.max_lag + 2} tokens or more"
     kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
-    return f"mean KL to the true law past position {task.max_lag}, without the last: {kl:.5f} nats"
+    return f"mean KL to the true distribution, from position {task.max_lag} to the last but one: {kl:.5f} nats"

@@ -62,7 +62,7 @@ def reproduce(
         made = {one.figure.name: one for one in track(making, len(figures), "figures", left=left)}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"what was made is kept in {out}; the same command goes on"
+            f"what was made is kept in {out}; the same command resumes it"
         ) from None
     in_order = [made[one.name] for one in figures]
     results = {one.result.experiment.name: one.result for one in in_order}

@@ -90,7 +90,7 @@ def sweep(
                     write_results(found, out, failed)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
-                f"what is done is kept in {out}; the same command goes on"
+                f"what is done is kept in {out}; the same command resumes it"
             ) from None
     if keep_every is not None:
         write_formations(found, out)

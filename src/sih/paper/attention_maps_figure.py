@@ -12,7 +12,7 @@ from sih.results.tables import Rows, braces
 CAPTION = (
     "Attention of every head on one sequence of the task, its first positions (query down, key across; darker is more, "
     "relative to the query's largest). Rows: trained standard and disentangled transformers, by the name of the model "
-    "(paper-...: trained as the paper trains, at the length in its name; the others with our recipe, at length 128), "
+    "(paper-...: unaided Adam, at the length in its name; the others by preset auto or harmonic, at length 128), "
     "and the construction with as many second-layer heads. Heads of a layer come in the order of the construction's "
     "that they match best. TV is the total variation to the construction's map, the mean over the queries of the whole "
     "sequence (0 equal, 1 disjoint); 'lag k' the share of the third layer's attention on the token that the true lag "

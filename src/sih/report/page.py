@@ -98,7 +98,7 @@ def document(title: str, body: Iterable[str]) -> str:
 
 
 ADDED = (
-    "<p>Where the paper leaves a question open, or more can be had, this project goes on: Claim 1 computed exactly "
+    "<p>Where the paper leaves a question open, or more can be had, this project adds: Claim 1 computed exactly "
     "instead of sampled, and attacked by descent; the exponents of the error rates; the least number of heads for any "
     "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that compare every layer of a "
     "circuit with its closed form; recipes that find the circuit by gradient descent in minutes.</p>"
