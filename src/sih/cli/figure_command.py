@@ -16,7 +16,7 @@ from sih.report.page import number, span
 from sih.results.judging import Finding
 from sih.results.pictures import Made, make
 from sih.results.tables import Rows
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def figure(
@@ -46,7 +46,9 @@ def figure(
             print(f"{each.name:<{longest}}  {_short(each.caption, 78 - longest)}")
         return
     if name is None:
-        raise ValueError("name a figure, e.g. sih figure constructions. `sih figure --list` lists all")
+        raise ValueError(
+            "name a figure, e.g. sih figure constructions. `sih figure --list` lists all"
+        )
     asked = subjects.figure_named(name, figures)
     store = RunStore(out / "runs" if runs is None else runs)
     made = make(asked if seed is None else asked.with_seed(seed), out, store)

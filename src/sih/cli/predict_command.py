@@ -10,13 +10,14 @@ import tyro
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import check_memory
+from sih.base.errors import check_memory
+from sih.base.files import write_arrays, write_rows
+from sih.base.types import Law, TokenTensor
 from sih.cli.printing import plain_console, table_of
-from sih.files import write_arrays, write_rows
-from sih.markov import Law, TokenTensor, load_transition_matrix
-from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
-from sih.predictors import PREDICTORS
+from sih.predictors.metrics import kl_to_truth, lag_accuracy, mean_kl
+from sih.predictors.predictors import PREDICTORS
 from sih.task import Batch, FreshTask, LagTask, SwitchingTask, Task
+from sih.task.matrices import load_transition_matrix
 from sih.task.sample_file import Sample, check_suffix, load_sample
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def predict(
     chosen = PREDICTORS[predictor]
     size = sample.tokens.numel() * (4 * task.num_states + 8 * len(task.lags)) * 8
     check_memory(
-        size, f"the distributions of {sample.tokens.numel():,} tokens over {task.num_states:,} states"
+        size,
+        f"the distributions of {sample.tokens.numel():,} tokens over {task.num_states:,} states",
     )
     given = {"beta": beta, "evidence": evidence, "temper": temper}
     options = {name: given[name] for name in chosen.options}

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import tyro
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.cli.printing import plain_console
 from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.cli.train_command import explicit_command
 from sih.report.model_zoo import entry, listing
-from sih.runs.run import Run, list_runs
-from sih.runs.run_store import open_run
 from sih.task import Task, sample
 from sih.training.how_trained import how_trained
+from sih.training.runs.run import Run, list_runs
+from sih.training.runs.run_store import open_run
 
 READ = 512
 """Sequences that a run's heads are read on."""
@@ -106,8 +106,8 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
         out: Also draw loss and KL, beside those of maximum likelihood and exact inference, to this path without suffix.
         seed: Random seed for the sequences on which the heads are read.
     """
-    from sih.figures.course_panels import draw_training
     from sih.results import style
+    from sih.results.plots.run import draw_training
 
     found = open_run(run)
     console = plain_console()
@@ -122,7 +122,7 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
 
 def _heads(run: Run, seed: int) -> list[str]:
     """Say in lines what each head does, as `sih.diagnose` does on the same sequences."""
-    from sih.analysis.diagnosis import diagnose
+    from sih.beyond.diagnosis.diagnosis import diagnose
 
     try:
         task = run.task

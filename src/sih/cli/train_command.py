@@ -26,18 +26,17 @@ from sih.cli.train_flags import command_of as command_of
 from sih.cli.train_flags import defaults
 from sih.cli.train_flags import explicit_command as explicit_command
 from sih.models import KINDS, ModelShape
-from sih.runs.run import Run
-from sih.runs.run_names import run_name
-from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
-from sih.runs.tensorboard import EventWriter
 from sih.training.config import TARGETS, TrainConfig
 from sih.training.config_parts import WORDS, EvaluationConfig
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.presets import PRESETS
 from sih.training.recipes import Recipe, all_recipes
+from sih.training.runs.run import Run
+from sih.training.runs.run_names import run_name
+from sih.training.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
+from sih.training.runs.tensorboard import EventWriter
 from sih.training.task_config import TaskConfig
 from sih.training.trainer import DivergedError, Step
-
 
 LAYERS = 3
 """Attention layers of the paper's circuit."""
@@ -45,9 +44,7 @@ TOO_FEW_LAYERS = (
     "the paper's circuit needs three attention layers, fewer cannot hold it: the four shipped models "
     "with two end at KL/ML 3.2 to 7.8"
 )
-PAPER_PRESET = (
-    "preset paper: unaided Adam, hours at length 128; for a selective head in minutes: --preset auto"
-)
+PAPER_PRESET = "preset paper: unaided Adam, hours at length 128; for a selective head in minutes: --preset auto"
 
 
 def _one_of(choices: Iterable[str], flag: str | None = None) -> Any:

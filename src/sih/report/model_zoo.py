@@ -13,12 +13,10 @@ from typing import Any
 
 import torch
 
-from sih.analysis.head_reading import SELECTS, exact_selection, read_head
-from sih.files import atomic_write, read_json, reading, write_json
-from sih.results.tables import braces
-from sih.runs.run import Run
-from sih.runs.run_store import SHIPPED
+from sih.attention.head_reading import SELECTS, exact_selection, read_head
+from sih.base.files import atomic_write, read_json, reading, write_json
 from sih.results.models import usual_heads
+from sih.results.tables import braces
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
 from sih.training.how_trained import (
@@ -27,6 +25,8 @@ from sih.training.how_trained import (
     is_papers_setting,
     trained_briefly,
 )
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import SHIPPED
 
 VERSION = 1
 """The version of the JSON listings."""
@@ -128,7 +128,7 @@ def selective(name: str) -> bool | None:
 def entry(run: Run) -> dict[str, Any]:
     """Return a model or a run as the JSON listings have it."""
     config, found = run.config, run.evaluation
-    numbers = {name: None for name in ("kl", "ml", "bma", "kl_over_ml")}
+    numbers = dict.fromkeys(("kl", "ml", "bma", "kl_over_ml"))
     if found is not None:
         numbers = {
             name: {"mean": getattr(found, name).mean, "error": getattr(found, name).error}
@@ -153,7 +153,12 @@ def entry(run: Run) -> dict[str, Any]:
 def model_entry(run: Run) -> dict[str, Any]:
     """Return a shipped model as `sih models --json` has it."""
     section = use_of(run.config)
-    return {**entry(run), "selective_head": selective(run.name), "group": section, "use": USES[section]}
+    return {
+        **entry(run),
+        "selective_head": selective(run.name),
+        "group": section,
+        "use": USES[section],
+    }
 
 
 def listing(name: str, entries: Sequence[dict[str, Any]]) -> str:
@@ -173,7 +178,9 @@ def page(runs: Sequence[Run]) -> str:
             parts.append(f"## {section}\n\n{USES[section]}\n\n{COLUMNS}\n{rows}")
     ways = {trained_briefly(run.config): _way(run.config) for run in runs}
     meanings = "\n".join(f"| {brief} | {whole} |" for brief, whole in sorted(ways.items()))
-    parts.append(f"## How they were trained\n\n{WAYS}\n\n| words | meaning |\n|---|---|\n{meanings}")
+    parts.append(
+        f"## How they were trained\n\n{WAYS}\n\n| words | meaning |\n|---|---|\n{meanings}"
+    )
     return "\n\n".join(parts) + "\n"
 
 

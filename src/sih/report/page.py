@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from sih.files import atomic_write, write_json
+from sih.base.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
 from sih.results.cache import Result
 from sih.results.judging import BEYOND, VERDICTS, Finding, Interval, Verdict
@@ -165,12 +165,16 @@ def _summary(findings: list[Finding]) -> str:
         unit = f" <small>{escape(asked.unit)}</small>" if one.measured else ""
         count = f"{escape(one.count)} hold" if one.count and asked.models else ""
         badge = f'<a href="#figure-{escape(asked.experiment.name)}">{_badge(one.verdict)}</a>'
-        setting = f'<span title="{count}">{escape(one.paper_setting or "nothing is trained")}</span>'
+        setting = (
+            f'<span title="{count}">{escape(one.paper_setting or "nothing is trained")}</span>'
+        )
         short = escape(asked.section.split(";")[0].split(",")[0])
         where = f'<span title="{escape(asked.section)}">{short}</span>'
         rows.append([where, link, _measured(one) + unit, setting, badge])
     return html_table(
-        ["Where", "Statement", "Measured", "At the paper's own setting?", "Verdict"], rows, "summary"
+        ["Where", "Statement", "Measured", "At the paper's own setting?", "Verdict"],
+        rows,
+        "summary",
     )
 
 

@@ -19,7 +19,7 @@ from sih.results.cache import Result
 from sih.results.experiment import Experiment
 from sih.results.figure import Figure
 from sih.results.judging import BEYOND, Finding, Statement, not_measured
-from sih.runs.run_store import nearest_names
+from sih.training.runs.run_store import nearest_names
 
 Named = TypeVar("Named")
 

@@ -10,7 +10,7 @@ import sih
 from sih.cli import main
 from sih.report import model_zoo
 from sih.report.model_zoo import READ, USES, page, selection_of, selections, selective
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 ROOT = Path(__file__).parents[3]
 NAMES = RunStore().names()
@@ -49,7 +49,10 @@ def test_a_selection_is_the_last_layers_attention_to_the_true_candidate() -> Non
     rows = torch.arange(3, 31)
     on_lag = [last[b, rows, rows - k + 1].mean().item() for b, k in enumerate(batch.lags.tolist())]
     posterior = sih.lag_posterior(batch.tokens, run.task)[:, 3:31]
-    exact = [posterior[b, :, run.task.lags.index(k)].mean().item() for b, k in enumerate(batch.lags.tolist())]
+    exact = [
+        posterior[b, :, run.task.lags.index(k)].mean().item()
+        for b, k in enumerate(batch.lags.tolist())
+    ]
     found = selection_of(run)
     assert found == pytest.approx((sum(on_lag) / READ, sum(exact) / READ), abs=6e-4)
     assert selections()[name] == pytest.approx(list(found), abs=2e-3)
@@ -88,9 +91,7 @@ TYPES = {
 """The types of a model's entries that are always there."""
 
 
-def test_runs_as_one_json_document(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_as_one_json_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--lags", "1", "2", "--heads", "1", "1", "1", "--length", "12", "--steps", "2"]
     more = ["--batch", "4", "--held-out", "4", "--out", str(tmp_path / "mine")]
     assert main(["train", *words, *more]) == 0
