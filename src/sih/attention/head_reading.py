@@ -28,7 +28,7 @@ ON_FIRST, PERIODIC, SPREAD, SHOWN = 0.8, 0.5, 0.25, 3
 """The share of position 0, the fit of a period, the distance from uniform of a head that spreads, and the most residues
 that a role lists."""
 BY_TOKENS = 0.4
-"""The share of the variation between sequences that the tokens of query and key explain, in a head that goes by them."""
+"""The share of the variation between sequences that the tokens of query and key explain, in a content-based head."""
 FEW, ON_FEW = 4, 0.5
 """The most offsets that a role lists, and the share of attention that they have together."""
 ROLES: dict[str, str] = {

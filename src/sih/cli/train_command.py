@@ -79,8 +79,8 @@ def train(
     one kind of model or one recipe: `sih train --init harmonic --help` shows those of a harmonic start.
 
     Args:
-        preset: Set of defaults: auto (minutes; restricts layers at first), harmonic (the same with Adam) or paper (unaided
-            Adam, up to hours). paper-disentangled and paper-relative are paper for other kinds of model.
+        preset: Set of defaults: auto (minutes; restricts layers at first), harmonic (the same with Adam) or paper
+            (unaided Adam, up to hours). paper-disentangled and paper-relative are paper for other kinds of model.
         task: The task.
         model: The model.
         optimiser: The optimiser.

@@ -24,9 +24,9 @@ CAPTION = (
     "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
     "together (dotted), against the position, a curve for each model that has as many heads as the circuit needs, and "
     "for the construction: models trained as in the paper (at length 32, and {1,2,3} at 64 and 128 too) or by the "
-    "presets auto and harmonic; black, the posterior of the true lag. Means over fresh sequences of each model's task, bands "
-    "one standard error over sequences. Lag 1 copies the query's own token, which the residual stream holds anyway: "
-    "there a low share need not mean a wrong choice."
+    "presets auto and harmonic; black, the posterior of the true lag. Means over fresh sequences of each model's "
+    "task, bands one standard error over sequences. Lag 1 copies the query's own token, which the residual stream "
+    "holds anyway: there a low share need not mean a wrong choice."
 )
 
 _COLOURS = {

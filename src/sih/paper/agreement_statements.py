@@ -123,8 +123,8 @@ SELECTIVE_HEAD, *_SELECTIVE_HEAD = _statements(
     "Training finds a selective head: a last layer whose attention follows the true lag.",
     _is_selective, ShareRule(), "of the runs",
     f"share of the runs whose last layer has, on the token that the true lag copies, at least {SELECTIVE:g} of what "
-    "the posterior has there (mean over 512 sequences; of models of the presets auto and harmonic, 64), with Wilson's interval; 1 is a run "
-    "that has it, 0 one that has not",
+    "the posterior has there (mean over 512 sequences; of models of the presets auto and harmonic, 64), with "
+    "Wilson's interval; 1 is a run that has it, 0 one that has not",
     remark="Lag 1 copies the query's own token, which the residual stream holds: a model need not attend to it.",
     combine=share, only_selective=False,
 )  # fmt: skip

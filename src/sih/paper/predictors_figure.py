@@ -11,9 +11,9 @@ from sih.results.curves import mean_kl_table
 from sih.results.tables import Rows, braces
 
 CAPTION = (
-    "KL divergence from the true next-token distribution (nats) along the sequence for reference predictors that know the "
-    "matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram), 5 states. Means over matrices "
-    "with Dirichlet(1) rows, bands one standard error over matrices. The last position is left out: it has no "
+    "KL divergence from the true next-token distribution (nats) along the sequence for reference predictors that "
+    "know the matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram), 5 states. Means over "
+    "matrices with Dirichlet(1) rows, bands one standard error over matrices. The last position is left out: it has no "
     "next token. No models are trained."
 )
 

@@ -19,12 +19,12 @@ from sih.results.curves import CIRCUIT, Compared, Panel, minus
 from sih.results.tables import Rows, braces, with_error
 
 CAPTION = (
-    "KL divergence of the predicted from the true next-token distribution (nats) for standard transformers of different depth "
-    "(top, lags {1,2,3}, preset auto, with SOAP, unless the label has Adam) and with different numbers of "
-    "second-layer heads (lags {1,2,3,4,5}; beside them the construction with as many): trained as in the paper, at "
-    "length 32 (middle), and by preset auto, at length 128 (bottom). Left: along the sequence. Right: means past the "
-    "first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL averaged over "
-    "the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged."
+    "KL divergence of the predicted from the true next-token distribution (nats) for standard transformers of "
+    "different depth (top, lags {1,2,3}, preset auto, with SOAP, unless the label has Adam) and with different "
+    "numbers of second-layer heads (lags {1,2,3,4,5}; beside them the construction with as many): trained as in the "
+    "paper, at length 32 (middle), and by preset auto, at length 128 (bottom). Left: along the sequence. Right: "
+    "means past the first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL "
+    "averaged over the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged."
 )
 
 _REFERENCES: dict[str, style.Look] = {

@@ -16,10 +16,10 @@ from sih.results.tables import braces
 
 CAPTION = (
     "Top: interleaved Markov chains, a sequence of each lag; arrows lead from a token's parent to it, shades tell the "
-    "interleaved chains apart, tokens without an arrow come from the stationary distribution. Middle: the task, to predict the "
-    "next token of a sequence with an unknown lag; the numbers are the weights that the construction gives the "
-    "candidates. Bottom: its attention on that sequence, a layer a map (query down, key across; darker is more, "
-    "relative to the query's largest)."
+    "interleaved chains apart, tokens without an arrow come from the stationary distribution. Middle: the task, to "
+    "predict the next token of a sequence with an unknown lag; the numbers are the weights that the construction "
+    "gives the candidates. Bottom: its attention on that sequence, a layer a map (query down, key across; darker is "
+    "more, relative to the query's largest)."
 )
 
 _TITLES = (

@@ -93,9 +93,12 @@ def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
 def table(data: Accounts) -> Rows:
     """Make a row for each model, and one for each circuit."""
     changes = ("attention", "values", "both", "layer 1 at keys")
-    rows = [["model", "heads", "recipe", "unmodified", *(f"{what}, mean-ablated" for what in changes),
-             "attention of the patch source", "values of the patch source", "patterns", "values", "layer 1", "periods of layer 2", "votes: key's row", "query's row",
-             "layer 1 with log P"]]  # fmt: skip
+    ablated = [f"{what}, mean-ablated" for what in changes]
+    patched = ["attention of the patch source", "values of the patch source"]
+    shares = ["patterns", "values", "layer 1"]
+    phases_of = ["periods of layer 2", "votes: key's row", "query's row", "layer 1 with log P"]
+    head = ["model", "heads", "recipe", "unmodified", *ablated, *patched, *shares, *phases_of]
+    rows = [head]
     for name, one in data.models.items():
         found, phases = one.channels, one.phases
         period = (

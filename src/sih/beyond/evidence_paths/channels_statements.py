@@ -21,8 +21,9 @@ QUANTITY = (
 )
 
 REMARK = (
-    "Part of the evidence may come through the attention patterns of layer 2: see figure channels and docs/mechanism.md. "
-    "The statement is about one solution: the circuit `looking` has 0, and is better than maximum likelihood too."
+    "Part of the evidence may come through the attention patterns of layer 2: see figure channels and "
+    "docs/mechanism.md. The statement is about one solution: the circuit `looking` has 0, and is better than maximum "
+    "likelihood too."
 )
 
 
