@@ -30,14 +30,14 @@ def figure(
 
     Example: sih figure constructions --out out
 
-    What is in the folder already, made from the same configuration, models and source, is not made again.
+    A figure in the folder that has the same configuration, models and source is kept.
 
     Args:
-        name: of the figure; --list shows them all.
-        out: the folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
-        runs: a folder of training runs in which models are looked for first (OUT/runs unless said).
-        list_names: only list the names.
-        seed: of matrices and sequences, instead of the figure's own.
+        name: Name of the figure; --list shows all.
+        out: The folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
+        runs: Folder of training runs that is searched for models first. Default: OUT/runs.
+        list_names: List the figures instead, one per line.
+        seed: Random seed for matrices and sequences, instead of the figure's own.
     """
     figures = subjects.figures(subjects.SUBJECTS)
     if list_names:

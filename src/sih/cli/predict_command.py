@@ -46,16 +46,17 @@ def predict(
     Example: sih predict sample.npz --predictor bma --out predictions.npz
 
     Args:
-        file: what `sih sample` wrote, or your own tokens: .npz with an array `tokens`, or .csv with a sequence a line.
-        predictor: bma, the Bayesian model average; ml, maximum likelihood; selective, the paper's estimator; ...
-        out: where to write law, weights and inferred lag of every position, .npz or .csv (FILE.predictions.npz).
-        matrix: the transition matrix, .npy or .csv, where the file holds none.
-        lags: the possible lags, where the file holds none.
-        fresh: the matrix is unknown, each sequence has its own: instead of --matrix.
-        switch_rate: the chance that the lag switches from one token to the next.
-        beta: inverse temperature of the selective estimator.
-        evidence: whether the selective estimator averages or sums.
-        temper: exponent on the probabilities before the selective estimator normalises them.
+        file: A file of `sih sample`, or your own tokens: .npz with an array `tokens`, or .csv with one sequence per line.
+        predictor: The predictor, e.g. bma (Bayesian model average), ml (maximum likelihood) or selective (the paper's).
+        out: The file for the distribution, weights and inferred lag at every position, .npz or .csv. Default:
+            FILE.predictions.npz.
+        matrix: The transition matrix, .npy or .csv, where the file holds none.
+        lags: The possible lags, where the file holds none.
+        fresh: Treat the matrix as unknown, one per sequence, instead of --matrix.
+        switch_rate: Probability that the lag switches at each token.
+        beta: Inverse temperature of the selective estimator.
+        evidence: Whether the selective estimator averages or sums.
+        temper: Exponent on the probabilities before the selective estimator normalises them.
     """
     out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
     sample = load_sample(file)
