@@ -14,8 +14,8 @@ def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) ->
     Example: sih runs evaluate paper-1.2.3-length32
 
     All runs on one task are measured on the same sequences, 8,192 or more: enough to know KL/ML to 0.02 or 2 %.
-    `way` runs from 0 (equal weights for all candidates) to 1 (maximum likelihood). A model has found the circuit if it is
-    at least 0.9 in every window from 17 tokens on.
+    `way` runs from 0 (equal weights for all candidates) to 1 (maximum likelihood). A model has found the circuit if it
+    is at least 0.9 in every window from 17 tokens on.
     At length 128 that takes 5 s (standard) to 60 s (disentangled) on one core.
 
     Args:

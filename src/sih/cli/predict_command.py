@@ -46,7 +46,8 @@ def predict(
     Example: sih predict sample.npz --predictor bma --out predictions.npz
 
     Args:
-        file: A file of `sih sample`, or your own tokens: .npz with an array `tokens`, or .csv with one sequence per line.
+        file: A file of `sih sample`, or your own tokens: .npz with an array `tokens`, or .csv with one sequence
+            per line.
         predictor: The predictor, e.g. bma (Bayesian model average), ml (maximum likelihood) or selective (the paper's).
         out: The file for the distribution, weights and inferred lag at every position, .npz or .csv. Default:
             FILE.predictions.npz.

@@ -44,8 +44,9 @@ def sweep(
 
     Example: sih sweep grid.toml --out sweep
 
-    The grid is a TOML file with the names of `sih train`'s flags: [base] has the fields that all runs share, and [grid]
-    has lists, of which every combination is run. Each run uses one thread and a folder of its own; a failed run stops no
+    The grid is a TOML file with the names of `sih train`'s flags: [base] has the fields that all runs share, and
+    [grid] has lists, of which every combination is run. Each run uses one thread and a folder of its own; a failed run
+    stops no
     other. The command writes OUT/results.csv and OUT/success.png, and with --keep-every OUT/formation.csv.
 
     Args:

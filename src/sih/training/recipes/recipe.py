@@ -142,8 +142,8 @@ class StagedRecipe(Recipe):
     max_period: Size = 8
     """The largest period of the positions."""
     frozen_steps: Count | None = 0
-    """Steps during which layer 1 and the readout are restricted to their roles, and the layers between frozen. None: some
-    hundred, or a quarter of all."""
+    """Steps during which layer 1 and the readout are restricted to their roles, and the layers between frozen. None:
+    some hundred, or a quarter of all."""
 
     def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
