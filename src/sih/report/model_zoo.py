@@ -69,7 +69,7 @@ def use_of(config: TrainConfig) -> str:
     kind, heads, lags = config.model.kind, config.heads, config.task.lags
     if not config.task.usual:
         return OTHER_TASKS
-    unaided = trained_briefly(config).endswith("unaided")
+    unaided = trained_briefly(config).endswith("only")
     needed = heads == usual_heads(lags)
     if unaided:
         return UNAIDED_KIND if kind != PAPER_KINDS[0] else UNAIDED if needed else UNAIDED_HEADS
@@ -212,7 +212,7 @@ The tables have one row per model.
 
 def _way(config: TrainConfig) -> str:
     """Return how a model was trained, without numbers of steps."""
-    if trained_briefly(config).endswith("unaided"):
+    if trained_briefly(config).endswith("only"):
         return UNAIDED_WAY
     return re.sub(r" for [\d,]+ of [\d,]+ steps", " at first", how_trained(config))
 

@@ -51,7 +51,7 @@ def trained_briefly(config: TrainConfig) -> str:
     """Return the same in two words, for tables: the optimiser and the addition that does most.
 
     >>> trained_briefly(TrainConfig())
-    'Adam, unaided'
+    'Adam only'
     >>> trained_briefly(TrainConfig(init="harmonic", optimiser="soap", parts_steps=600, steps=2000))
     'SOAP, roles'
     """
@@ -71,7 +71,7 @@ def trained_briefly(config: TrainConfig) -> str:
     own = _own_task(flat)
     soft = "soft" if flat["target"] == "distribution" else ""
     chief = tied or restricted or (start and flat["init"]) or own or schedule or soft
-    return f"{_method(config)}, {chief}" if chief else f"{_method(config)}, unaided"
+    return f"{_method(config)}, {chief}" if chief else f"{_method(config)} only"
 
 
 def _additions(config: TrainConfig) -> list[str]:

@@ -71,7 +71,7 @@ def test_a_plain_module_trained_on_the_task(trained: tuple[sih.Task, _Plain]) ->
     assert found.lag_accuracy["model"].low > 0.5
     assert "logits" in found.notes[-1]
     assert "they have 3 layers, this model 2" in found.notes[0]
-    assert "better than the stationary law" in found.verdict
+    assert "better than the stationary distribution" in found.verdict
     alone = diagnose(task, batch, model=model)
     assert alone.kl == found.kl
     assert alone.heads == ()
@@ -196,7 +196,7 @@ def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator
         (batch, {"attention": [[]]}, "no heads"),
         (batch, {"law": "softmax"}, "real numbers"),
         (batch, {"law": trace.output.to(torch.complex64)}, "real numbers"),
-        (batch, {"law": trace.output * math.nan}, "not finite"),
+        (batch, {"law": trace.output * math.nan}, "finite numbers"),
         (batch.tokens[:1], {"model": model}, "2 sequences"),
         (
             batch.tokens[:, : task.max_lag + 1],
