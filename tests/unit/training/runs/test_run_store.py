@@ -50,7 +50,7 @@ def test_what_is_not_there_is_answered_with_the_nearest_names(tmp_path: Path) ->
         ):
             function("xyz")
         with pytest.raises(
-            ValueError, match="did you mean paper-1.2.3, .* or .*standard.*`sih models`"
+            ValueError, match=r"did you mean paper-1\.2\.3, standard-1\.2\.3 or .*\? `sih models`"
         ):
             function("papr-1.2.3")
     make(tmp_path / "mine", stop_after=3)
