@@ -12,7 +12,7 @@ import pytest
 from sih.base.stats import wilson
 from sih.beyond.sweep.grid import read_grid
 from sih.beyond.sweep.success_rates import SUCCESS
-from sih.training.presets import SEEN, preset
+from sih.training.presets import preset
 from sih.training.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
@@ -147,28 +147,6 @@ def test_the_table_of_sweeps_has_every_one() -> None:
     assert sorted(said) == sorted(path.stem for path in (*AUTO, *FROZEN))
 
 
-def test_the_command_line_says_what_was_seen() -> None:
-    rows = [row for path in AUTO for row in _rows(path)]
-    good = [float(row["kl_over_ml"]) for row in rows if int(row["success"])]
-    assert SEEN["auto"].startswith(
-        f"a held-out {min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs"
-    )
-
-
-def test_the_command_line_says_what_plain_adam_reaches() -> None:
-    lengths = (("length32", "length32-seed1"), ("length64", "length64-seed1"))
-    short, middle = (
-        " and ".join(_ratio(f"paper-1.2.3-{each}") for each in pair) for pair in lengths
-    )
-    assert f"{short} x ML at length 32" in SEEN["paper"]
-    assert (
-        f"{middle} at 64 after 20,000, {_ratio('paper-1.2.3')} at 128 after 50,000" in SEEN["paper"]
-    )
-    assert SEEN["paper-disentangled"].startswith(
-        f"{_ratio('paper-disentangled-1.2.3-length32')} x ML"
-    )
-
-
 def test_the_table_of_models_says_what_their_evaluations_do() -> None:
     """Read from the files by json alone."""
     rows = _table(RESULTS / "data" / "model-zoo.csv")
@@ -211,10 +189,6 @@ def test_the_table_of_unaided_adam_says_what_its_runs_and_evaluations_do() -> No
 def _evaluation(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((SHIPPED / name / "evaluation.json").read_text())
     return found
-
-
-def _ratio(name: str) -> str:
-    return f"{_evaluation(name)['kl_over_ml'][0]:.2f}"
 
 
 def _with_error(name: str) -> str:

@@ -367,7 +367,10 @@ def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
     for text in shown.values():
         assert "600 of 2,000 steps" in " ".join(text.split())
         assert "`paper-1.2.3`" in text
-    assert "trained with Adam alone, in the paper's setting" in (ROOT / "README.md").read_text()
+    assert (
+        "trained with Adam, nothing added, in the paper's setting"
+        in (ROOT / "README.md").read_text()
+    )
     assert not [
         path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"
     ]

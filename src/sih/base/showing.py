@@ -242,7 +242,7 @@ def _table(rows: Iterable[Iterable[str]]) -> str:
 def _level(value: float) -> str:
     red, green, blue = BLUE
     look = f"{_CELL};padding:1px 4px;background:rgba({red},{green},{blue},{0.8 * value:.3f})"
-    return f'<td style="{look}">{f"{value:.2f}".removeprefix("0")}</td>'
+    return f'<td style="{look}">{value:.2f}</td>'
 
 
 def _png(levels: np.ndarray) -> bytes:

@@ -193,8 +193,7 @@ def carried(model: Model, task: Task | ParentsTask | None = None) -> tuple[AnyCi
     if model.circuit is None and "circuit" not in model.notes:
         raise ValueError(
             "verify compares weights that sih.construct wrote with the closed form of their "
-            "circuit, and this model carries no circuit; of a trained model, sih.diagnose says "
-            "what it has learnt"
+            "circuit, and this model has no circuit; for a trained model use sih.diagnose"
         )
     try:
         circuit: AnyCircuit = model.circuit or read_circuit(

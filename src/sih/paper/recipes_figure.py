@@ -13,10 +13,10 @@ from sih.results.tables import Rows, braces
 from sih.training.config import TrainConfig
 
 CAPTION = (
-    "Mean KL to the true next-token law past the first max_lag positions, but for the last, which has no next token, "
-    "as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of every shipped "
-    "model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One run each, nothing "
-    "is averaged. The numbers are of the trained models, on fresh sequences (`sih.evaluate`)."
+    "Mean KL to the true next-token distribution past the first max_lag positions, but for the last, which has no "
+    "next token, as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of "
+    "every shipped model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One "
+    "run each, nothing is averaged. The numbers are of the trained models, on fresh sequences (`sih.evaluate`)."
 )
 
 FLAGSHIP = TrainConfig()

@@ -112,7 +112,7 @@ def _scaled(
 
 TWO_LAYERS, TWO_LAYERS_RECIPE, TWO_LAYERS_ADAM = _scaled(
     "two-layers", "Two layers cannot solve the task, whatever the heads", Models("standard", layers=(2,)), _two_layers,
-    FAILS, "× ML", "mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
+    FAILS, "KL/ML", "mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
     "A perfect predictor is below 1 and would refute it, as it should.", section="App. B; Fig. 6 left",
 )  # fmt: skip
 

@@ -137,7 +137,7 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
     label = f"trained {compared.kind}"
     if compared.heads != usual_heads(lags):
         label += ", 1 head" if compared.heads == (1, 1, 1) else f", {heads_label(compared.heads)}"
-    return label if compared.plain else f"{label}, our recipe"
+    return label if compared.plain else f"{label}, preset"
 
 
 def _panel(

@@ -46,7 +46,7 @@ def check_law(
     """Give the law if it has this shape and its numbers are probabilities that sum to 1, or raise a FieldError."""
     if not isinstance(law, Tensor) or law.shape != shape or not law.is_floating_point():
         raise FieldError(
-            name, f"{name} must be a law, a tensor of shape {shape}; got {described(law)}"
+            name, f"{name} must be distributions, a tensor of shape {shape}; got {described(law)}"
         )
     if is_concrete(law):
         gap = (law.detach().sum(dim=-1) - 1).abs().amax() if law.numel() else law.new_zeros(())

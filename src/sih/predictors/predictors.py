@@ -374,6 +374,6 @@ PREDICTORS: dict[str, Predictor] = {
     "ml": Predictor("ML", maximum_likelihood, yardstick=True),
     "plug-in": Predictor("plug-in, P by counting", plug_in, plug_in_weights),
     "ngram": Predictor("n-gram in context", ngram),
-    "stationary": Predictor("stationary law", stationary_law),
+    "stationary": Predictor("stationary distribution", stationary_law),
 }
 """By the name in commands, in the order of figures."""

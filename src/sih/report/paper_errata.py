@@ -68,7 +68,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         10, 'Sec. 5.1, end of "First layer"', "p̃_{i,k} is stored in element S + T − k",
-        "in element S + i − k, as said some lines earlier",
+        "in element S + i − k, as stated some lines earlier",
         "integration/test_errata.py::test_10_where_layer_1_stores",
     ),
     Erratum(
@@ -89,7 +89,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         14, "Sec. 5.3, Claim 1; App. A", "i ≥ k̂",
-        "i > k̂: token k̂ was not made by a transition, and lag k̂ would look at a token 0",
+        "i > k̂: token k̂ was not made by a transition, and lag k̂ would need a token 0",
         "integration/test_errata.py::test_14_claim_1_is_about_tokens_that_follow_others",
     ),
     Erratum(

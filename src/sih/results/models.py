@@ -28,8 +28,8 @@ PAPER_STATES = TrainConfig().task.states
 """The number of states in the paper's experiments."""
 WORDS: dict[str, str] = {
     "paper": "trained as in the paper",
-    "SOAP": "trained from harmonic positions with SOAP",
-    "Adam": "trained from harmonic positions with Adam",
+    "SOAP": "trained by preset auto (SOAP)",
+    "Adam": "trained by preset harmonic (Adam)",
     "other": "trained in another way",
     "needed": "as many heads as the circuit needs",
     "one": "one second-layer head where the circuit needs more",
@@ -37,12 +37,12 @@ WORDS: dict[str, str] = {
 }
 
 OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
-    "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
-    "recipe-tied": ("disentangled", "Adam", "With our recipe, disentangled, optimised with Adam"),
+    "recipe": ("standard", "SOAP", "By preset auto (SOAP), standard models"),
+    "recipe-tied": ("disentangled", "Adam", "By preset harmonic (Adam), disentangled models"),
     "recipe-tied-soap": (
         "disentangled",
         "SOAP",
-        "With our recipe, disentangled, optimised with SOAP",
+        "By preset auto (SOAP), disentangled models",
     ),
 }
 """Kinds and ways of training them, by the ends of the names of statements about them."""

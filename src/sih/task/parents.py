@@ -146,7 +146,7 @@ class ShownTask(Drawn):
     def _pictures(self) -> Iterator[str]:
         if isinstance(self, MatrixTask):
             yield heat_map(self.P, "P, from row to column")
-            yield heat_map(self.stationary[None], "stationary law")
+            yield heat_map(self.stationary[None], "stationary distribution")
         task: Any = self
         if not hasattr(task, "lags"):
             rows = [

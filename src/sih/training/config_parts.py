@@ -32,9 +32,9 @@ class EvaluationConfig:
     """When and on how many sequences a model is measured while it is trained."""
 
     evaluate_every: Size = 250
-    """steps between two measurements of KL on the held-out sequences; another follows the last step."""
+    """Steps between two evaluations on the held-out sequences; another follows the last step."""
     held_out: Size = 512
-    """number of held-out sequences, the same throughout."""
+    """Number of held-out sequences. Every evaluation uses the same ones."""
 
     def __post_init__(self) -> None:
         check(self)

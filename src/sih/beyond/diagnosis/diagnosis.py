@@ -98,9 +98,10 @@ class Diagnosis(Drawn):
         >>> import sih
         >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
         >>> sih.diagnose(task, sih.sample(task, size=4, rng=0), model=sih.construct(task)).rows()[0][:4]
-        ['head', 'i-k', 'i-k+1', 'true lag']
+        ['head', 'parents', 'candidates', 'true lag']
         """
-        table = [["head", "i-k", "i-k+1", "true lag", "corr p̃", "period", "by tokens", "role"]]
+        measures = ["parents", "candidates", "true lag", "corr. p̃", "period", "content"]
+        table = [["head", *measures, "role"]]
         for head in self.heads:
             period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
             selected = f"{head.selected:.2f} of {head.exact:.2f}"
@@ -140,7 +141,7 @@ class Diagnosis(Drawn):
             offsets = torch.tensor([head.offsets[:FINEST] for head in self.heads])
             yield heat_map(
                 offsets / offsets.amax(dim=-1, keepdim=True),
-                "attention by offset, a row for each head",
+                "attention by offset, one row per head",
                 300,
             )
         yield text_lines([*self._lines(), f"verdict: {self.verdict}"])
@@ -190,7 +191,7 @@ def diagnose(
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
     >>> found = sih.diagnose(task, sih.sample(task, size=16, rng=0), model=sih.construct(task))
     >>> [head.role for head in found.heads][-1]
-    'selects the token to copy'
+    'selects the true candidate'
     >>> found.circuits[0].words
     "Its attention is that of the circuit 'paper'"
     """
@@ -201,14 +202,17 @@ def diagnose(
     batch, lags_known = _batch(task, tokens)
     if isinstance(model, Model):
         if law is not None or attention is not None:
-            raise ValueError("give a model, or its attention and its law, not both")
+            raise ValueError("give model=..., or attention=... and law=..., not both")
         law, attention = _pass(model, batch.tokens)
     elif model is not None:
         check_kind(
-            "model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits"
+            "model",
+            model,
+            nn.Module,
+            "a torch.nn.Module that maps tokens to distributions or logits",
         )
         if law is not None:
-            raise ValueError("give a model, or its law, not both")
+            raise ValueError("give model=... or law=..., not both")
         law = model(batch.tokens)
     if not isinstance(attention, list | tuple | None):
         found = type(attention).__name__
@@ -237,7 +241,9 @@ def diagnose(
     read = LawReading()
     if law is not None:
         law, were_logits = as_law(law, batch, task)
-        notes += ["the law was given as logits: their softmax was taken"] if were_logits else []
+        notes += (
+            ["the predictions were given as logits: their softmax was taken"] if were_logits else []
+        )
         read = read_law(law, batch, task, lags_known=lags_known)
     exact = exact_selection(batch, task) if layers else None
     return Diagnosis(
@@ -317,7 +323,7 @@ def _attention(
             "attention", f"{where} must be after the softmax: each query's sums to 1, none below 0"
         )
     if found.triu(1 + first).any():
-        raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
+        raise FieldError("attention", f"{where} must be causal: no attention to later keys")
     return found
 
 

@@ -52,7 +52,7 @@ def _draw_matrix(axes: Any, task: Any) -> None:
         for y, row in enumerate(table if few else ()):
             for x, value in enumerate(row):
                 text, colour = (
-                    f"{value:.2f}".removeprefix("0"),
+                    f"{value:.2f}",
                     "white" if value > 0.6 * top else "black",
                 )
                 ax.text(
@@ -71,7 +71,7 @@ def _draw_matrix(axes: Any, task: Any) -> None:
     if task.num_states <= NUMBERED:
         matrix.set_yticks(range(task.num_states))
     matrix.set(title="$P$, from row to column", anchor="S")
-    law.set(yticks=[], title=r"stationary law $\pi$", anchor="N")
+    law.set(yticks=[], title=r"stationary distribution $\pi$", anchor="N")
 
 
 def _draw_parents(axes: Any, task: Any) -> None:
@@ -93,6 +93,6 @@ def _draw_parents(axes: Any, task: Any) -> None:
                 ax.plot(child, 0.31, marker="v", ms=2.5, mew=0, color=colour)
         ax.set(xlim=(-0.6, shown - 0.4), ylim=(-0.3, 1.45))
         ax.axis("off")
-        chance = f"{float(task.prior[row]):.3g}".removeprefix("0")
+        chance = f"{float(task.prior[row]):.3g}"
         name = f"lag {label}" if hasattr(task, "lags") else f"hypothesis {label}"
         ax.set_title(f"{name}, probability {chance}", loc="left", fontsize=7, color=colour, pad=1)

@@ -63,7 +63,7 @@ class HarmonicPositions(StagedRecipe):
     most_frozen = 400
 
     parts_steps: Count | None = 0
-    """steps during which every layer but the last keeps to its part, but none stands still (None: three in ten)."""
+    """Steps during which every layer but the last is restricted to its role, none frozen. None: three in ten."""
 
     def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)

@@ -74,7 +74,7 @@ class Recipe(ABC):
     """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
 
     length_schedule: Schedule | None = ()
-    """pairs of a step and a length: shorter sequences until that step (None: 32, then 64 tokens)."""
+    """Pairs of a step and a length: shorter sequences until that step. None: 32, then 64 tokens."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -140,10 +140,10 @@ class StagedRecipe(Recipe):
     """The most steps that `frozen_steps=None` stands for; it is a quarter of all if that is less."""
 
     max_period: Size = 8
-    """the largest period that positions have in common."""
+    """The largest period of the positions."""
     frozen_steps: Count | None = 0
-    """steps during which layer 1 and the readout keep to their parts, and the layers between stand still (None: some
-    hundred, or a quarter of all)."""
+    """Steps during which layer 1 and the readout are restricted to their roles, and the layers between frozen. None:
+    some hundred, or a quarter of all."""
 
     def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().fit(shape, task, steps)
