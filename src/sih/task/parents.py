@@ -11,7 +11,7 @@ Sampling, evidence, predictors, metrics and `LagTracker` read the members of `Ca
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.base.errors import FieldError, check_kind, described
-from sih.base.showing import Drawn, coloured_cells, heat_map
+from sih.base.showing import Drawn
 from sih.task.batch import Batch
 from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_counted, leaders, possible
 from sih.task.matrices import stationary_distribution
@@ -130,6 +130,8 @@ class MatrixTask(CausalTask, Protocol):
 class ShownTask(Drawn):
     """Gives a task its repr and its picture, from the members that all tasks have."""
 
+    drawing = "sih.results.plots.task:draw_task"
+
     def _facts(self) -> Mapping[str, Any]:
         task: Any = self
         fields = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
@@ -142,22 +144,6 @@ class ShownTask(Drawn):
             **facts,
             **({} if usual else {"prior": task.prior.tolist()}),
         }
-
-    def _pictures(self) -> Iterator[str]:
-        if isinstance(self, MatrixTask):
-            yield heat_map(self.P, "P, from row to column")
-            yield heat_map(self.stationary[None], "stationary law")
-        task: Any = self
-        if not hasattr(task, "lags"):
-            rows = [
-                [(str(parent), parent) for parent in row]
-                for row in task.parents(min(task.length, 24)).tolist()
-            ]
-            yield coloured_cells(
-                rows[:8],
-                "parents of the first tokens",
-                [f"hypothesis {h}" for h in task.hypotheses],
-            )
 
 
 class KnownMatrix:
