@@ -31,7 +31,7 @@ from sih.base.showing import Drawn
 from sih.base.types import Seed, Tokens
 from sih.models.fast.causal import mask_later
 from sih.models.hooks import HookPoints, module_name
-from sih.models.parts import in_parts, usual_rows
+from sih.models.parts import default_rows, in_parts
 from sih.models.sites import PassRecorder, Replacement, Site, Trace, layer_of
 
 Heads = Annotated[tuple[Size, ...], NotEmpty("the number of heads of each layer, e.g. (1, 3, 1)")]
@@ -244,7 +244,7 @@ class Model(Drawn, nn.Module, ABC):
         )
         if not torch.is_grad_enabled() or elsewhere:
             return False
-        many = len(tokens) > usual_rows(tokens, torch.get_num_threads())
+        many = len(tokens) > default_rows(tokens, torch.get_num_threads())
         weights = dict(self.named_parameters())
         whole = weights.keys() == self.points.weights
         return many and whole and any(weight.requires_grad for weight in weights.values())
