@@ -144,7 +144,7 @@ def verify(
     >>> found.ok, found.max_error < 1e-9
     (True, True)
     """
-    circuit, task = carried(model, task)
+    circuit, task = circuit_and_task(model, task)
     _check_fit(model, task, circuit)
     rng = generator(0 if rng is None else rng)
     named = {"of the task": sample(task, size, rng=rng).tokens, **adversarial(task, rng)}
@@ -175,7 +175,9 @@ def verify(
     )
 
 
-def carried(model: Model, task: Task | ParentsTask | None = None) -> tuple[AnyCircuit, Any]:
+def circuit_and_task(
+    model: Model, task: Task | ParentsTask | None = None
+) -> tuple[AnyCircuit, Any]:
     """Return the circuit that a model carries, and the task: the one given or the one in its notes."""
     check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
     if model.circuit is None and "circuit" not in model.notes:

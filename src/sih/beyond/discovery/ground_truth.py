@@ -22,7 +22,7 @@ from sih.beyond.discovery.discovery import (
 )
 from sih.beyond.discovery.edges import Edge, by_writer, circuit_edges
 from sih.circuits.build import construct
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.models import storage
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -113,7 +113,7 @@ def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
 
 
 def _known(name: str, model: Model) -> KnownCircuit:
-    task = carried(model)[1]
+    task = circuit_and_task(model)[1]
     assert isinstance(task, Task)
     return KnownCircuit(name, model, task, circuit_edges(model))
 
