@@ -5,7 +5,7 @@ $P_{s_j,\,\cdot}$ with j its parent, or an initial law if it has none. Tasks dif
 
 - who the parents are: lags (`lags.py`) or any table (`parents_task.py`);
 - where the matrix comes from: known (`KnownMatrix`, here) or drawn for each sequence (`fresh_task.py`);
-- how long a hypothesis holds: for a whole sequence (`Steady`, here) or until it switches (`switching.py`).
+- how long a hypothesis holds: for a whole sequence (`OneHypothesis`, here) or until it switches (`switching.py`).
 
 Sampling, evidence, predictors, metrics and `LagTracker` read the members of `CausalTask` and nothing else.
 """
@@ -22,7 +22,7 @@ from torch import Tensor
 from sih.base.errors import FieldError, check_kind, described
 from sih.base.showing import Drawn
 from sih.task.batch import Batch
-from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_counted, leaders, possible
+from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_with_parent, leaders, possible
 from sih.task.matrices import stationary_distribution
 
 
@@ -182,7 +182,7 @@ class KnownMatrix:
         return KnownRows(self.P)
 
 
-class Steady:
+class OneHypothesis:
     """Makes a task in which one hypothesis, drawn from the prior, holds for a whole sequence."""
 
     def draw_paths(
@@ -222,7 +222,7 @@ class Steady:
 
 def first_position(task: CausalTask) -> int:
     """Return the first token that has a parent under some hypothesis, max_lag of lags."""
-    return first_counted(task.parents(task.length))
+    return first_with_parent(task.parents(task.length))
 
 
 def one_hot(
