@@ -19,7 +19,7 @@ from sih.circuits import construct as construct_circuit
 from sih.circuits import verify as verify_circuit
 from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import notes_of_certificate
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.cli.circuit_flags import given_options, with_circuit_flags
 from sih.cli.printing import plain_console, table_of
 from sih.cli.sample_command import Law, choose_matrix, seeded
@@ -133,7 +133,7 @@ def verify(
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
     console = plain_console()
-    _describe(console, carried(model)[0])
+    _describe(console, circuit_and_task(model)[0])
     _report(console, found)
     return 0 if found.ok else 1
 

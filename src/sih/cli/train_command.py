@@ -27,7 +27,7 @@ from sih.cli.train_flags import defaults
 from sih.cli.train_flags import explicit_command as explicit_command
 from sih.models import KINDS, ModelShape
 from sih.training.config import TARGETS, TrainConfig
-from sih.training.config_parts import WORDS, EvaluationConfig
+from sih.training.config_parts import CHOICES, EvaluationConfig
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.presets import PRESETS
 from sih.training.recipes import Recipe, all_recipes
@@ -58,9 +58,9 @@ def train(
     recipe: Recipe,
     evaluation: EvaluationConfig,
     preset: Annotated[str, _one_of(PRESETS)] = "paper",
-    kind: Annotated[str, _one_of(KINDS, "model")] = WORDS["model"],
-    init: Annotated[str, _one_of(recipe.name for recipe in all_recipes())] = WORDS["init"],
-    method: Annotated[str, _one_of(OPTIMISERS, "optimiser")] = WORDS["optimiser"],
+    kind: Annotated[str, _one_of(KINDS, "model")] = CHOICES["model"],
+    init: Annotated[str, _one_of(recipe.name for recipe in all_recipes())] = CHOICES["init"],
+    method: Annotated[str, _one_of(OPTIMISERS, "optimiser")] = CHOICES["optimiser"],
     stored: str = "float32",
     target: Annotated[str, _one_of(TARGETS)] = "sampled",
     seed: int = 0,

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from sih.paper.recipes import Course, TrainingCourses
 from sih.results import style
 from sih.results.beside import heads_label
-from sih.results.models import usual_heads
+from sih.results.models import circuit_heads
 from sih.results.tables import Rows, braces
 from sih.training.config import TrainConfig
 
@@ -80,7 +80,7 @@ def place(course: Course) -> tuple[tuple[int, str], str]:
         return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
     if of.kind != FLAGSHIP.model.kind:
         return (3, of.kind), f"{lags} {heads}{suffix}"
-    if of.heads != usual_heads(course.lags) or of.dim:
+    if of.heads != circuit_heads(course.lags) or of.dim:
         return (2, f"lags {lags}, other models"), f"{heads}{suffix}"
     if (course.lags, course.states) != (FLAGSHIP.task.lags, FLAGSHIP.task.states):
         return (1, "other lags or states"), f"{lags} {heads}{suffix}"

@@ -20,7 +20,7 @@ from sih.results.curves import (
     mean_kl_table,
 )
 from sih.results.models import (
-    usual_heads,
+    circuit_heads,
 )
 from sih.results.tables import Rows
 
@@ -75,7 +75,7 @@ def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
     looks: dict[str, style.Look] = {}
     for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
         own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
-        usual = [label for label, (heads, lags) in own.items() if heads == usual_heads(lags)]
+        usual = [label for label, (heads, lags) in own.items() if heads == circuit_heads(lags)]
         single = [
             label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)
         ]

@@ -135,7 +135,9 @@ def _shipped() -> dict[str, TrainedModel]:
 def _shipped_runs() -> tuple[Run, ...]:
     runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
     return tuple(
-        run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS
+        run
+        for run in runs
+        if run.config.task.is_paper_task and run.config.model.kind in PAPER_KINDS
     )
 
 
@@ -229,17 +231,18 @@ def width(config: TrainConfig) -> int | None:
 
 def heads_of(model: TrainedModel) -> Heads | None:
     """Return how a model's heads compare with those that the circuit needs."""
-    if model.heads == usual_heads(model.lags):
+    if model.heads == circuit_heads(model.lags):
         return "needed"
     return "one" if model.heads == (1, 1, 1) else None
 
 
+
 def has_fewer_heads(model: TrainedModel) -> bool:
     """Tell whether a model has three layers and fewer second-layer heads than the circuit needs."""
-    needed = usual_heads(model.lags)
+    needed = circuit_heads(model.lags)
     return len(model.heads) == 3 and model.heads[1] < needed[1]
 
 
-def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
+def circuit_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
     """Return the heads that the circuit needs, layer by layer: for two lags, one in the second."""
     return 1, heads_needed(lags), 1

@@ -47,7 +47,7 @@ class Optimiser(ABC):
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Make torch's optimiser of these weights, with a state from the start."""
 
-    def fit(self) -> Optimiser:
+    def resolve(self) -> Optimiser:
         """Return the optimiser with nothing left None."""
         if self.warmup is not None:
             return self

@@ -84,7 +84,7 @@ class TaskConfig:
         task()
 
     @property
-    def usual(self) -> bool:
+    def is_paper_task(self) -> bool:
         """Tell whether it is the paper's task: one known matrix, one lag for a sequence."""
         return not (self.fresh or self.switch_rate)
 
@@ -199,7 +199,7 @@ class OwnTask:
 
     own: Sequences
 
-    usual: ClassVar[bool] = False
+    is_paper_task: ClassVar[bool] = False
     held_out_seed: ClassVar[int] = 0
     lags: ClassVar[tuple[int, ...]] = ()
     """None: a task of one's own may have some, but is not compared by them."""

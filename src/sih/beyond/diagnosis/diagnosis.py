@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sih.attention.head_reading import HeadReading, exact_selection, read_head
 from sih.base.errors import FieldError, as_tokens, check_fields, check_kind
-from sih.base.showing import Drawn, heat_map, html_table, text_lines
+from sih.base.showing import Drawn, Words
 from sih.beyond.diagnosis.law_reading import (
     Interval,
     LawReading,
@@ -35,8 +35,6 @@ from sih.task import (
     first_position,
 )
 
-FINEST = 32
-"""Offsets shown in a notebook."""
 CHUNK = 64
 """Sequences that a model of `sih` is run on at once."""
 COMPARED = 16
@@ -45,7 +43,7 @@ COMPARED = 16
 
 @dataclass(frozen=True)
 class Diagnosis(Drawn):
-    """Holds what `diagnose` found. It prints as a table, shows as one in a notebook, and `plot()` draws it.
+    """Holds what `diagnose` found. It prints as a table, and `plot()` draws it.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
@@ -53,6 +51,8 @@ class Diagnosis(Drawn):
     >>> sih.diagnose(task, batch, law=sih.bma(batch.tokens, task)).verdict
     'Predicts like BMA (within 0.001 nats)'
     """
+
+    drawing = "sih.beyond.diagnosis.diagnosis_figure:draw_diagnosis"
 
     lags: tuple[int, ...]
     """Labels of the task's hypotheses, its lags where it has lags."""
@@ -133,18 +133,12 @@ class Diagnosis(Drawn):
 
     def _facts(self) -> Mapping[str, Any]:
         kl = {f"KL_to_{self.reference.replace(' ', '_')}": self.kl["model"].mean} if self.kl else {}
-        return {"lags": self.lags, "sequences": self.sequences, **kl}
-
-    def _pictures(self) -> Iterator[str]:
-        if self.heads:
-            yield html_table(self.rows())
-            offsets = torch.tensor([head.offsets[:FINEST] for head in self.heads])
-            yield heat_map(
-                offsets / offsets.amax(dim=-1, keepdim=True),
-                "attention by offset, one row per head",
-                300,
-            )
-        yield text_lines([*self._lines(), f"verdict: {self.verdict}"])
+        return {
+            "lags": self.lags,
+            "sequences": self.sequences,
+            **kl,
+            "verdict": Words(self.verdict),
+        }
 
     def _lines(self) -> list[str]:
         lines = [

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from sih.results import style
 from sih.results.maps import COLOURS
-from sih.task import MatrixTask, counted
+from sih.task import MatrixTask, has_parent
 from sih.task.parents import ShownTask
 
 NUMBERED, ROWS, TOKENS = 10, 6, 9
@@ -77,7 +77,7 @@ def _draw_matrix(axes: Any, task: Any) -> None:
 def _draw_parents(axes: Any, task: Any) -> None:
     """Draw the first tokens of a sequence, counted from 1 as in the paper, and an arc to each from its parent."""
     parents = task.parents(task.length)
-    shown = min(task.length, int(counted(parents).int().argmax()) + TOKENS)
+    shown = min(task.length, int(has_parent(parents).int().argmax()) + TOKENS)
     reach = int((torch.arange(shown) - parents[:, :shown]).mul(parents[:, :shown] >= 0).max())
     around = torch.linspace(torch.pi, 0, 33)
     for row, (ax, label) in enumerate(zip(axes, task.hypotheses, strict=False)):

@@ -27,7 +27,9 @@ class RunStore:
             {path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")}
         )
         return (
-            [name for name in found if self.run(name).config.task.usual] if papers_task else found
+            [name for name in found if self.run(name).config.task.is_paper_task]
+            if papers_task
+            else found
         )
 
     def find(self, name: str) -> Path | None:
