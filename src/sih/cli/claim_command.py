@@ -45,8 +45,9 @@ def claim(
     """Compute the expectations of Claim 1 exactly: is the true lag's normalised probability the largest on average?
 
     Reports for each true lag and rival whether it is a theorem for all matrices of that size, and by which lemma
-    (docs/concepts/claim-1.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation of every lag,
-    and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true lag's.
+    (docs/concepts/claim-1.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation
+    of every lag, and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true
+    lag's.
 
     Example: sih claim --states 10 --matrices 1000 --lags 1 2 7 9 10 11 13 15 16 22 26 28 --seed 0 --out out/claim
 

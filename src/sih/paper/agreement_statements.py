@@ -135,7 +135,8 @@ LAYER_3_SELECTS, *_LAYER_3_SELECTS = _statements(
     "lag can be known.",
     _relative, Rule("at least", 0.95, SELECTIVE), "of the posterior's",
     f"attention on the token that the true lag copies, {BESIDE}; the worst model",
-    remark="The exact posterior has 1, the circuit `looking` (docs/results/evidence-paths.md) 0.95 to 0.99 at length 32.",
+    remark="The exact posterior has 1, the circuit `looking` (docs/results/evidence-paths.md) "
+    "0.95 to 0.99 at length 32.",
     combine=worst,
 )  # fmt: skip
 

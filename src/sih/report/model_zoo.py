@@ -15,7 +15,7 @@ import torch
 
 from sih.attention.head_reading import SELECTS, exact_selection, read_head
 from sih.base.files import atomic_write, read_json, reading, write_json
-from sih.results.models import usual_heads
+from sih.results.models import circuit_heads
 from sih.results.tables import braces
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
@@ -70,10 +70,10 @@ def use_of(config: TrainConfig) -> str:
     if not config.task.usual:
         return OTHER_TASKS
     unaided = trained_briefly(config).endswith("only")
-    needed = heads == usual_heads(lags)
+    needed = heads == circuit_heads(lags)
     if unaided:
         return UNAIDED_KIND if kind != PAPER_KINDS[0] else UNAIDED if needed else UNAIDED_HEADS
-    if len(heads) != len(usual_heads(lags)):
+    if len(heads) != len(circuit_heads(lags)):
         return DEPTHS
     if kind == "disentangled":
         return DISENTANGLED

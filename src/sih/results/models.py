@@ -236,7 +236,6 @@ def heads_of(model: TrainedModel) -> Heads | None:
     return "one" if model.heads == (1, 1, 1) else None
 
 
-
 def has_fewer_heads(model: TrainedModel) -> bool:
     """Tell whether a model has three layers and fewer second-layer heads than the circuit needs."""
     needed = circuit_heads(model.lags)

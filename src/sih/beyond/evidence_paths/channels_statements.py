@@ -22,8 +22,8 @@ QUANTITY = (
 
 REMARK = (
     "Part of the evidence may come through the attention patterns of layer 2: see figure channels and "
-    "docs/results/evidence-paths.md. The statement is about one solution: the circuit `looking` has 0, and is better than maximum "
-    "likelihood too."
+    "docs/results/evidence-paths.md. The statement is about one solution: the circuit `looking` "
+    "has 0, and is better than maximum likelihood too."
 )
 
 
