@@ -302,7 +302,7 @@ def test_the_table_of_roles_has_every_role_in_the_order_in_which_they_are_tried(
     """The tests above meet each entry, and an entry's criterion names its threshold."""
     seen = {_entry(role) for _, role, _, below in ROLES for role in (role, below)}
     assert seen == set(HEAD_ROLES)
-    everything = {
+    everything: dict[str, Any] = {
         "from_uniform": 0.0,
         "offsets": (0.9,),
         "first_key": 1.0,
