@@ -43,6 +43,7 @@ docs: $(DOCS)/.installed
 	$(DOCS)/bin/python -m pytest -W default tests/docs
 	NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(DOCS)/bin/python -m mkdocs --quiet build --strict
 	$(DOCS)/bin/python -m website.built site
+	$(DOCS)/bin/python -m website.searched site
 
 torture: setup
 	cd tests && PYTHONPATH=. OMP_NUM_THREADS=1 ../$(BIN)/python -m torture $(TORTURE)

@@ -48,7 +48,7 @@ def blocks(text: str) -> list[Block]:
     """List the blocks of a page that are run."""
     found = list(BLOCK.finditer(text))
     listed = []
-    for block, below in zip(found, [*found[1:], None], strict=True):
+    for block, below in zip(found, [*found[1:], None], strict=False):
         skip, language, code = block.groups()
         if skip or language not in ("python", "sh", "toml"):
             continue

@@ -11,6 +11,9 @@ from website import formulas, links, notebooks, reference, repository
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+FOUND_FIRST = ("help.md", "installation.md")
+"""Pages that a search shows first, beside the how-tos."""
+BOOST = 3
 
 
 def on_config(config: Any) -> Any:
@@ -55,6 +58,8 @@ def on_post_build(config: Any) -> None:
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Point links at pages of the site, and names in code font at the reference."""
     place = page.file.src_uri
+    if place.startswith("how-to/") or place in FOUND_FIRST:
+        page.meta["search"] = {"boost": BOOST}
     text = links.site_links(links.spaced(markdown), repository.source(place), place)
     return links.linked_names(text, config.extra["known"])
 
