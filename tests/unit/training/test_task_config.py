@@ -82,7 +82,7 @@ def test_tasks_beyond_the_paper_s_are_trained_on_and_judged_by_exact_bayes() -> 
         assert from_json(to_json(config)) == config
         assert config.unusual().items() >= changes.items()
         assert digest(config) != digest(small(steps=2, batch=8, held_out=64))
-    assert SMALL.task.usual
+    assert SMALL.task.is_paper_task
     assert (
         not {"fresh", "switch_rate"} & to_version_1(SMALL).keys()
     )  # names of runs are what they were
