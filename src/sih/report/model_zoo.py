@@ -104,8 +104,9 @@ def selection_of(run: Run) -> tuple[float, float] | None:
 
 
 def measure_selections(runs: Iterable[Run], path: Path = SELECTIVE) -> dict[str, Any]:
-    """Measure `selection_of` every run and write the file of them."""
-    found = {run.name: selection_of(run) for run in runs}
+    """Measure `selection_of` the runs that are not in the file yet, and write the file of these runs alone."""
+    known = selections()
+    found = {run.name: known[run.name] if run.name in known else selection_of(run) for run in runs}
     write_json(path, found, indent=1)
     return found
 
