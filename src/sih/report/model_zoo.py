@@ -177,8 +177,12 @@ def page(runs: Sequence[Run]) -> str:
         if found:
             rows = "\n".join(map(_row, found))
             parts.append(f"## {section}\n\n{USES[section]}\n\n{COLUMNS}\n{rows}")
-    ways = {trained_briefly(run.config): _way(run.config) for run in runs}
-    meanings = "\n".join(f"| {brief} | {whole} |" for brief, whole in sorted(ways.items()))
+    ways: dict[str, set[str]] = {}
+    for run in runs:
+        ways.setdefault(trained_briefly(run.config), set()).add(_way(run.config))
+    meanings = "\n".join(
+        f"| {brief} | {'; or '.join(sorted(whole))} |" for brief, whole in sorted(ways.items())
+    )
     parts.append(
         f"## How they were trained\n\n{WAYS}\n\n| words | meaning |\n|---|---|\n{meanings}"
     )
