@@ -33,7 +33,7 @@ ALIKE = Rule("at most", 0.1, 0.3)
 
 ONE_SOLUTION = (
     "It asks of models with a selective head whether they are the paper's solution. There are others, better than "
-    "maximum likelihood: the Bayes-optimal and the looking circuit (docs/beyond.md)."
+    "maximum likelihood: the circuits `bayes` and `looking` (docs/results/evidence-paths.md)."
 )
 
 
@@ -123,8 +123,8 @@ SELECTIVE_HEAD, *_SELECTIVE_HEAD = _statements(
     "Training finds a selective head: a last layer whose attention follows the true lag.",
     _is_selective, ShareRule(), "of the runs",
     f"share of the runs whose last layer has, on the token that the true lag copies, at least {SELECTIVE:g} of what "
-    "the posterior has there (mean over 512 sequences; of our recipes' models 64), with Wilson's interval; 1 is a run "
-    "that has it, 0 one that has not",
+    "the posterior has there (mean over 512 sequences; of models of the presets auto and harmonic, 64), with "
+    "Wilson's interval; 1 is a run that has it, 0 one that has not",
     remark="Lag 1 copies the query's own token, which the residual stream holds: a model need not attend to it.",
     combine=share, only_selective=False,
 )  # fmt: skip
@@ -135,7 +135,8 @@ LAYER_3_SELECTS, *_LAYER_3_SELECTS = _statements(
     "lag can be known.",
     _relative, Rule("at least", 0.95, SELECTIVE), "of the posterior's",
     f"attention on the token that the true lag copies, {BESIDE}; the worst model",
-    remark="The exact posterior has 1, a circuit that looks (docs/beyond.md) 0.95 to 0.99 at length 32.",
+    remark="The exact posterior has 1, the circuit `looking` (docs/results/evidence-paths.md) "
+    "0.95 to 0.99 at length 32.",
     combine=worst,
 )  # fmt: skip
 
@@ -145,8 +146,8 @@ LAYER_1_SCORES, *_LAYER_1_SCORES = _statements(
     _size, Rule("at least", 0.95, 0.8), "correlation, its size",
     "size of the correlation of the first layer's scores with log P over the keys at the lags, a constant per query "
     "removed (softmax does not see it); the sign stands with each model",
-    remark="A negative correlation is a head that looks away from the likely parent, which tells the next layers as "
-    f"much. {ONE_SOLUTION}",
+    remark="A negative correlation is a head that prefers unlikely parents; the next layers can use either "
+    f"sign. {ONE_SOLUTION}",
 )  # fmt: skip
 
 LAYER_1_MAPS, *_LAYER_1_MAPS = _statements(

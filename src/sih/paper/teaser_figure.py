@@ -17,7 +17,7 @@ from sih.results.tables import braces
 CAPTION = (
     "Top: interleaved Markov chains, a sequence of each lag; arrows lead from a token's parent to "
     "it, shades tell the interleaved chains apart, tokens without an arrow come from the "
-    "stationary law. Middle: the task, to predict the next token of a sequence whose lag is not "
+    "stationary distribution. Middle: the task, to predict the next token of a sequence whose lag is not "
     "given; the numbers are the attention of a trained model's third layer to the candidates. "
     "Bottom: the model's attention on that sequence, a layer a map (query down, key across; "
     "darker is more, relative to the query's largest). Titles are the paper's words. The model is "

@@ -28,8 +28,8 @@ PAPER_STATES = TrainConfig().task.states
 """The number of states in the paper's experiments."""
 WORDS: dict[str, str] = {
     "paper": "trained as in the paper",
-    "SOAP": "trained from harmonic positions with SOAP",
-    "Adam": "trained from harmonic positions with Adam",
+    "SOAP": "trained by preset auto (SOAP)",
+    "Adam": "trained by preset harmonic (Adam)",
     "other": "trained in another way",
     "needed": "as many heads as the circuit needs",
     "one": "one second-layer head where the circuit needs more",
@@ -37,12 +37,12 @@ WORDS: dict[str, str] = {
 }
 
 OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
-    "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
-    "recipe-tied": ("disentangled", "Adam", "With our recipe, disentangled, optimised with Adam"),
+    "recipe": ("standard", "SOAP", "By preset auto (SOAP), standard models"),
+    "recipe-tied": ("disentangled", "Adam", "By preset harmonic (Adam), disentangled models"),
     "recipe-tied-soap": (
         "disentangled",
         "SOAP",
-        "With our recipe, disentangled, optimised with SOAP",
+        "By preset auto (SOAP), disentangled models",
     ),
 }
 """Kinds and ways of training them, by the ends of the names of statements about them."""
@@ -135,7 +135,9 @@ def _shipped() -> dict[str, TrainedModel]:
 def _shipped_runs() -> tuple[Run, ...]:
     runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
     return tuple(
-        run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS
+        run
+        for run in runs
+        if run.config.task.is_paper_task and run.config.model.kind in PAPER_KINDS
     )
 
 
@@ -229,17 +231,17 @@ def width(config: TrainConfig) -> int | None:
 
 def heads_of(model: TrainedModel) -> Heads | None:
     """Return how a model's heads compare with those that the circuit needs."""
-    if model.heads == usual_heads(model.lags):
+    if model.heads == circuit_heads(model.lags):
         return "needed"
     return "one" if model.heads == (1, 1, 1) else None
 
 
 def has_fewer_heads(model: TrainedModel) -> bool:
     """Tell whether a model has three layers and fewer second-layer heads than the circuit needs."""
-    needed = usual_heads(model.lags)
+    needed = circuit_heads(model.lags)
     return len(model.heads) == 3 and model.heads[1] < needed[1]
 
 
-def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
+def circuit_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
     """Return the heads that the circuit needs, layer by layer: for two lags, one in the second."""
     return 1, heads_needed(lags), 1

@@ -22,7 +22,7 @@ Runs that ship are smaller copies (`research/ship.py`): weights rounded to float
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from torch import Tensor
 from sih.base.errors import check_path, check_sizes
 from sih.base.files import check_entries, read_header, read_json, read_tensors, reading
 from sih.base.files.tensor_file import digest_of_tensors
-from sih.base.showing import Drawn, Words, line_chart
+from sih.base.showing import Drawn, Words
 from sih.base.stats import quotient
 from sih.models import Model
 from sih.models.storage import load_weights
@@ -83,6 +83,8 @@ class Run(Drawn):
     ((1, 2, 3), 128, 0.79, True)
     """
 
+    drawing = "sih.results.plots.run:draw_training"
+
     folder: Path
 
     def __post_init__(self) -> None:
@@ -116,20 +118,6 @@ class Run(Drawn):
         if self.evaluation is not None:
             return {"kl_over_ml": Words(self.evaluation.kl_over_ml.with_error())}
         return {"held_out_kl_over_ml": self.held_out_kl_over_ml} if measured else {}
-
-    def _pictures(self) -> Iterator[str]:
-        try:
-            found = [line for line in self.metrics if "kl" in line]
-        except (ValueError, OSError):
-            return
-        kl = [(line["step"], math.log10(line["kl"])) for line in found if line["kl"] > 0]
-        ends = [(found[0]["step"], found[-1]["step"])] if found else []
-        flat = {name: found[0][name] for name in ("ml", "bma") if found and found[0][name] > 0}
-        lines = {
-            name.upper(): [(step, math.log10(value)) for step in ends[0]]
-            for name, value in flat.items()
-        }
-        yield line_chart({"trained": kl, **lines}, "mean KL by step, a logarithmic scale")
 
     @cached_property
     def config(self) -> TrainConfig:
