@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from sih.checks import FieldError, described
+from sih.base.errors import FieldError, described
 from sih.circuits.any_circuit import VERSION_0_2, AnyCircuit, CircuitOptions
 from sih.circuits.bayes import BayesCircuit
 from sih.circuits.circuit import Circuit
@@ -35,7 +35,7 @@ OF_KIND: dict[str, Mapping[str, type[Circuit]]] = {
     "relative": RELATIVE,
 }
 """What each word for `kind` of `construct` can be written as."""
-OTHERS = {"head_of_token": "sih.parents_circuits.parents_table:read_parents_circuit"}
+OTHERS = {"head_of_token": "sih.beyond.any_parents.parents_table:read_parents_circuit"}
 """Who reads notes that are not for lags, by an entry that such notes have."""
 
 KindT = TypeVar("KindT", bound=AnyCircuit)

@@ -44,7 +44,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.record import AtLeast
 from sih.circuits import steps
 from sih.circuits.any_circuit import Blocks, Bounds, CircuitOptions, Expected
 from sih.circuits.circuit import Circuit
@@ -55,10 +56,9 @@ from sih.circuits.relative_standard import standard_weights
 from sih.circuits.rounding import UNITS, early_rounding, finite, weight_error
 from sih.circuits.strengths import OrInfinite, Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, column_spread, truncation_error
-from sih.evidence import lag_posterior, mixture
-from sih.files.record import AtLeast
 from sih.models.base import Model
 from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
+from sih.predictors.evidence import lag_posterior, mixture
 from sih.task import Task
 
 RelativeT = TypeVar("RelativeT", bound="RelativeCircuit")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits.circuit_table import read_circuit
 from sih.circuits.relative import GENTLER, RelativeCircuit, kappa
 from sih.models.offsets import attention_at

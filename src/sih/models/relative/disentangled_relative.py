@@ -24,14 +24,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import Seed, check_memory, dtype_name
-from sih.files.record import Size, make
+from sih.base.errors import check_memory, dtype_name
+from sih.base.record import Size, make
+from sih.base.types import Seed
 from sih.models.base import Heads, Model, ModelConfig, ModelShape
 from sih.models.disentangled.blocks import parse_head
-from sih.models.kernels import compiled
-from sih.models.kernels.by_offset import attention_by_offset, score_by_bucket, sum_by_bucket
-from sih.models.kernels.causal import mask_later
-from sih.models.kernels.choice import fastest
+from sih.models.fast import compiled
+from sih.models.fast.by_offset import attention_by_offset, score_by_bucket, sum_by_bucket
+from sih.models.fast.causal import mask_later
+from sih.models.fast.choice import fastest
 from sih.models.relative.offset_blocks import OFFSET, RelativeStream, relative_stream
 from sih.models.sites import Site, layer_of
 
