@@ -58,6 +58,7 @@ from sih.circuits.strengths import OrInfinite, Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, column_spread, truncation_error
 from sih.models.base import Model
 from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
+from sih.models.relative.offset_blocks import OffsetBlocks
 from sih.predictors.evidence import lag_posterior, mixture
 from sih.task import Task
 
@@ -171,6 +172,11 @@ class RelativeCircuit(Circuit):
         blocks.block("3.1", "token", "offset")[:] = self.last_scores(task)
         copied = blocks.readout_block("3.1/token")
         copied[:, :start], copied[:, start] = self.laws(task, readout)
+
+    def written(self, task: Task) -> OffsetBlocks:
+        blocks = OffsetBlocks(task.num_states, self.reach, self.model_heads)
+        self.write(blocks, task, "probability")
+        return blocks
 
     def first_scores(
         self, task: Task
@@ -422,6 +428,8 @@ class RelativeBayesCircuit(RelativeCircuit):
         one = task.with_length(task.max_lag + 1)  # whose best exponent is that of any length
         best = best_tempering(one, 1.0, dtype, symmetric=options.symmetric).temper
         gentler = GENTLER[dtype] if options.symmetric else GENTLER_ALONE
+        if options.form == "standard" and options.symmetric:
+            gentler = GENTLER[torch.float32]  # both write to one coordinate, and less is rounded
         temper = gentler * best if options.temper is None else options.temper
         return cls(
             lags=task.lags,
