@@ -100,7 +100,7 @@ def test_phases_mean_nothing(name: str) -> None:
 @pytest.mark.parametrize("lags", [(1, 2, 3), (2, 3)], ids=str)
 @pytest.mark.parametrize("target", ["paper", "bayes"])
 def test_edges_are_those_that_an_exchange_shows(lags: tuple[int, ...], target: str) -> None:
-    """Every edge with data scores under exact patching, and no other one; a mask that is cut, or noise in it, changes the output."""
+    """Every edge with data scores under exact patching, and no other. Masks show when cut, or filled with noise."""
     task = sih.Task(TASK.P, lags, 24)
     words: dict[str, Any] = {"beta": 3.0} if target == "paper" else {}
     model = sih.construct(task, kind="relative", target=target, **words)

@@ -67,6 +67,8 @@ Form = Literal["disentangled", "standard"]
 
 STRENGTH = {torch.float64: 100.0, torch.float32: 50.0}
 """Masks by default. A mask multiplies a weight by the exponential of minus twice that."""
+GENTLE_STRENGTH = {torch.float64: 25.0, torch.float32: 16.0}
+"""The same beside small powers of probabilities, which lose digits to greater numbers."""
 HEAVY = {torch.float64: 2.0**50, torch.float32: 2.0**30}
 """The transitions that the start token weighs as much as, where evidence is added up."""
 GENTLER = {torch.float64: 6.0, torch.float32: 3.0}
@@ -102,8 +104,7 @@ class RelativeBayesOptions(CircuitOptions):
     """The weights as blocks by name (disentangled), or as a standard transformer with a
     vector for each offset (standard)."""
     lam: Strength | None = None
-    """The masks' strength. By default 100, in float32 50, or as much as the least entry of P
-    needs."""
+    """The masks' strength. By default 25, in float32 18, or as much as the prior needs."""
     temper: Strength | None = None
     """Exponent on the probabilities in the first layer. By default a multiple of that of the
     least certified error, the same at any length. The inverse temperature follows from it."""
@@ -137,7 +138,8 @@ class RelativeCircuit(Circuit):
         circuit = cls.chosen(task, options, dtype)
         if options.lam is None:
             needed = circuit.least_strength(task)
-            return replace(circuit, lam=max(STRENGTH[dtype], float(math.ceil(needed))))
+            usual = GENTLE_STRENGTH if circuit.start_weight else STRENGTH
+            return replace(circuit, lam=max(usual[dtype], float(math.ceil(needed))))
         asked = replace(circuit, lam=options.lam)
         if max(asked.leaks(task)) > LEAK:
             says = f"in the worst case more than {LEAK:g} of the attention would leave the allowed keys"
