@@ -24,6 +24,8 @@ GUIDES = (
     *("field_tools", "ground_truth", "explorer", "reliability", "architecture"),
 )
 """The guides in the order of the menu; one that is not named comes after these."""
+RELATIVE = ("relative_circuit", "relative_bayes", "relative_lengths", "two_layers")
+"""The proofs about relative positions, in their order: they come after those of Claim 1."""
 ELSEWHERE = ("quickstart", "glossary", "paper_map", "errata", "report", "release")
 """Pages of docs/ that are no guides."""
 PAGES = {
@@ -58,9 +60,10 @@ def menu(docs: Path, rooms: list[str]) -> list[dict[str, Any]]:
 
 
 def proofs(docs: Path) -> list[str]:
-    """List the pages of proofs by name: the theorem, and then the lemmas that it rests on."""
+    """List the pages of proofs: the theorem, the lemmas that it rests on, relative positions."""
     found = {path.stem for path in (docs / "proofs").glob("*.md")} - {"index"}
-    return sorted(found, key=lambda name: (name != "theorem", name))
+    lemmas = sorted(found - {"theorem", *RELATIVE})
+    return [name for name in ("theorem", *lemmas, *RELATIVE) if name in found]
 
 
 def tutorials(docs: Path) -> list[Path]:
