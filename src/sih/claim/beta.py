@@ -13,13 +13,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.evidence import mixture
-from sih.markov import random_transition_matrix
-from sih.metrics import kl_to_truth
-from sih.predictors import Evidence, bma, maximum_likelihood, selective_evidence, weights_of
+from sih.base.stats import estimate, paired
+from sih.predictors.evidence import mixture
+from sih.predictors.metrics import kl_to_truth
+from sih.predictors.predictors import (
+    Evidence,
+    bma,
+    maximum_likelihood,
+    selective_evidence,
+    weights_of,
+)
 from sih.results.experiment import Experiment, Seeded
-from sih.stats import estimate, paired
 from sih.task import Batch, Task, sample
+from sih.task.matrices import random_transition_matrix
 
 EVIDENCES: tuple[Evidence, Evidence] = ("mean", "sum")
 

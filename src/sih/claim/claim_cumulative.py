@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.evidence import normalised_probabilities
-from sih.markov import TransitionMatrix
+from sih.base.types import TransitionMatrix
+from sih.claim.exact import claim_expectations
+from sih.claim.monte_carlo import PAPER_LAGS, random_matrices
+from sih.predictors.evidence import normalised_probabilities
 from sih.results.experiment import Experiment, Seeded
 from sih.task import Task, sample
-from sih.theory.claim import claim_expectations
-from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.claim.claim_histogram import ClaimConfig, exact_table, margins_of
+from sih.claim.exact import ClaimTable
 from sih.results.experiment import Experiment
-from sih.theory.claim import ClaimTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.claim.exact import ClaimTable, claim_table
+from sih.claim.monte_carlo import PAPER_LAGS, random_matrices
 from sih.results.experiment import Experiment, Seeded
-from sih.theory.claim import ClaimTable, claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from functools import partial
 
 import torch
 
+from sih.base.types import Law, TokenTensor
 from sih.circuits import construct
-from sih.markov import Law, TokenTensor
 from sih.paper.over_matrices import MatricesConfig, panel_over_matrices
 from sih.results.beside import Strengths, circuit_law, circuits_for, yardsticks
 from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Panel

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sih.markov import Law, TokenTensor, random_transition_matrix
-from sih.metrics import kl_to_truth
+from sih.base.types import Law, TokenTensor
+from sih.predictors.metrics import kl_to_truth
 from sih.results.curves import Compared, Panel, curve
 from sih.results.experiment import Seeded
 from sih.task import Task, sample
+from sih.task.matrices import random_transition_matrix
 
 Predict = Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]]
 """Returns what each of the compared predicts, by its label."""

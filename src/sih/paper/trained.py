@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.analysis.reference_circuit import reference_model
-from sih.averaged_kl import exact_bayes
+from sih.attention.reference_circuit import reference_model
+from sih.base.stats import estimate
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.predictors.averaged_kl import exact_bayes
 from sih.results.beside import (
     Strengths,
     averaged_kl,
@@ -42,11 +43,10 @@ from sih.results.models import (
     shipped_models,
     usual_heads,
 )
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
-from sih.stats import estimate
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 CHOSEN = (Models(training="paper"), Models(heads="needed"), Models(heads="one"))
 """The models that are drawn and judged."""

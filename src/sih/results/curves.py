@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.metrics import scored_positions
+from sih.base.stats import Estimate, estimate, paired, ratio, ratio_of_means
+from sih.predictors.metrics import scored_positions
 from sih.results.tables import Rows, braces, with_error
-from sih.stats import Estimate, estimate, paired, ratio, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
 """What is compared besides trained models."""

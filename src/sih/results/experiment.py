@@ -49,7 +49,7 @@ class Experiment(Generic[Config, Data]):
     models that it asks for. Both are functions of a module, so that an experiment can go to
     another process.
 
-    The second argument is a `sih.runs.run_store.RunStore`. It is not imported here: the key of
+    The second argument is a `sih.training.runs.run_store.RunStore`. It is not imported here: the key of
     every experiment would cover the files of models and training.
     """
 

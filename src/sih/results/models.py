@@ -13,10 +13,10 @@ from functools import cache
 from typing import Literal
 
 from sih.heads import heads_needed
-from sih.runs.run import WEIGHTS, Run
-from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
 from sih.training.how_trained import PAPER_KINDS
+from sih.training.runs.run import WEIGHTS, Run
+from sih.training.runs.run_store import SHIPPED
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
 """As in the paper (Adam at a constant rate, for any number of steps), or from harmonic positions with an optimiser."""

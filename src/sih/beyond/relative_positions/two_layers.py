@@ -13,11 +13,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.base.types import TokenTensor
 from sih.beyond.relative_positions.equioscillation import least_error
-from sih.markov import TokenTensor, random_transition_matrix
-from sih.predictors import bma
+from sih.predictors.predictors import bma
 from sih.results.experiment import Experiment, Seeded
 from sih.task import Task
+from sih.task.matrices import random_transition_matrix
 
 
 @dataclass(frozen=True)

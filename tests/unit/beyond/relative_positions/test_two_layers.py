@@ -12,7 +12,7 @@ from sih.beyond.relative_positions import two_layers, two_layers_figure, two_lay
 from sih.beyond.relative_positions.equioscillation import least_error
 from sih.beyond.relative_positions.two_layers import EXPERIMENT, TwoLayersConfig, family, letters
 from sih.results.judging import Measured
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 SMALL = replace(
     EXPERIMENT.config, slots=(4, 8), evidence=(1.0,), heads=(1, 2), lengths=(40, 80), lags=(1, 2)
