@@ -81,6 +81,8 @@ class AnyCircuit(ABC, Shown):
     """The kind of task that it is for."""
     with_prior: ClassVar[bool] = False
     """Whether the last scores hold the log prior, as those of a posterior do."""
+    bounds_hold_leaks: ClassVar[bool] = False
+    """Whether `bounds` counts what masks let through (else `mask_strength.py` does)."""
 
     length: Size
     beta: Positive
@@ -130,6 +132,9 @@ class AnyCircuit(ABC, Shown):
     def check_fit(self, task: Any) -> None:
         """Raise a ValueError unless the circuit is one for this task."""
 
+    def check_model(self, model: Model) -> None:
+        """Raise a ValueError unless the model is of the kind and sizes of this circuit."""
+
     @property
     @abstractmethod
     def model_heads(self) -> tuple[int, ...]:
@@ -174,7 +179,7 @@ class AnyCircuit(ABC, Shown):
         """Return plain JSON from which `from_dict` makes the same circuit."""
         return {
             "target": self.target,
-            **{each.name: getattr(self, each.name) for each in fields(self)},
+            **{each.name: getattr(self, each.name) for each in fields(self) if each.init},
         }
 
     @classmethod
@@ -197,7 +202,7 @@ class AnyCircuit(ABC, Shown):
         return {name: value for name, value in values.items() if name not in unused}
 
     def _facts(self) -> Mapping[str, Any]:
-        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         del facts["log_zero"]
         return {
             name: fact

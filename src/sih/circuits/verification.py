@@ -174,7 +174,7 @@ def verify(
         for expected in circuit.exact(tokens, task)
     ]
     bounds = circuit.bounds(task, DTYPES[model.config.dtype])
-    early_leak, leak = leaks(circuit, task)
+    early_leak, leak = (0.0, 0.0) if circuit.bounds_hold_leaks else leaks(circuit, task)
     return Verification(
         comparisons=tuple(comparisons),
         tolerance=bounds.last + leak,
@@ -210,7 +210,21 @@ def carried(model: Model, task: Task | ParentsTask | None = None) -> tuple[AnyCi
         raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
     check_kind("task", task, kind, f"a task of the circuit's kind, a {kind.__name__}")
     circuit.check_fit(task)
+    if circuit.length is None and isinstance(task, Task):
+        _check_same_chains(task, kind(**model.notes["task"]))
     return circuit, task
+
+
+def _check_same_chains(task: Task, own: Task) -> None:
+    """Raise a ValueError unless a task is the one that weights were written for, at any length."""
+    if task.same_chains(own):
+        return
+    same_P = task.P.shape == own.P.shape and torch.allclose(task.P, own.P, rtol=0, atol=1e-9)
+    what = "prior of lags" if same_P else "matrix P"
+    raise ValueError(
+        f"the weights were written for another {what} than the task's; verify(model) takes the model's own "
+        "task, and verify(model, task.with_length(300)) the same at another length"
+    )
 
 
 def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
@@ -251,12 +265,13 @@ def _compare(
 def _check_fit(model: Model, task: MatrixTask, circuit: AnyCircuit) -> None:
     config = model.config
     found = (config.num_states, config.length, config.heads)
-    wanted = (task.num_states, task.length, circuit.model_heads)
+    wanted = (task.num_states, circuit.length, circuit.model_heads)
     if found != wanted:
         raise ValueError(
             f"model, task, circuit do not fit: the model has {found[0]} states, length {found[1]}, "
             f"heads {found[2]}; by task and circuit they are {wanted[0]}, {wanted[1]}, {wanted[2]}"
         )
+    circuit.check_model(model)
 
 
 def _layer(site: str) -> int:
