@@ -20,6 +20,7 @@ from sih.attention.head_reading import HeadReading, exact_selection, read_head
 from sih.attention.reference_circuit import sequence_of_lag
 from sih.circuits import construct
 from sih.models.base import Model
+from sih.models.relative.relative_transformer import RelativeShape
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import Models, shipped_models, trained_plainly
 from sih.task import Batch, Task, sample
@@ -114,11 +115,12 @@ def reads(config: PositionsConfig, store: RunStore) -> tuple[str, ...]:
 
 def _fits(run: Run, config: PositionsConfig) -> bool:
     """Tell whether a run has relative positions, one head per layer, and the paper's training."""
-    model, task = run.config.model, run.config.task
+    shape, task = run.config.model, run.config.task
     return (
-        (model.kind, run.config.heads, task.lags) == (KIND, ONE_HEAD_EACH, config.lags)
+        isinstance(shape, RelativeShape)
+        and set(shape.offsets) == {"both"}
+        and (run.config.heads, task.lags) == (ONE_HEAD_EACH, config.lags)
         and task.usual
-        and set(model.offsets) == {"both"}
         and trained_plainly(run.config)
     )
 

@@ -36,7 +36,8 @@ def draw(data: Positions) -> Figure:
     """Draw a row of maps for each model, the KL of every model, and attention by offset."""
     height = 0.9 * len(data.rows) + 0.4
     with style.paper_figure(style.PAGE, height) as figure:
-        left, right = figure.subfigures(1, 2, width_ratios=(4.5, 2.25))
+        parts: Any = figure.subfigures(1, 2, width_ratios=(4.5, 2.25))
+        left, right = parts
         _draw_maps(left, data)
         above, below = right.subplots(2, 1)
         _draw_models(above, data.models)
