@@ -132,8 +132,8 @@ class AnyCircuit(ABC, Shown):
     def check_fit(self, task: Any) -> None:
         """Raise a ValueError unless the circuit is one for this task."""
 
-    def check_model(self, model: Model) -> None:
-        """Raise a ValueError unless the model is of the kind and sizes of this circuit."""
+    def check_model(self, model: Model, task: Any) -> None:
+        """Raise a ValueError where a model is plainly not of this circuit or task."""
 
     @property
     @abstractmethod

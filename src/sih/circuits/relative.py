@@ -78,21 +78,15 @@ LONGEST = 2.0**31
 
 
 @dataclass(frozen=True)
-class RelativeOptions(CircuitOptions):
-    """What may be asked of any circuit with relative positions."""
-
-    form: Form = "disentangled"
-    """With relative positions: the weights as blocks by name (disentangled), or as a
-    standard transformer with a vector for each offset (standard)."""
-    lam: Strength | None = None
-    """The masks' strength. By default 500, or as much as the scores need; with relative
-    positions 100 in float64 and 50 in float32."""
-
-
-@dataclass(frozen=True)
-class RelativePaperOptions(RelativeOptions):
+class RelativePaperOptions(CircuitOptions):
     """What may be asked of Prop. 1 with relative positions."""
 
+    form: Form = "disentangled"
+    """The weights as blocks by name (disentangled), or as a standard transformer with a
+    vector for each offset (standard)."""
+    lam: Strength | None = None
+    """The masks' strength. By default 100, in float32 50, or as much as the least entry of P
+    needs."""
     beta: OrInfinite = 100.0
     """Inverse temperature of the third layer; inf for the limit."""
     temper: Strength = 1.0
@@ -100,12 +94,18 @@ class RelativePaperOptions(RelativeOptions):
 
 
 @dataclass(frozen=True)
-class RelativeBayesOptions(RelativeOptions):
+class RelativeBayesOptions(CircuitOptions):
     """What may be asked of the Bayes-optimal circuit with relative positions."""
 
+    form: Form = "disentangled"
+    """The weights as blocks by name (disentangled), or as a standard transformer with a
+    vector for each offset (standard)."""
+    lam: Strength | None = None
+    """The masks' strength. By default 100, in float32 50, or as much as the least entry of P
+    needs."""
     temper: Strength | None = None
-    """Exponent on the probabilities in the first layer. By default that of the least
-    certified error, with relative positions a multiple of it. The inverse temperature follows."""
+    """Exponent on the probabilities in the first layer. By default a multiple of that of the
+    least certified error, the same at any length. The inverse temperature follows from it."""
     symmetric: bool = True
     """Two first-layer heads of opposite exponent: a head more, 2 to 4 digits won."""
 
@@ -128,7 +128,10 @@ class RelativeCircuit(Circuit):
 
     @classmethod
     def resolve(
-        cls: type[RelativeT], task: Task, options: RelativeOptions, dtype: torch.dtype
+        cls: type[RelativeT],
+        task: Task,
+        options: RelativePaperOptions | RelativeBayesOptions,
+        dtype: torch.dtype,
     ) -> RelativeT:
         circuit = cls.chosen(task, options, dtype)
         if options.lam is None:
@@ -321,7 +324,7 @@ class RelativeCircuit(Circuit):
                 f"at any length, and the task has lags {task.lags}"
             )
 
-    def check_model(self, model: Model) -> None:
+    def check_model(self, model: Model, task: Task) -> None:
         kinds = {"disentangled": "relative-disentangled", "standard": "relative"}
         found = (model.Shape.kind, getattr(model.config, "reach", None), model.first)
         wanted = (kinds[self.form], self.reach, 1)
@@ -331,6 +334,25 @@ class RelativeCircuit(Circuit):
                 f"{found[2]} start tokens; the circuit, of the form {self.form!r}, has {wanted[0]!r}, "
                 f"{wanted[1]} and 1"
             )
+        P = self.matrix_of(model)
+        is_matrix = bool((P >= 0).all()) and torch.allclose(
+            P.sum(dim=-1), torch.ones(len(P)).double(), atol=1e-5
+        )
+        if is_matrix and not torch.allclose(P, task.P, rtol=0, atol=1e-5):
+            far = (P - task.P).abs().max().item()
+            raise ValueError(
+                "model and task do not fit: the weights are those of another matrix P, "
+                f"up to {far:.2g} from the task's"
+            )
+
+    def matrix_of(self, model: Model) -> Float[Tensor, "state state"]:
+        """Return what a model reads out of each copied token, as probabilities."""
+        readout: Tensor = model.readout  # type: ignore[assignment]
+        if isinstance(model, DisentangledRelativeTransformer):
+            readout = model.readout_block("3.1/token")
+        states = model.config.num_states
+        columns = readout.detach()[:, -states - 1 : -1].double()
+        return columns.T if model.config.readout == "probability" else columns.T.exp()
 
     @property
     def reach(self) -> int:

@@ -21,8 +21,9 @@ from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import notes_of_certificate
 from sih.circuits.verification import carried
 from sih.cli.circuit_flags import given_options, with_circuit_flags
+from sih.cli.matrix_flag import MatrixLaw
 from sih.cli.printing import plain_console, table_of
-from sih.cli.sample_command import Law, choose_matrix, seeded
+from sih.cli.sample_command import choose_matrix, seeded
 from sih.models.storage import FILES, NOTES, write_card, write_files
 from sih.task import ParentsTask, Task
 from sih.training.runs.run_store import load
@@ -36,12 +37,14 @@ def construct(
     length: int = 128,
     parents: Path | None = None,
     target: str = "paper",
-    model: Literal["disentangled", "standard"] = "disentangled",
+    kind: Annotated[
+        Literal["disentangled", "standard", "relative"], tyro.conf.arg(aliases=("--model",))
+    ] = "disentangled",
     readout: Literal["probability", "logit"] = "probability",
     dtype: Literal["float64", "float32"] = "float64",
     states: int | None = None,
     matrix: Path | None = None,
-    matrix_law: Law = "dirichlet",
+    matrix_law: MatrixLaw = "dirichlet",
     concentration: float = 1.0,
     table: bool = False,
     seed: int = 0,
@@ -60,7 +63,8 @@ def construct(
         parents: any parents, instead of lags and length: a .csv, .npy or .json table with a row for each hypothesis, of
             the position of each token's parent or -1, and last that of the token after the sequence.
         target: the paper's circuit, the single head for two lags, the Bayes-optimal one, or one that looks.
-        model: the kind of transformer; standard, of a width that does not grow with the length, for the target bayes.
+        kind: of transformer; standard, of a width that does not grow with the length, for the target bayes; relative,
+            with relative positions: one head in every layer, any lags, any length, for the targets paper and bayes.
         readout: P^T, or log P^T before a softmax.
         dtype: of the weights.
         states: number of states of a random matrix (5 unless said).
@@ -82,13 +86,13 @@ def construct(
     built: Any
     if parents is None:
         task = Task(P, lags, length)
-        built = construct_circuit(task, dtype=DTYPES[dtype], kind=model, **asked)
-    elif model == "disentangled":
+        built = construct_circuit(task, dtype=DTYPES[dtype], kind=kind, **asked)
+    elif kind == "disentangled":
         task = read_parents(parents, P)
         built = construct_parents(task, dtype=DTYPES[dtype], **asked)
     else:
-        says = "the kind 'standard' is for lags; any parents are written as 'disentangled'"
-        raise FieldError("model", says)
+        says = f"the kind {kind!r} is for lags; any parents are written as 'disentangled'"
+        raise FieldError("kind", says)
     found = verify_circuit(built, task)
     with atomic_folder(out, (*FILES, CERTIFICATE)) as folder:
         write_files(built, folder)
@@ -98,7 +102,7 @@ def construct(
     _describe(console, built.circuit)
     _report(console, found)
     if table and isinstance(task, Task):
-        _show_table(console, task, {**asked, "kind": model})
+        _show_table(console, task, {**asked, "kind": kind})
     console.print(f"saved -> {out}")
     return 0 if found.ok else 1
 
@@ -112,6 +116,7 @@ def verify(
     folder: Annotated[Path, tyro.conf.Positional],
     size: int = 16,
     seed: int = 0,
+    length: int | None = None,
     out: Path | None = None,
 ) -> int:
     """Run saved weights and compare every layer with the closed form of their circuit (exit code 1 if they differ).
@@ -122,19 +127,28 @@ def verify(
         folder: what `sih construct` wrote.
         size: sequences of the task to run, besides adversarial ones.
         seed: of the sequences.
+        length: of the sequences, that of the circuit's task unless given; another one for relative positions alone.
         out: a file for what was found, .json.
     """
     if out is not None and out.suffix != ".json":
         raise ValueError(f"what was found is written as .json; got {out}")
     model = load(folder)
     model.notes = model.notes or _read_notes(folder / CERTIFICATE)
-    found = verify_circuit(model, size=size, rng=seeded(seed))
+    task = None if length is None else at_length(carried(model)[1], length)
+    found = verify_circuit(model, task, size=size, rng=seeded(seed))
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
     console = plain_console()
     _describe(console, carried(model)[0])
     _report(console, found)
     return 0 if found.ok else 1
+
+
+def at_length(task: Task | ParentsTask, length: int) -> Task:
+    """Return a circuit's task for sequences of another length."""
+    if isinstance(task, ParentsTask):
+        raise FieldError("length", "a table of parents has one length, its own; leave --length out")
+    return task.with_length(length)
 
 
 def read_parents(path: Path, P: Tensor) -> ParentsTask:
