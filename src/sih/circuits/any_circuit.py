@@ -27,6 +27,7 @@ from sih.circuits.log_matrix import ZERO
 from sih.circuits.masks import Masks
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.disentangled.written import WrittenBlocks
 
 Positive = Annotated[float, Above(0)]
 CircuitT = TypeVar("CircuitT", bound="AnyCircuit")
@@ -174,6 +175,12 @@ class AnyCircuit(ABC, Shown):
         model = DisentangledTransformer(*sizes, temperature=1.0, init="zeros", **words)
         self.write(model, task, readout)
         return model
+
+    def written(self, task: Any) -> WrittenBlocks:
+        """Return the weights as blocks alone, without a model."""
+        blocks = WrittenBlocks(task.num_states, task.length, self.model_heads)
+        self.write(blocks, task, "probability")
+        return blocks
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON from which `from_dict` makes the same circuit."""

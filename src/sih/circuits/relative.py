@@ -58,6 +58,7 @@ from sih.circuits.strengths import OrInfinite, Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, column_spread, truncation_error
 from sih.models.base import Model
 from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
+from sih.models.relative.offset_blocks import OffsetBlocks
 from sih.predictors.evidence import lag_posterior, mixture
 from sih.task import Task
 
@@ -66,6 +67,8 @@ Form = Literal["disentangled", "standard"]
 
 STRENGTH = {torch.float64: 100.0, torch.float32: 50.0}
 """Masks by default. A mask multiplies a weight by the exponential of minus twice that."""
+GENTLE_STRENGTH = {torch.float64: 25.0, torch.float32: 16.0}
+"""The same beside small powers of probabilities, which lose digits to greater numbers."""
 HEAVY = {torch.float64: 2.0**50, torch.float32: 2.0**30}
 """The transitions that the start token weighs as much as, where evidence is added up."""
 GENTLER = {torch.float64: 6.0, torch.float32: 3.0}
@@ -101,8 +104,7 @@ class RelativeBayesOptions(CircuitOptions):
     """The weights as blocks by name (disentangled), or as a standard transformer with a
     vector for each offset (standard)."""
     lam: Strength | None = None
-    """The masks' strength. By default 100, in float32 50, or as much as the least entry of P
-    needs."""
+    """The masks' strength. By default 25, in float32 18, or as much as the prior needs."""
     temper: Strength | None = None
     """Exponent on the probabilities in the first layer. By default a multiple of that of the
     least certified error, the same at any length. The inverse temperature follows from it."""
@@ -136,7 +138,8 @@ class RelativeCircuit(Circuit):
         circuit = cls.chosen(task, options, dtype)
         if options.lam is None:
             needed = circuit.least_strength(task)
-            return replace(circuit, lam=max(STRENGTH[dtype], float(math.ceil(needed))))
+            usual = GENTLE_STRENGTH if circuit.start_weight else STRENGTH
+            return replace(circuit, lam=max(usual[dtype], float(math.ceil(needed))))
         asked = replace(circuit, lam=options.lam)
         if max(asked.leaks(task)) > LEAK:
             says = f"in the worst case more than {LEAK:g} of the attention would leave the allowed keys"
@@ -171,6 +174,11 @@ class RelativeCircuit(Circuit):
         blocks.block("3.1", "token", "offset")[:] = self.last_scores(task)
         copied = blocks.readout_block("3.1/token")
         copied[:, :start], copied[:, start] = self.laws(task, readout)
+
+    def written(self, task: Task) -> OffsetBlocks:
+        blocks = OffsetBlocks(task.num_states, self.reach, self.model_heads)
+        self.write(blocks, task, "probability")
+        return blocks
 
     def first_scores(
         self, task: Task
@@ -422,6 +430,8 @@ class RelativeBayesCircuit(RelativeCircuit):
         one = task.with_length(task.max_lag + 1)  # whose best exponent is that of any length
         best = best_tempering(one, 1.0, dtype, symmetric=options.symmetric).temper
         gentler = GENTLER[dtype] if options.symmetric else GENTLER_ALONE
+        if options.form == "standard" and options.symmetric:
+            gentler = GENTLER[torch.float32]  # both write to one coordinate, and less is rounded
         temper = gentler * best if options.temper is None else options.temper
         return cls(
             lags=task.lags,

@@ -23,8 +23,8 @@ AUTO = "auto"
 def circuits() -> Iterator[tuple[str, type[AnyCircuit]]]:
     """Yield every circuit, with the words that name it in a flag's help."""
     yield from CIRCUITS.items()
-    for target, kind in RELATIVE.items():
-        yield f"{target} of --kind relative", kind
+    for target, relative in RELATIVE.items():
+        yield f"{target} of --kind relative", relative
     for target, kind in PARENTS_CIRCUITS.items():
         yield f"{target} of --parents", kind
 

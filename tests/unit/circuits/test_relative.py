@@ -182,13 +182,18 @@ def test_bayes(lags: tuple[int, ...]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("lags", [(1, 2, 3), (1, 3, 4), (3, 5, 7), (1, 2, 3, 4, 5)], ids=str)
 def test_bayes_at_great_lengths(lags: tuple[int, ...]) -> None:
+    """Sums of many numbers that are nearly alike lose digits, where the difference of two heads is not taken first."""
     task = task_of(lags, even=False)
-    model = sih.construct(task, kind="relative", target="bayes")
-    for length in (300, 1024):
+    blocks = sih.construct(task, kind="relative", target="bayes")
+    standard = sih.construct(task, kind="relative", target="bayes", form="standard")
+    single = sih.construct(
+        task, kind="relative", target="bayes", form="standard", dtype=torch.float32
+    )
+    for length, near in ((300, 1e-8), (1024, 2e-8)):
         tokens, rule = mixed(task, length), lambda row: posterior(row, task)
-        of_task, tossed, changing = tokens[:2], tokens[2:3], tokens[3:]
-        assert worst(model, task, torch.cat([of_task, changing]), rule) < 1e-8
-        assert worst(model, task, tossed, rule) < 2e-8
+        assert worst(blocks, task, tokens, rule) < near
+        assert worst(standard, task, tokens, rule) < 1e-8
+        assert worst(single, task, tokens, rule) < (1e-3 if length == 300 else 3e-3)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -15,6 +15,7 @@ prediction. Weights are read and written by the names of blocks (`offset_blocks.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from sih.models.fast import compiled
 from sih.models.fast.by_offset import attention_by_offset, score_by_bucket, sum_by_bucket
 from sih.models.fast.causal import mask_later
 from sih.models.fast.choice import fastest
-from sih.models.relative.offset_blocks import OFFSET, RelativeStream, relative_stream
+from sih.models.relative.offset_blocks import OFFSET, OffsetBlocks, RelativeStream, relative_stream
 from sih.models.sites import Site, layer_of
 
 
@@ -231,6 +232,27 @@ class DisentangledRelativeTransformer(Model):
         torch.Size([5, 6])
         """
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
+
+    def written_blocks(self) -> OffsetBlocks:
+        """Return the blocks that are not zero.
+
+        >>> model = DisentangledRelativeTransformer(num_states=5, reach=4, init="zeros")
+        >>> _ = model.block("1.1", "token", "offset").fill_(1.0)
+        >>> model.written_blocks().A["1.1"].keys()
+        dict_keys([('token', 'offset')])
+        """
+        config = self.config
+        sizes = (config.num_states, config.reach, config.heads)
+        found = OffsetBlocks(*sizes, config.temperature, self.readout.dtype)
+        for head, blocks in found.A.items():
+            names = self.stream(parse_head(head, config.heads)[0]).names
+            for query, key in itertools.product(names, (*names, OFFSET)):
+                if (A := self.block(head, query, key)).any():
+                    blocks[query, key] = A
+        for name in self.stream(len(config.heads)).names:
+            if (W := self.readout_block(name)).any():
+                found.readout[name] = W
+        return found
 
     def writers(self, layers: int) -> tuple[str, ...]:
         """Return the names of the blocks after this number of layers.

@@ -8,7 +8,10 @@ the tokens. Behind the copies it writes `l.h/offset` (R + 1 numbers), its attent
 from collections.abc import Sequence
 from functools import lru_cache
 
+import torch
+
 from sih.models.disentangled.blocks import listed
+from sih.models.disentangled.written import WrittenBlocks
 
 OFFSET = "offset"
 """The key block that is no part of the stream: one-hot min(i - j, R)."""
@@ -48,6 +51,32 @@ class RelativeStream:
                 f"there is no block {name!r} here; the blocks are {listed(self.names)}"
             )
         return self._slices[name]
+
+
+class OffsetBlocks(WrittenBlocks):
+    """Holds the written blocks of a disentangled transformer with relative positions. Others are zero.
+
+    >>> blocks = OffsetBlocks(num_states=5, reach=4, heads=(1, 1, 1))
+    >>> blocks.block("2.1", "1.1/offset", "offset").shape
+    torch.Size([5, 5])
+    """
+
+    def __init__(
+        self,
+        num_states: int,
+        reach: int,
+        heads: Sequence[int],
+        temperature: float = 1,
+        dtype: torch.dtype = torch.float64,
+    ) -> None:
+        super().__init__(num_states, 0, heads, temperature, dtype)
+        self.reach = reach
+
+    def _width(self, layers: int, name: str) -> int:
+        if name == OFFSET:
+            return self.reach + 1
+        columns = relative_stream(self.num_states, self.reach, self.heads[:layers])[name]
+        return int(columns.stop - columns.start)
 
 
 @lru_cache(maxsize=64)
