@@ -9,7 +9,7 @@ from sih.results import style
 from sih.results.tables import Rows
 
 CAPTION = (
-    "KL divergence from the true next-token law (nats) after T tokens against the inverse temperature of the "
+    "KL divergence from the true next-token distribution (nats) after T tokens against the inverse temperature of the "
     "estimator, with the mean of the normalised probabilities as evidence (left, the paper's) and with their sum "
     "(right), lags {1,2,3}. Horizontal lines: the Bayesian model average and maximum likelihood. Means over sequences "
     "and matrices, bands one standard error over matrices. No models are trained."
@@ -40,7 +40,7 @@ def draw(data: BetaCurves) -> Figure:
             ax.grid(True, which="major", lw=0.3, alpha=0.5)
         # Late errors are rare events worth some tenths of a nat each: far below that nothing is resolved.
         panels[0].set_ylim(0.2 / (data.config.sequences * data.config.matrices), 0.5)
-        panels[0].set_ylabel("KL to the true law (nats)")
+        panels[0].set_ylabel("KL to the true distribution (nats)")
         handles, labels = panels[0].get_legend_handles_labels()
         line = panels[0].plot([], [], color=style.BLACK, lw=0.8, alpha=0.6)
         dots = panels[0].plot([], [], color=style.BLACK, lw=0.8, ls=(0, (1, 1.5)))

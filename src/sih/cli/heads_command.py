@@ -49,7 +49,7 @@ def heads(
     draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> int:
-    """Count second-layer heads: the paper's, those that mix nothing, those that mix and are exact, each with a reason.
+    """Count the second-layer heads that a lag set needs: in the paper's form, without mixing lags, and with mixing.
 
     These are of absolute positions. The number with relative positions stands beside them, and why they differ.
 

@@ -12,9 +12,9 @@ from sih.results.curves import mean_kl_table
 from sih.results.tables import Rows
 
 CAPTION = (
-    "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand and run as "
-    "transformers (T = 128, lambda = 500, beta = 100), the construction also with a sink at the first position, by its "
-    "closed form; beside maximum likelihood (ML) and the Bayesian model average "
+    "KL divergence from the true next-token distribution (nats) along the sequence for circuits written by hand and "
+    "run as transformers (T = 128, lambda = 500, beta = 100), the construction also with a sink at the first "
+    "position, by its closed form; beside maximum likelihood (ML) and the Bayesian model average "
     "(BMA). Means over matrices with Dirichlet(1) rows, bands one standard error over matrices; all on the same "
     "sequences. The last position is left out: it has no next token. No models are trained."
 )

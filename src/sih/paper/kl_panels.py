@@ -72,7 +72,7 @@ def draw_panels(
                 ax.tick_params(labelbottom=True)
                 ax.set_xlabel("position $i$ in the sequence")
         for ax in grid[:, 0]:
-            ax.set_ylabel("KL to the true law (nats)")
+            ax.set_ylabel("KL to the true distribution (nats)")
         style.legend(figure, looks, columns=3, note=note)
     return figure
 

@@ -11,9 +11,9 @@ from sih.results.curves import mean_kl_table
 from sih.results.tables import Rows, braces
 
 CAPTION = (
-    "KL divergence from the true next-token law (nats) along the sequence for reference predictors that know the "
-    "matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram), 5 states. Means over matrices "
-    "with Dirichlet(1) rows, bands one standard error over matrices. The last position is left out: it has no "
+    "KL divergence from the true next-token distribution (nats) along the sequence for reference predictors that "
+    "know the matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram), 5 states. Means over "
+    "matrices with Dirichlet(1) rows, bands one standard error over matrices. The last position is left out: it has no "
     "next token. No models are trained."
 )
 
@@ -24,7 +24,7 @@ LOOKS: dict[str, style.Look] = {
     "ML": (style.RED, (0, (1, 1)), 1.2),
     "plug-in, P by counting": (style.SKY, (0, (4, 1)), 1.2),
     "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
-    "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
+    "stationary distribution": (style.ORANGE, (0, (5, 2)), 1.2),
 }
 
 

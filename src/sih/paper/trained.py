@@ -39,9 +39,9 @@ from sih.results.models import (
     PAPER_LENGTH,
     Models,
     TrainedModel,
+    circuit_heads,
     described,
     shipped_models,
-    usual_heads,
 )
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
@@ -135,9 +135,9 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
 def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
     """Name a curve of trained models: by their heads where they are not those that the circuit needs, and a recipe."""
     label = f"trained {compared.kind}"
-    if compared.heads != usual_heads(lags):
+    if compared.heads != circuit_heads(lags):
         label += ", 1 head" if compared.heads == (1, 1, 1) else f", {heads_label(compared.heads)}"
-    return label if compared.plain else f"{label}, our recipe"
+    return label if compared.plain else f"{label}, preset"
 
 
 def _panel(

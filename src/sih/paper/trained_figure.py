@@ -20,19 +20,20 @@ from sih.results.curves import (
     mean_kl_table,
 )
 from sih.results.models import (
-    usual_heads,
+    circuit_heads,
 )
 from sih.results.tables import Rows
 
 CAPTION = (
-    "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written by "
-    "hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states. Models are "
-    "trained as in the paper, at the length that is said, or with our recipe, at length 128: every shipped model of "
-    "three layers with as many second-layer heads as the circuit needs, or with one, and all that are trained as in "
-    "the paper. Means over fresh sequences of the matrix the models were trained on, the same for all curves of a "
-    "panel; bands are one standard error over sequences, or the range over seeds where there are several. The KL is "
-    "averaged over the lag given the tokens. The last position is left out: it has no next token, so that no model was "
-    "trained there. The table has means on these sequences; `sih models` has each model's on 8,192 or more."
+    "KL divergence of the predicted from the true next-token distribution (nats) along the sequence, for circuits "
+    "written by hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states. "
+    "Models are trained as in the paper, at the length given, or by preset auto or harmonic, at length 128 "
+    "(`preset`): every shipped model of three layers with as many second-layer heads as the circuit needs, or with "
+    "one, and all that are trained as in the paper. Means over fresh sequences of the matrix the models were trained "
+    "on, the same for all curves of a panel; bands are one standard error over sequences, or the range over seeds "
+    "where there are several. The KL is averaged over the lag given the tokens. The last position is left out: it "
+    "has no next token, so that no model was trained there. The table has means on these sequences; `sih models` has "
+    "each model's on 8,192 or more."
 )
 
 _ORDER = ("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head")
@@ -74,7 +75,7 @@ def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
     looks: dict[str, style.Look] = {}
     for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
         own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
-        usual = [label for label, (heads, lags) in own.items() if heads == usual_heads(lags)]
+        usual = [label for label, (heads, lags) in own.items() if heads == circuit_heads(lags)]
         single = [
             label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)
         ]

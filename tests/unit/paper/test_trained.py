@@ -64,26 +64,22 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
         for panel in data.panels
     ]
     several = {
-        "trained standard, our recipe": ("a", "b"),
-        "trained standard, 1 head, our recipe": ("lone",),
-        "trained standard, [1,2,1], our recipe": ("two",),
-        "trained disentangled, our recipe": ("apart",),
+        "trained standard, preset": ("a", "b"),
+        "trained standard, 1 head, preset": ("lone",),
+        "trained standard, [1,2,1], preset": ("two",),
+        "trained disentangled, preset": ("apart",),
     }
     assert ours == [
         several,
-        {"trained standard, our recipe": ("pair",)},
+        {"trained standard, preset": ("pair",)},
         {},
     ]  # for two lags one head is enough
     assert data.missing == ("none such",)
     compared = data.panels[0].compared
+    assert compared["trained standard, preset"].heads == compared["construction"].heads == (1, 3, 1)
     assert (
-        compared["trained standard, our recipe"].heads
-        == compared["construction"].heads
-        == (1, 3, 1)
-    )
-    assert (
-        compared["trained standard, our recipe"].kind,
-        compared["trained standard, our recipe"].seeds,
+        compared["trained standard, preset"].kind,
+        compared["trained standard, preset"].seeds,
     ) == (
         "standard",
         (0, 1),
@@ -91,7 +87,7 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     assert data.panels[1].compared["two lags, 1 head"].heads == (1, 1, 1)
     assert "two lags, 1 head" not in data.panels[0].kl
     assert (
-        len(data.panels[0].kl["trained disentangled, our recipe"].overall) == 18
+        len(data.panels[0].kl["trained disentangled, preset"].overall) == 18
     )  # twice as many below length 128
 
 
@@ -122,7 +118,7 @@ def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> Non
         ]
     circuit = mean_kl(sih.construct(task, beta=100.0, lam=500.0).predict(tokens))
     assert len(panel.kl["ML"].mean) == 19
-    assert panel.kl["trained standard, our recipe"].whole.mean.item() == pytest.approx(
+    assert panel.kl["trained standard, preset"].whole.mean.item() == pytest.approx(
         sum(each) / 2, rel=1e-6
     )
     for name, kl in zip(("a", "b"), each, strict=True):
@@ -171,7 +167,7 @@ def test_a_place_between_bma_and_ml() -> None:
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=8), RunStore())
-    assert [panel.compared["trained standard, our recipe"].models for panel in data.panels] == [
+    assert [panel.compared["trained standard, preset"].models for panel in data.panels] == [
         ("a",),
         ("elsewhere",),
     ]
@@ -184,9 +180,9 @@ def test_other_heads_and_widths_have_curves_of_their_own(folder: Path) -> None:
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=4), RunStore())
     labels = [label for label, of in data.panels[0].compared.items() if of.trained]
     assert labels == [
-        "trained standard, our recipe",
-        "trained standard, our recipe, d=16",
-        "trained standard, [1,2,1], our recipe",
+        "trained standard, preset",
+        "trained standard, preset, d=16",
+        "trained standard, [1,2,1], preset",
     ]
     colours = {
         str(curve.get_label()): curve.get_color()
@@ -209,21 +205,21 @@ def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
         )
     ]
     (legend,) = figure.legends
-    assert "trained disentangled, our recipe" in [text.get_text() for text in legend.get_texts()]
+    assert "trained disentangled, preset" in [text.get_text() for text in legend.get_texts()]
     assert legend.get_title().get_text() == "not shipped: none such"
     first = {str(curve.get_label()): curve for curve in figure.axes[0].lines}
-    assert np.asarray(first["trained standard, our recipe"].get_ydata()).tolist() == pytest.approx(
-        data.panels[0].kl["trained standard, our recipe"].mean[2:].tolist()
+    assert np.asarray(first["trained standard, preset"].get_ydata()).tolist() == pytest.approx(
+        data.panels[0].kl["trained standard, preset"].mean[2:].tolist()
     )
-    assert np.asarray(first["trained standard, our recipe"].get_xdata()).tolist()[:2] == [3, 4]
+    assert np.asarray(first["trained standard, preset"].get_xdata()).tolist()[:2] == [3, 4]
     rows = trained_figure.table(data)
     assert rows[0] == ["", "{1,2,3}", "{1,3}", "{2,3}"]
-    assert {row[0]: row[2] for row in rows}["trained standard, 1 head, our recipe"] == ""
+    assert {row[0]: row[2] for row in rows}["trained standard, 1 head, preset"] == ""
 
 
 def test_the_band_of_several_seeds_is_their_range(data: trained.TrainedCurves) -> None:
     figure = trained_figure.draw(data)
-    place = list(data.panels[0].kl).index("trained standard, our recipe")
+    place = list(data.panels[0].kl).index("trained standard, preset")
     band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
     each = torch.stack([data.panels[0].models[name].kl.mean[2:] for name in ("a", "b")])
     assert band[:, 1].max() == pytest.approx(each.max().item(), rel=1e-5)

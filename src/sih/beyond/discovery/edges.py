@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.base.errors import FieldError
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.models.base import Model
 from sih.models.disentangled.blocks import head_names
 from sih.models.relative.offset_blocks import OFFSET
@@ -48,7 +48,7 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
     >>> [f"{edge.source} -> {edge.reader}" for edge in sih.circuit_edges(model) if edge.role == "readout"]
     ['3.1/token -> 3/stream']
     """
-    circuit, task = carried(model)
+    circuit, task = circuit_and_task(model)
     blocks = circuit.written(task)
     varies = {"token": True, "position": False, OFFSET: False}
     found: dict[tuple[str, str], str] = {}

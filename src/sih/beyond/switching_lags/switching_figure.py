@@ -16,12 +16,12 @@ from sih.results.style import Look, legend, not_shipped
 from sih.results.tables import Rows
 
 CAPTION = (
-    "Where the lag switches (lags {1, 2, 3}, 5 states, T = 128). Left: KL divergence from the true next-token law "
-    "along sequences whose lag switches once, at token 64, to one of the others. Right: mean KL past the largest lag "
-    "against the chance that the lag switches at each token, on one matrix, with one standard error over sequences. "
-    "The filter is the exact Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the "
-    "paper's circuit, the Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to "
-    "their roles or frozen at first) on this matrix with lags that stay."
+    "Where the lag switches (lags {1, 2, 3}, 5 states, T = 128). Left: KL divergence from the true next-token "
+    "distribution along sequences whose lag switches once, at token 64, to one of the others. Right: mean KL past "
+    "the largest lag against the chance that the lag switches at each token, on one matrix, with one standard error "
+    "over sequences. The filter is the exact Bayes predictor at the true rate (left: at 1/64). All others assume one "
+    "lag: BMA, the paper's circuit, the Bayes-optimal circuit, and shipped models, trained by the presets auto and "
+    "harmonic (layers restricted to their roles or frozen at first) on this matrix with lags that stay."
 )
 
 _LOOKS: dict[str, Look] = {
@@ -60,7 +60,10 @@ def draw(data: SwitchingLags) -> Figure:
         at = data.config.switch_at
         around.axvline(at, color="0.6", lw=0.6, ls=(0, (2, 2)))
         around.set(
-            yscale="log", ylim=(LOWEST, 1.5), xlabel="position", ylabel="KL to the true law (nats)"
+            yscale="log",
+            ylim=(LOWEST, 1.5),
+            xlabel="position",
+            ylabel="KL to the true distribution (nats)",
         )
         around.set_title("one switch")
         around.text(at + 1, 1.2 * LOWEST, "switch", fontsize=6, va="bottom")
