@@ -8,11 +8,12 @@ from functools import partial
 import torch
 
 from sih.circuits import construct
+from sih.files.record import Size
 from sih.markov import Law, TokenTensor
-from sih.paper.over_matrices import MatricesConfig, panel_over_matrices
+from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
 from sih.results.beside import Strengths, circuit_law, circuits_for, yardsticks
-from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Panel
-from sih.results.experiment import Experiment
+from sih.results.curves import CIRCUIT, PREDICTOR, Compared
+from sih.results.experiment import Experiment, Several
 from sih.task import Task
 
 SINK = "construction with a sink"
@@ -22,23 +23,21 @@ SINK = "construction with a sink"
 class ConstructionsConfig(MatricesConfig, Strengths):
     """Circuits of the paper's strengths."""
 
-    matrices: int = 12
-    sequences: int = 64
+    matrices: Several = 6
+    sequences: Size = 32
 
 
 @dataclass(frozen=True, eq=False)
 class ConstructionCurves:
-    """A panel for each lag set. Repetitions are matrices."""
+    """A panel for each lag set and distribution of matrices. Repetitions are matrices."""
 
     config: ConstructionsConfig
-    panels: tuple[Panel, ...]
+    panels: tuple[MatricesPanel, ...]
 
 
 def compute(config: ConstructionsConfig, store: object) -> ConstructionCurves:
     """Build every circuit for every matrix, and run it as a transformer."""
-    compared = partial(predict, config)
-    panels = [panel_over_matrices(config, lags, compared) for lags in config.lag_sets]
-    return ConstructionCurves(config, tuple(panels))
+    return ConstructionCurves(config, panels_over_matrices(config, partial(predict, config)))
 
 
 @torch.no_grad()

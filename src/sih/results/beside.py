@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from torch import Tensor
 from sih.averaged_kl import ExactBayes
 from sih.circuits import circuit_weights, construct
 from sih.evidence import mixture
+from sih.files.record import Above
 from sih.markov import Law, TokenTensor
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
@@ -27,8 +28,10 @@ CHUNK = 64
 class Strengths:
     """Asks for circuits of these strengths, the paper's."""
 
-    lam: float = field(default=500.0, kw_only=True)
-    beta: float = field(default=100.0, kw_only=True)
+    lam: Annotated[float, Above(0)] = field(default=500.0, kw_only=True)
+    """Strength of the circuits' masks."""
+    beta: Annotated[float, Above(0)] = field(default=100.0, kw_only=True)
+    """Inverse temperature of the circuits' last layer."""
 
 
 def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:

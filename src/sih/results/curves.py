@@ -168,9 +168,14 @@ def floored(one: Estimate[Tensor]) -> Estimate[float]:
     return Estimate(FLOOR, max(0.0, mean + 2 * error - FLOOR) / 2)
 
 
-def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
-    """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel."""
-    headings = [braces(one.lags) for one in panels]
+def mean_kl_table(
+    panels: Sequence[Panel], corner: str = "", titles: Sequence[str] = ()
+) -> Rows:
+    """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel.
+
+    A column is headed by the panel's lags, unless the panels have titles.
+    """
+    headings = list(titles) or [braces(one.lags) for one in panels]
     lengths = [len(next(iter(one.kl.values())).mean) + 1 for one in panels]
     if len(set(headings)) < len(headings):
         headings = [
