@@ -18,13 +18,13 @@ What is done is kept in the folder `--kept`, and the same command goes on from t
 """
 
 import argparse
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from sih.claim.sampled import BARS, about_checks
 from sih.files import write_arrays
 from sih.stats import Estimate
 from sih.theory.claim import ClaimTable
@@ -32,8 +32,6 @@ from sih.theory.monte_carlo import MonteCarlo, estimates, load_estimates, save_e
 
 CHECK = MonteCarlo(form="printed", matrix_law="uniform")
 CHECK_25 = MonteCarlo(form="printed", matrix_law="uniform", num_states=25, matrices=10)
-BARS = 10
-"""Matrices that the paper's figures of the expectations are of."""
 KEPT_EVERY = 10
 
 
@@ -57,7 +55,7 @@ def write_sampled(out: Path, ten: Estimate[torch.Tensor], more: Estimate[torch.T
         error=ten.error.max().float().numpy(),
         bars_10=ten.mean[:BARS].mean(dim=0).float().numpy(),
         bars_25=more.mean[:BARS].mean(dim=0).float().numpy(),
-        about=json.dumps([asdict(CHECK), asdict(CHECK_25)]),
+        about=about_checks(replace(CHECK, matrices=len(ten.mean)), CHECK_25),
     )
 
 
@@ -68,10 +66,11 @@ def main(words: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--kept", type=Path, default=Path("runs/claim"))
     parser.add_argument("--out", type=Path, default=Path("src/sih/claim/sampled.npz"))
+    parser.add_argument("--matrices", type=int, default=CHECK.matrices, help="with 10 states")
     asked = parser.parse_args(words)
     torch.set_num_threads(1)
     more = sampled(CHECK_25, asked.kept / "states25")
-    ten = sampled(CHECK, asked.kept / "states10")
+    ten = sampled(replace(CHECK, matrices=asked.matrices), asked.kept / "states10")
     write_sampled(asked.out, ten, more)
 
 

@@ -3,14 +3,16 @@ r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from sih.evidence import normalised_probabilities
+from sih.files.record import Above, Size
 from sih.markov import TransitionMatrix
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, Lags, MatrixLaw, Seeded, States
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
 from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
@@ -18,10 +20,12 @@ from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
 
 @dataclass(frozen=True)
 class CumulativeConfig(Seeded):
-    num_states: int = 10
-    lags: tuple[int, ...] = PAPER_LAGS
-    length: int = 1000
-    concentration: float = 1.0
+    num_states: States = 10
+    lags: Lags = PAPER_LAGS
+    length: Size = 1000
+    """Transitions that are seen."""
+    matrix_law: MatrixLaw = "uniform"
+    concentration: Annotated[float, Above(0)] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +39,8 @@ class CumulativePaths:
 
 def compute(config: CumulativeConfig, store: object) -> CumulativePaths:
     """Follow one sequence of each lag, of one random matrix."""
-    P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[
-        0
-    ]
+    how: dict[str, Any] = {"concentration": config.concentration, "law": config.matrix_law}
+    P = random_matrices(config.num_states, 1, seed=config.seed, **how)[0]
     return of_matrix(P, config.lags, config.length, config.seed)
 
 

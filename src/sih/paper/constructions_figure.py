@@ -17,10 +17,11 @@ from sih.results.tables import Rows
 def caption(config: ConstructionsConfig) -> str:
     """Say what is shown of the task that was asked for."""
     return (
-        "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand and run as "
-        f"transformers (T = {config.length}, lambda = {config.lam:g}, beta = {config.beta:g}), the construction also "
-        "with a sink at the first position, by its closed form; beside maximum likelihood (ML) and the Bayesian model "
-        "average (BMA). K is the least number of second-layer heads that keep lags apart, which the construction has. "
+        "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand "
+        f"(T = {config.length}, lambda = {config.lam:g}, beta = {config.beta:g}), the construction also with a sink "
+        "at the first position, beside maximum likelihood (ML) and the Bayesian model average (BMA). Curves are of "
+        "what the weights compute, by its closed form where that is exact (`certificates`). K is the least number of "
+        "second-layer heads that keep lags apart, which the construction has. "
         f"{means_in_words(config)} {CUT} No models are trained."
     )
 
