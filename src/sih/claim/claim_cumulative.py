@@ -3,16 +3,16 @@ r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from sih.evidence import normalised_probabilities
-from sih.files.record import Above, Size
+from sih.files.record import Size
 from sih.markov import TransitionMatrix
-from sih.results.experiment import Experiment, Lags, MatrixLaw, Seeded, States
+from sih.results.experiment import Experiment, Lags, MatrixLaw, Positive, Seeded, States
 from sih.task import Task, sample
 from sih.theory.claim import claim_expectations
 from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
@@ -25,7 +25,7 @@ class CumulativeConfig(Seeded):
     length: Size = 1000
     """Transitions that are seen."""
     matrix_law: MatrixLaw = "uniform"
-    concentration: Annotated[float, Above(0)] = 1.0
+    concentration: Positive = 1.0
 
 
 @dataclass(frozen=True, eq=False)

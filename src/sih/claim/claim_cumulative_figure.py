@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from sih.claim.claim_cumulative import CumulativeConfig, CumulativePaths
 from sih.claim.lag_panels import is_papers, lag_colours, panels_of
 from sih.results import style
+from sih.results.tables import law_in_words
 
 PAPERS_RANGE = (0.05, 0.12)
 """The paper's axis of the averages, for 10 and for 25 states."""
@@ -14,8 +15,7 @@ PAPERS_RANGE = (0.05, 0.12)
 
 def caption(config: CumulativeConfig) -> str:
     """Say what is shown of the task that was asked for."""
-    rows = {"uniform": "uniform rows", "dirichlet": f"Dirichlet({config.concentration:g}) rows"}
-    drawn = rows.get(config.matrix_law, f"of the distribution {config.matrix_law}")
+    drawn = law_in_words(config.matrix_law, config.concentration)
     return (
         "Cumulative average of the normalised transition probabilities along one sequence of each true lag, a colour "
         f"for each of {len(config.lags)} lags (the true lag's line is the thick one), against the number of transitions "

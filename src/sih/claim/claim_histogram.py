@@ -9,14 +9,13 @@ thousand that `sih.claim.sampled` has.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 from jaxtyping import Float
 from torch import Tensor
 
 from sih.claim.sampled import PRINTED_LENGTH, PRINTED_SEQUENCES, sampled_gaps
-from sih.files.record import Above, Size
-from sih.results.experiment import Experiment, Lags, MatrixLaw, Seeded, States
+from sih.files.record import Size
+from sih.results.experiment import Experiment, Lags, MatrixLaw, Positive, Seeded, States
 from sih.stats import Estimate
 from sih.theory.claim import ClaimTable, claim_table
 from sih.theory.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, random_matrices
@@ -31,8 +30,8 @@ class ClaimConfig(Seeded):
     """Random matrices."""
     lags: Lags = PAPER_LAGS
     matrix_law: MatrixLaw = "uniform"
-    concentration: Annotated[float, Above(0)] = 1.0
-    tolerance: Annotated[float, Above(0)] = 1e-10
+    concentration: Positive = 1.0
+    tolerance: Positive = 1e-10
     """The error allowed in each expectation."""
     sampled_sequences: Size = PRINTED_SEQUENCES
     """Sequences of each lag for the matrix that is sampled."""

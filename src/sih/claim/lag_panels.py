@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from sih.claim.claim_histogram import ClaimConfig
 from sih.results import style
+from sih.results.tables import law_in_words
 from sih.theory.monte_carlo import PAPER_LAGS
 
 
@@ -20,8 +21,7 @@ def is_papers(lags: Sequence[int]) -> bool:
 
 def matrices_in_words(config: ClaimConfig) -> str:
     """Return how many matrices there are, and how they are drawn."""
-    rows = {"uniform": "uniform rows", "dirichlet": f"Dirichlet({config.concentration:g}) rows"}
-    drawn = rows.get(config.matrix_law, f"{config.matrix_law} matrices")
+    drawn = law_in_words(config.matrix_law, config.concentration)
     return f"{config.matrices:,} with {config.num_states} states, {drawn}"
 
 

@@ -13,18 +13,23 @@ from sih.markov import Law, TokenTensor
 from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
 from sih.results.beside import Strengths, circuit_law, circuits_for, yardsticks
 from sih.results.curves import CIRCUIT, PREDICTOR, Compared
-from sih.results.experiment import Experiment
+from sih.results.experiment import Experiment, Several
 from sih.task import Task
 
 SINK = "construction with a sink"
+RUN_MATRICES = 2
+"""Matrices of each distribution with which the weights are run."""
 
 
 @dataclass(frozen=True)
 class ConstructionsConfig(MatricesConfig, Strengths):
     """Circuits of the paper's strengths."""
 
-    run: Size = 6
-    """Sequences of each matrix on which the weights themselves are run."""
+    matrices: Several = 24
+    """Random matrices of each distribution."""
+    sequences: Size = 64
+    run: Size = 8
+    """Sequences of each of the first matrices on which the weights themselves are run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,7 @@ class ConstructionCurves:
 def compute(config: ConstructionsConfig, store: object) -> ConstructionCurves:
     """Build every circuit for every matrix, and measure what it predicts."""
     panels = panels_over_matrices(config, partial(predict, config, weights=False))
-    fewer = replace(config, sequences=config.run)
+    fewer = replace(config, matrices=min(RUN_MATRICES, config.matrices), sequences=config.run)
     run = panels_over_matrices(fewer, partial(predict, config, weights=True))
     return ConstructionCurves(config, panels, run)
 

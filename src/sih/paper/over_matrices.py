@@ -15,15 +15,12 @@ from sih.files.record import NotEmpty, Size
 from sih.markov import Law, TokenTensor, random_transition_matrix
 from sih.results.curves import Compared, Panel, curve
 from sih.results.experiment import LagSets, MatrixLaw, Seeded, Several, States
-from sih.results.tables import braces
+from sih.results.tables import braces, law_in_words
 from sih.task import Task, sample
 from sih.task.lags import check_length
 
 Predict = Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]]
 """Returns what each of the compared predicts, by its label."""
-
-LAWS = {"uniform": "uniform rows", "dirichlet": "Dirichlet(1) rows"}
-"""The words for matrices of a distribution, in titles. The others go by their name."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class MatricesConfig(Seeded):
     length: Size = 128
     matrices: Several = 8
     """Random matrices of each distribution."""
-    sequences: Size = 128
+    sequences: Size = 256
     """Sequences of each matrix."""
     laws: Annotated[tuple[MatrixLaw, ...], NotEmpty("one distribution or more")] = (
         "uniform",
@@ -58,11 +55,6 @@ class MatricesPanel(Panel):
     def title(self) -> str:
         """Return the lags and the kind of matrices in words."""
         return f"lags {braces(self.lags)}, {law_in_words(self.law)}"
-
-
-def law_in_words(law: str) -> str:
-    """Return how a distribution of matrices is named in titles."""
-    return LAWS.get(law, f"{law} matrices")
 
 
 def means_in_words(config: MatricesConfig) -> str:

@@ -16,7 +16,7 @@ from sih.markov import Law, TokenTensor
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors import PREDICTORS
 from sih.results.curves import Compared
-from sih.results.models import trained_plainly, width
+from sih.results.models import recipe_in_words, trained_plainly, width
 from sih.runs.run import Run
 from sih.task import Task
 
@@ -91,7 +91,13 @@ def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
         config = group[0].config
         names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
         return Compared(
-            config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config)
+            config.model.kind,
+            config.heads,
+            width(config),
+            names,
+            seeds,
+            trained_plainly(config),
+            recipe_in_words(config),
         )
 
     return {compared(group): group for group in groups.values()}

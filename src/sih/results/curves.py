@@ -39,6 +39,8 @@ class Compared:
     seeds: tuple[int, ...] = ()
     plain: bool = False
     """Whether they were trained as in the paper."""
+    recipe: str = ""
+    """How they were trained, in words."""
 
     @property
     def trained(self) -> bool:

@@ -14,13 +14,14 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import torch
 
-from sih.files.record import Among, AtLeast, Below, Increasing, NotEmpty, SeedNumber, Size, check
+from sih.files.record import Above, Among, AtLeast, Below, Increasing, NotEmpty, SeedNumber, Size, check
 from sih.markov import RANDOM
 
 Lags = Annotated[tuple[Size, ...], Increasing()]
 LagSets = Annotated[tuple[Lags, ...], NotEmpty("one set of lags or more, e.g. ((1, 2, 3),)")]
 States = Annotated[int, AtLeast(2), Below(2**31)]
 MatrixLaw = Annotated[str, Among(RANDOM)]
+Positive = Annotated[float, Above(0)]
 Several = Annotated[int, AtLeast(2), Below(2**31)]
 """Repetitions that have an error."""
 
