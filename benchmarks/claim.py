@@ -8,9 +8,9 @@ import torch
 
 import sih
 from benchmarks.timing import machine, medians
-from sih.models.kernels.threads import limited_threads
-from sih.theory.claim import claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, printed, random_matrices, trimmed
+from sih.claim.exact import claim_table
+from sih.claim.monte_carlo import PAPER_LAGS, printed, random_matrices, trimmed
+from sih.models.fast.threads import limited_threads
 
 
 @limited_threads(

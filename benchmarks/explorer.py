@@ -20,8 +20,8 @@ from sih.explorer.parse_state import read_state
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
 from sih.explorer.view_bytes import pack
-from sih.models.kernels.threads import limited_threads
-from sih.runs.run_store import RunStore
+from sih.models.fast.threads import limited_threads
+from sih.training.runs.run_store import RunStore
 
 CLIENTS, REQUESTS = 50, 200
 MODELS: list[dict[str, Any]] = [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sih.report.subjects import figures
 from sih.results.pictures import make
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 import sih
 from benchmarks.timing import Clock, in_turn, machine, medians, ratio
 from sih.models.base import Model
-from sih.models.kernels import compiled
+from sih.models.fast import compiled
 from sih.models.parts import ROWS
 
 WHOLE = 10**9

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import sih
 from benchmarks.timing import machine, medians
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast.threads import limited_threads
 from sih.models.parts import ROWS
 from sih.training.config import TrainConfig
 from sih.training.trainer import Trainer

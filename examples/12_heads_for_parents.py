@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from torch import Tensor
 
 import sih
-from sih.heads.apart import pair_heads, token_heads
-from sih.parents_circuits.tables import shared_parent
+from sih.beyond.any_parents.tables import shared_parent
+from sih.beyond.any_parents.token_heads import pair_heads, token_heads
 
 P = [[0.9, 0.1], [0.5, 0.5]]
 

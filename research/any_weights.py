@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.files import check_place, write_rows
+from sih.base.files import check_place, write_rows
 from sih.heads.mixing import ETA, angles, mixing_profile, parabola_and_waves
 from sih.heads.profiles import Profile
 

@@ -2,7 +2,7 @@
 
     python research/bracket_search.py brackets.json --reach 8 --both-up-to 4
 
-The file is a table of brackets (`sih.heads.brackets`, which keeps one; `sih heads` shows what it holds).
+The file is a table of brackets (`sih.beyond.shared_heads.brackets`, which keeps one; `sih heads` shows what it holds).
 If the file exists, the search continues it: no set is searched twice. The kept table took two core-hours. A search that
 fails proves nothing.
 """
@@ -17,15 +17,15 @@ from pathlib import Path
 
 import torch
 
-from sih.checks import FieldError
-from sih.files import check_place, write_json
-from sih.heads.brackets import EXACT, LENGTH, Bracket, normal_form, read_brackets
+from sih.base.errors import FieldError
+from sih.base.files import check_place, write_json
+from sih.beyond.shared_heads.brackets import EXACT, LENGTH, Bracket, normal_form, read_brackets
+from sih.beyond.shared_heads.prescribed import rank_bound
 from sih.heads.least import least_heads
 from sih.heads.mixing import progression
-from sih.heads.prescribed import rank_bound
 from sih.heads.read_fit import ReadProblem, fitted
 from sih.heads.two_sided_fit import starts
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast.threads import limited_threads
 
 TRIED = (0, 1, 5, 8)
 """Which of the starts of `two_sided` are tried: closed-form waves, waves at random phases twice, noise."""

@@ -29,23 +29,23 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.analysis.channels import Channels
-from sih.analysis.correlation import explained_variance
-from sih.analysis.distances import Measured, measured
+from sih.attention.correlation import explained_variance
+from sih.attention.distances import Measured, measured
+from sih.base.files import check_place, write_rows
+from sih.beyond.evidence_paths.channel_shares import Channels
 from sih.beyond.evidence_paths.channels import AccountConfig, account, draw, has_channels
 from sih.beyond.evidence_paths.channels_figure import COSTS, SHARES
-from sih.files import check_place, write_rows
-from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast.threads import limited_threads
 from sih.models.offsets import attention_at
 from sih.models.storage import load_weights
+from sih.predictors.metrics import kl_to_truth, mean_kl
 from sih.results import style
 from sih.results.beside import yardsticks
 from sih.results.models import trained_plainly
 from sih.results.tables import Rows, braces, with_error
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)

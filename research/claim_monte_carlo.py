@@ -24,11 +24,11 @@ from pathlib import Path
 
 import torch
 
+from sih.base.files import write_arrays
+from sih.base.stats import Estimate
+from sih.claim.exact import ClaimTable
+from sih.claim.monte_carlo import MonteCarlo, estimates, load_estimates, save_estimates
 from sih.claim.sampled import BARS, about_checks
-from sih.files import write_arrays
-from sih.stats import Estimate
-from sih.theory.claim import ClaimTable
-from sih.theory.monte_carlo import MonteCarlo, estimates, load_estimates, save_estimates
 
 CHECK = MonteCarlo(form="printed", matrix_law="uniform")
 CHECK_25 = MonteCarlo(form="printed", matrix_law="uniform", num_states=25, matrices=10)

@@ -36,16 +36,16 @@ from pathlib import Path
 import torch
 
 import sih
-from sih.analysis.circuit_signs import circuit_signs
-from sih.checks import FieldError, check_choice, check_sizes
-from sih.files import reading, write_rows
+from sih.attention.circuit_signs import circuit_signs
+from sih.base.errors import FieldError, check_choice, check_sizes
+from sih.base.files import reading, write_rows
 from sih.models import Model
-from sih.models.kernels.threads import limited_threads
-from sih.runs.run import Run
-from sih.runs.run_writer import RunWriter
+from sih.models.fast.threads import limited_threads
 from sih.task import Batch, Task
 from sih.training.config import TrainConfig
 from sih.training.presets import preset
+from sih.training.runs.run import Run
+from sih.training.runs.run_writer import RunWriter
 from sih.training.trainer import Trainer
 
 SEQUENCES, SEED = 512, 4321

@@ -27,19 +27,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.correlation import pair_log_probabilities
-from sih.analysis.distances import Measured, measured
-from sih.analysis.interventions import CHUNK, values_until
-from sih.analysis.phases import NEAR, by_offset, has_phases, period
+from sih.attention.correlation import pair_log_probabilities
+from sih.attention.distances import Measured, measured
+from sih.attention.interventions import CHUNK, values_until
+from sih.base.files import check_place, write_rows
 from sih.beyond.evidence_paths.channels import AccountConfig, draw
-from sih.files import check_place, write_rows
-from sih.metrics import kl_to_truth, mean_kl
+from sih.beyond.evidence_paths.phases import NEAR, by_offset, has_phases, period
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast.threads import limited_threads
+from sih.predictors.metrics import kl_to_truth, mean_kl
 from sih.results.models import Models, shipped_models
 from sih.results.tables import with_error
-from sih.runs.run_store import RunStore
 from sih.task import Batch, Task
+from sih.training.runs.run_store import RunStore
 
 FORBID = -1e4
 SEQUENCES = 128

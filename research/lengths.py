@@ -25,11 +25,11 @@ from pathlib import Path
 import torch
 
 import sih
-from sih.checks import check_sizes
-from sih.files import check_place, write_rows
+from sih.base.errors import check_sizes
+from sih.base.files import check_place, write_rows
 from sih.models import Model
-from sih.runs.evaluate import as_run, fresh_sequences, measure_on
-from sih.runs.run import Run
+from sih.training.runs.evaluate import as_run, fresh_sequences, measure_on
+from sih.training.runs.run import Run
 
 LENGTHS, SEQUENCES = (64, 128, 256, 1024), 256
 BETA, FORBID, IMPOSSIBLE = 100.0, 100.0, -100.0

@@ -16,7 +16,7 @@ The same command goes on where it was stopped, to the same bytes. A plan is a TO
 `preset` is where fields start from, "paper" unless given. The stop rule looks at a run when it has made
 `at` of its steps. The run ends there if layer 1's correlation with log P is below `correlation` (0.1) in
 size and the last layer has less than `selected` (0.6) of the posterior on the true lag, on 512 sequences
-(`sih.analysis.circuit_signs`). Then it ends with the bytes of a run that was to have `at` steps, and
+(`sih.attention.circuit_signs`). Then it ends with the bytes of a run that was to have `at` steps, and
 otherwise with those of a run never looked at. FOLDER/NAME.json says what was seen and done. A run of no
 more steps than `at` is not looked at.
 """
@@ -32,15 +32,15 @@ from pathlib import Path
 from typing import Any
 
 import sih
-from sih.analysis.circuit_signs import CircuitSigns, circuit_signs
-from sih.checks import FieldError, check_kind, check_number, check_sizes
+from sih.attention.circuit_signs import CircuitSigns, circuit_signs
+from sih.base.errors import FieldError, check_kind, check_number, check_sizes
+from sih.base.files import read_json, reading, write_json
 from sih.cli.train_command import on_stop
-from sih.files import read_json, reading, write_json
-from sih.models.kernels.threads import limited_threads
-from sih.runs.run import CHECKPOINT, Run, read_checkpoint
-from sih.runs.run_writer import RunWriter
+from sih.models.fast.threads import limited_threads
 from sih.training.config import TrainConfig
 from sih.training.presets import preset
+from sih.training.runs.run import CHECKPOINT, Run, read_checkpoint
+from sih.training.runs.run_writer import RunWriter
 from sih.training.trainer import DivergedError, Step
 
 SEQUENCES, SEED = 512, 4321

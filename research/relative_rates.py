@@ -15,7 +15,7 @@ command goes on from there. A row is:
     below_ml_core_seconds, core_seconds         time of all cores by then, and in all
     correlation                                 layer 1: its scores at the lags with log P; the sign is free
     copies_L, offset_L                          layer L: its largest mean attention to one offset, and which
-    selected, candidates                        the last layer, as in `sih.analysis.circuit_signs`
+    selected, candidates                        the last layer, as in `sih.attention.circuit_signs`
 
 `below_ml` is by the held-out sequences of training, empty if no evaluation is below. Core-seconds by then
 are the step's share of all: every step of such a run costs the same. The signs of a circuit are measured
@@ -33,12 +33,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sih
-from sih.analysis.circuit_signs import circuit_signs
-from sih.files import check_place, write_rows
-from sih.models.kernels.threads import limited_threads
-from sih.runs.evaluation import RunEvaluation, digest_of_weights, write_evaluation
-from sih.runs.run import CONFIG, WEIGHTS, Run, list_runs
-from sih.stats import wilson
+from sih.attention.circuit_signs import circuit_signs
+from sih.base.files import check_place, write_rows
+from sih.base.stats import wilson
+from sih.models.fast.threads import limited_threads
+from sih.training.runs.evaluation import RunEvaluation, digest_of_weights, write_evaluation
+from sih.training.runs.run import CONFIG, WEIGHTS, Run, list_runs
 
 SEQUENCES, SEED = 512, 4321
 """What the signs of a circuit are measured on: so many sequences, drawn from this seed."""

@@ -29,11 +29,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sih.beyond.formation.circuit_formation import keep_formation
-from sih.files import check_place, write_rows
-from sih.runs.formation import EVENTS
-from sih.runs.run import CONFIG, Run, list_runs
+from sih.attention.circuit_formation import keep_formation
+from sih.base.files import check_place, write_rows
 from sih.training.config import TrainConfig
+from sih.training.runs.formation import EVENTS
+from sih.training.runs.run import CONFIG, Run, list_runs
 
 WHAT = ("model", "heads", "lags", "length", "matrix_law", "matrix_seed", "seed")
 HOW = ("optimiser", "init", "target", "batch", "steps")

@@ -27,8 +27,8 @@ BESIDES = {
         "sih.circuits.looking.LookingOptions",
     ),
     "parents_circuits": (
-        "sih.parents_circuits.targets.PaperParentsOptions",
-        "sih.parents_circuits.targets.BayesParentsOptions",
+        "sih.beyond.any_parents.targets.PaperParentsOptions",
+        "sih.beyond.any_parents.targets.BayesParentsOptions",
     ),
 }
 """What else belongs on a room's page."""

@@ -25,7 +25,7 @@ from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, ModelChoice, State
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import draw_sequence
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 CHROMIUM = next(

@@ -11,7 +11,7 @@ import pytest
 from support.saved_circuits import FILE, constructed, rebuilt, sums
 
 import sih
-from sih.checks import DTYPES
+from sih.base.errors import DTYPES
 from sih.circuits.circuit_table import read_circuit
 from sih.circuits.verification import carried
 from sih.cli import main

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from sih.cli import main
-from sih.runs.run import Run
-from sih.runs.run_names import named, run_name
-from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
 from sih.training.config_file import to_version_1
 from sih.training.config_parts import RENAMED
 from sih.training.presets import preset
+from sih.training.runs.run import Run
+from sih.training.runs.run_names import named, run_name
+from sih.training.runs.run_store import SHIPPED
 
 
 def golden(name: str) -> Any:

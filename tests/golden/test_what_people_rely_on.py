@@ -12,7 +12,7 @@ import pytest
 from support.golden import FOLDER, MATRIX, asked_by, help_of, public_names
 
 from sih.cli.train_command import command_of
-from sih.runs.run_names import run_name
+from sih.training.runs.run_names import run_name
 
 NAMES: dict[str, str] = json.loads((FOLDER / "public_names.json").read_text())
 HELPS: dict[str, dict[str, str]] = json.loads((FOLDER / "helps.json").read_text())

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from research import bracket_search
-from sih.heads.brackets import EXACT, read_brackets
+from sih.beyond.shared_heads.brackets import EXACT, read_brackets
 from sih.heads.read_fit import ReadProblem
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ import torch
 from research import channel_course as course
 from sih.beyond.evidence_paths.channels import AccountConfig, draw
 from sih.models.storage import load_weights
-from sih.runs.run import Run
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
+from sih.training.runs.run import Run
+from sih.training.runs.run_writer import RunWriter
 
 pytestmark = pytest.mark.slow
 CONFIG = TrainConfig(

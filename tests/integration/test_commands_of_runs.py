@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from sih.cli import main, train_command
 from sih.cli.train_command import command_of
-from sih.markov import RANDOM
-from sih.runs.run import Run
-from sih.runs.run_store import SHIPPED, RunStore
+from sih.task.matrices import RANDOM
 from sih.training.config import TrainConfig
 from sih.training.config_file import digest
 from sih.training.presets import PRESETS, preset
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 
 class AskedError(Exception):

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sih.runs.run_store import SHIPPED, RunStore
-from sih.stats import wilson
-from sih.sweep.grid import read_grid
-from sih.sweep.success_rates import SUCCESS
+from sih.base.stats import wilson
+from sih.beyond.sweep.grid import read_grid
+from sih.beyond.sweep.success_rates import SUCCESS
 from sih.training.presets import SEEN, preset
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
 TRAINING = (ROOT / "docs" / "training.md").read_text()

@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 import sih
-from sih.analysis.resemblance import resemblances
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.beyond.diagnosis.resemblance import resemblances
 from sih.circuits import CIRCUITS, steps
 from sih.circuits.any_circuit import Blocks, Bounds, CircuitOptions, Expected
 from sih.circuits.circuit import Circuit
@@ -33,8 +33,8 @@ from sih.explorer.circuit_check import verdict
 from sih.explorer.parse_state import read_state
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
-from sih.runs.run_store import RunStore
 from sih.task import Task
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import pytest
 import torch
+from sih.base.types import Seed
 from torch import Tensor, nn
 
 import sih
-from sih.checks import Seed
 from sih.cli import main
 from sih.models import KINDS, Model, ModelShape
 from sih.models.base import BoundedConfig
 from sih.models.sites import Site
-from sih.runs import RunStore
+from sih.training.runs import RunStore
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ import sih
 from sih.paper import predictors as reference_predictors
 from sih.paper import predictors_figure
 from sih.paper.predictors import PredictorsConfig
-from sih.predictors import PREDICTORS, Predictor
-from sih.runs.run_store import RunStore
+from sih.predictors.predictors import PREDICTORS, Predictor
 from sih.task.sample_file import save_sample
+from sih.training.runs.run_store import RunStore
 
 UNIFORM = """
 import sys, torch
-from sih.predictors import PREDICTORS, Predictor
+from sih.predictors.predictors import PREDICTORS, Predictor
 PREDICTORS["uniform"] = Predictor("uniform", lambda tokens, task: torch.ones(*tokens.shape, 5, dtype=torch.float64) / 5)
 from sih.cli import main
 sys.exit(main(sys.argv[1:]))

@@ -17,15 +17,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.cli import main
-from sih.runs.run import Run
-from sih.runs.run_names import run_name
-from sih.runs.run_writer import RunWriter
 from sih.task import Batch, Lagged, RowLaws, random_parents
 from sih.task.laws import KnownRows
 from sih.task.parents import Steady
 from sih.training.config_file import digest, from_json, to_json
+from sih.training.runs.run import Run
+from sih.training.runs.run_names import run_name
+from sih.training.runs.run_writer import RunWriter
 
 STEPS = 200
 SIZES: dict[str, Any] = {"heads": (1, 2, 1), "dim": 16, "qk_dim": 8, "batch": 16, "held_out": 64}

@@ -17,11 +17,11 @@ from support.small_runs import make
 import sih
 from research import lengths, relative_rates
 from research.relative_rates import Found
-from sih.analysis.circuit_signs import circuit_signs
-from sih.files import read_json, write_json
-from sih.runs.evaluate import fresh_sequences
-from sih.runs.run import Run
+from sih.attention.circuit_signs import circuit_signs
+from sih.base.files import read_json, write_json
 from sih.training.presets import preset
+from sih.training.runs.evaluate import fresh_sequences
+from sih.training.runs.run import Run
 
 SIZES: dict[str, Any] = {
     "lags": (1, 2),

@@ -11,17 +11,17 @@ import pytest
 import torch
 
 import sih
-from sih.analysis.channels import read_channels
-from sih.analysis.circuit_signs import circuit_signs
-from sih.analysis.distances import selection
-from sih.analysis.phases import has_phases, read_phases
+from sih.attention.circuit_signs import circuit_signs
+from sih.attention.distances import selection
+from sih.beyond.evidence_paths.channel_shares import read_channels
 from sih.beyond.evidence_paths.channels import AccountConfig, account
+from sih.beyond.evidence_paths.phases import has_phases, read_phases
+from sih.beyond.transformer_lens.lens import export_transformer_lens
 from sih.cli import main
 from sih.explorer.trained_models import described, fitting_model
-from sih.export.lens import export_transformer_lens
-from sih.runs import RunStore
-from sih.runs.run_names import named
 from sih.training.presets import preset
+from sih.training.runs import RunStore
+from sih.training.runs.run_names import named
 from sih.training.trainer import Trainer
 
 SMALL = [

@@ -19,14 +19,14 @@ import sih
 from research import given, plain_runs, time_to_circuit
 from research.given import AUTO, Donor, Settings
 from research.plain_runs import Planned, StopRule, read_plan
-from sih.analysis.circuit_signs import CircuitSigns, circuit_signs
-from sih.files import read_json, write_json
-from sih.runs.evaluation import digest_of_weights
-from sih.runs.formation import Checkpoint, Formation, write_formation
-from sih.runs.run import Run, kept_path
-from sih.runs.run_writer import RunWriter
-from sih.stats import Estimate
+from sih.attention.circuit_signs import CircuitSigns, circuit_signs
+from sih.base.files import read_json, write_json
+from sih.base.stats import Estimate
 from sih.training.presets import preset
+from sih.training.runs.evaluation import digest_of_weights
+from sih.training.runs.formation import Checkpoint, Formation, write_formation
+from sih.training.runs.run import Run, kept_path
+from sih.training.runs.run_writer import RunWriter
 from sih.training.trainer import Step
 
 ROOT = Path(__file__).parents[2]
@@ -205,7 +205,7 @@ def test_a_run_that_passed_the_look_or_was_looked_at_by_another_rule_is_refused(
 
 @pytest.mark.parametrize("name", ["a", "b", "c", "e"])
 def test_the_plans_can_be_read(name: str) -> None:
-    from sih.runs.run_names import named
+    from sih.training.runs.run_names import named
 
     for planned in read_plan(ROOT / "research" / "plans" / f"{name}.toml"):
         assert named(planned.name).replace(steps=planned.config.optimiser.steps) == planned.config

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 import sih
-from sih.analysis.discovery import METHODS
-from sih.analysis.key_votes import averages, path_votes
+from sih.beyond.discovery.discovery import METHODS
+from sih.beyond.evidence_paths.key_votes import averages, path_votes
 from sih.models.relative.rotary import rotate
 from sih.models.sites import Site
 

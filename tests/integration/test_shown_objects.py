@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from support.html_reader import HtmlReader
 
 import sih
-from sih.figures.forms import FORMS, draw, form_of
-from sih.runs.run_store import SHIPPED
-from sih.showing import Drawn, Shown
+from sih.base.showing import Drawn, Shown
+from sih.results.plots.forms import FORMS, draw, form_of
+from sih.training.runs.run_store import SHIPPED
 
 TASK = sih.Task(sih.random_transition_matrix(5, rng=0), lags=(1, 2, 3), length=64)
 HOSTILE = '<img src=x onerror=alert("x")>&'

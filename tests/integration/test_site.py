@@ -46,7 +46,7 @@ def test_the_paper_map_leads_into_the_reference() -> None:
     docs = ROOT / "docs"
     known = reference.known(reference.rooms(), reference.names_in(docs))
     text = links.linked_names((docs / "paper_map.md").read_text(), known)
-    assert "[`sih.predictors.bma`][sih.bma]" in text
+    assert "[`sih.predictors.predictors.bma`][sih.bma]" in text
     assert "[`sih.circuits.steps.attend_to_parents`][sih.circuits.steps.attend_to_parents]" in text
     assert text.count("][sih.") >= 40
 
@@ -60,7 +60,7 @@ def test_the_paper_map_leads_into_the_reference() -> None:
         ("[a](../b.md)", "docs/tutorials/index.md", "tutorials/index.md", "[a](../b.md)"),
         ("[a](b.ipynb)", "docs/tutorials/index.md", "tutorials/index.md", "[a](b.md)"),
         ("[a](../examples/tools/b.py)", "docs/c.md", "c.md", "[a](examples.md#toolsbpy)"),
-        ("[a](../src/sih/theory/claim.py)", "docs/c.md", "c.md", "[a][sih.theory.claim]"),
+        ("[a](../src/sih/claim/exact.py)", "docs/c.md", "c.md", "[a][sih.claim.exact]"),
         ("[a](CITATION.cff)", "README.md", "index.md", "a"),
         ("[a](https://b.org)", "README.md", "index.md", "[a](https://b.org)"),
         ("```\n[a](docs/b.md)\n```", "README.md", "index.md", "```\n[a](docs/b.md)\n```"),

@@ -14,15 +14,15 @@ import torch
 from support.tutorials import TUTORIALS, notebook
 
 import sih
-from sih.analysis.circuit_signs import circuit_signs
-from sih.averaged_kl import averaged_kl
+from sih.attention.circuit_signs import circuit_signs
 from sih.beyond.evidence_paths import channels as channel_account
 from sih.beyond.shared_heads import few_heads
 from sih.beyond.switching_lags import switching as switching_lags
 from sih.paper import agreement, scaling, trained
+from sih.predictors.averaged_kl import averaged_kl
 from sih.results.figure import shown
-from sih.runs.evaluate import fresh_batches, fresh_sequences
-from sih.runs.run_store import SHIPPED, RunStore
+from sih.training.runs.evaluate import fresh_batches, fresh_sequences
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
 NAMES = RunStore().names()

@@ -16,7 +16,7 @@ from torture.damage import damaged
 from torture.mutation import CORE, ROOMS, UNIT, Mutant, change, folders, modules, places, sampled
 from torture.trial import Outcome, forked, tally
 
-import sih.predictors
+import sih.predictors.predictors
 
 
 def _fails() -> int:
@@ -117,7 +117,7 @@ def test_what_cannot_matter_is_not_changed() -> None:
 
 
 def test_a_mutant_knows_its_lines_and_its_function() -> None:
-    source = Path(sih.predictors.__file__).read_text().splitlines()
+    source = Path(sih.predictors.predictors.__file__).read_text().splitlines()
     count = len(places(ast.parse("\n".join(source))))
     for mutant in (Mutant.of("predictors.py", place) for place in range(count)):
         outer = [line for line in source[: mutant.lines.stop - 1] if line.startswith("def ")]

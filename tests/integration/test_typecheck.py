@@ -8,7 +8,7 @@ import pytest
 import torch
 from beartype.roar import BeartypeCallHintViolation
 
-from sih.metrics import divergence, mean_by_position
+from sih.predictors.metrics import divergence, mean_by_position
 from sih.task.counting import transition_counts
 
 pytestmark = pytest.mark.skipif(

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import stationary_distribution
+from sih.task.matrices import stationary_distribution
 
 Points = Float[Tensor, "*point"]
 Sides = tuple[Points, Points]

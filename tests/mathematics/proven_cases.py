@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import stationary_distribution
+from sih.claim.exact import Integrand, chains
+from sih.claim.laplace import reciprocal_rule
 from sih.task import check_lags
-from sih.theory.claim import Integrand, chains
-from sih.theory.laplace import reciprocal_rule
+from sih.task.matrices import stationary_distribution
 
 
 def two_lag_sides(

@@ -17,9 +17,9 @@ from support import oracles_claim
 from torch import Tensor
 
 import sih
-from sih.theory.claim import Integrand, claim_table
-from sih.theory.falsifier import SearchedClaim, normalised_gaps
-from sih.theory.laplace import reciprocal_rule
+from sih.claim.exact import Integrand, claim_table
+from sih.claim.falsifier import SearchedClaim, normalised_gaps
+from sih.claim.laplace import reciprocal_rule
 
 pytestmark = pytest.mark.slow
 

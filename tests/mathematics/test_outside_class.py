@@ -14,7 +14,7 @@ from mathematics import oracles_lemmas as exact
 from mathematics.lemma_sides import g, h, lemma_d_sides, weighted_g
 from torch import Tensor
 
-from sih.theory.coverage import CASES
+from sih.claim.coverage import CASES
 
 pytestmark = pytest.mark.slow
 

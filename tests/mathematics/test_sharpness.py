@@ -9,7 +9,7 @@ import pytest
 from mathematics.oracles_lemmas import cycle_gap, free_gaps, stationary
 
 import sih
-from sih.theory.monte_carlo import PAPER_LAGS
+from sih.claim.monte_carlo import PAPER_LAGS
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from mathematics.oracles_lemmas import stationary
 from torch import Tensor
 
 import sih
-from sih.theory.claim import claim_table
+from sih.claim.exact import claim_table
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import torch
 from support.small_configs import small
 from torch import Tensor
 
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
 from sih.training.presets import preset
+from sih.training.runs.run_writer import RunWriter
 
 STAGED = {
     "lags": (1, 2),

@@ -26,11 +26,11 @@ import sih
 from sih.cli import COMMANDS, main, train_command
 from sih.cli.train_command import command_of
 from sih.models import KINDS
-from sih.runs.run_names import run_name
 from sih.training.config import TrainConfig
 from sih.training.optimiser import OPTIMISERS
 from sih.training.presets import PRESETS, preset
 from sih.training.recipes import all_recipes
+from sih.training.runs.run_names import run_name
 
 FOLDER = Path(__file__).parents[1] / "golden"
 MATRIX = ((0.5, 0.25, 0.25), (0.2, 0.3, 0.5), (0.4, 0.3, 0.3))

@@ -8,9 +8,9 @@ from support.small_runs import SHORT
 
 import sih
 from sih.models.storage import weights_file
-from sih.runs.run import Run, kept_path
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
+from sih.training.runs.run import Run, kept_path
+from sih.training.runs.run_writer import RunWriter
 
 LONG = SHORT.replace(length=20, states=5)
 """Long enough for a window from 17 tokens on, with a matrix whose rows differ enough to tell lags apart there."""

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import sih
-from sih.checks import DTYPES
+from sih.base.errors import DTYPES
 from sih.circuits.circuit_table import read_circuit
 from sih.models.base import Model
 from sih.task import ParentsTask, Task

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sih.claim import claim_histogram
 from sih.paper import heads as head_counts
 from sih.results.experiment import Experiment
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 C = TypeVar("C")
 D = TypeVar("D")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from support.small_configs import small
 
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
+from sih.training.runs.run_writer import RunWriter
 
 SHORT = small(steps=24, evaluate_every=8)
 WORDS = [

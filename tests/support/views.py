@@ -12,7 +12,7 @@ from sih.explorer.parse_state import read_state
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 RUNS = all_runs(RunStore())
 TRAINED: dict[str, Any] = {"models": [{"kind": "trained", "name": "standard-1.2.3"}], "length": 100}

@@ -26,11 +26,11 @@ from support.misuse import BATCH, CALLS, FOLDER, MODEL, TASK, TRAINED, shown
 from torch import Tensor, nn
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.record import field_names
+from sih.beyond.any_parents import PARENTS_CIRCUITS
+from sih.beyond.transformer_lens.lens import export_transformer_lens
 from sih.circuits import CIRCUITS
-from sih.export.lens import export_transformer_lens
-from sih.files.record import field_names
-from sih.parents_circuits import PARENTS_CIRCUITS
 from sih.training.config_parts import PARTS, classes_of
 
 ODD: list[Any] = [

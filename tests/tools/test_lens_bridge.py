@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import sih
 from sih.models import Model
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # theirs
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools"

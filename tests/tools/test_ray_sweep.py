@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from support.small_runs import SHORT
 
-from sih.runs.run import list_runs, read_checkpoint
-from sih.sweep.local import run_here
-from sih.sweep.ray_cluster import run_on_ray
-from sih.sweep.worker import Job
+from sih.beyond.sweep.local import run_here
+from sih.beyond.sweep.ray_cluster import run_on_ray
+from sih.beyond.sweep.worker import Job
 from sih.training.config_file import to_json
+from sih.training.runs.run import list_runs, read_checkpoint
 
 ray = pytest.importorskip("ray", reason='needs the extra "cluster"')
 

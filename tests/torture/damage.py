@@ -81,7 +81,7 @@ def _make_matrix(path: Path) -> None:
 
 
 def _read_matrix(path: Path) -> Any:
-    from sih.markov import load_transition_matrix
+    from sih.task.matrices import load_transition_matrix
 
     return load_transition_matrix(path)
 
@@ -127,7 +127,7 @@ def _verified(path: Path) -> Any:
 def _make_run(path: Path, stop_after: int | None = None) -> None:
     from support.small_runs import SHORT
 
-    from sih.runs.run_writer import RunWriter
+    from sih.training.runs.run_writer import RunWriter
 
     writer = RunWriter(SHORT, path, threads=1, keep_every=8)
     for step in writer:
@@ -137,7 +137,7 @@ def _make_run(path: Path, stop_after: int | None = None) -> None:
 
 
 def _read_run(path: Path) -> Any:
-    from sih.runs.run import Run
+    from sih.training.runs.run import Run
 
     run = Run(path.parent)
     return (
@@ -150,7 +150,7 @@ def _read_run(path: Path) -> Any:
 
 
 def _read_kept(path: Path) -> Any:
-    from sih.runs.run import Run
+    from sih.training.runs.run import Run
 
     return [weight.tolist() for weight in Run(path.parents[1]).model_at(8).parameters()]
 
@@ -166,31 +166,31 @@ def _make_search(path: Path) -> None:
 
 
 def _read_search(path: Path) -> Any:
-    from sih.theory.search import SearchState
+    from sih.claim.search import SearchState
 
     return SearchState.load(path.parent)
 
 
 def _make_estimates(path: Path) -> None:
-    from sih.theory.monte_carlo import estimates, save_estimates
+    from sih.claim.monte_carlo import estimates, save_estimates
 
     save_estimates(path, _monte_carlo(), list(estimates(_monte_carlo())))
 
 
 def _monte_carlo() -> Any:
-    from sih.theory.monte_carlo import MonteCarlo
+    from sih.claim.monte_carlo import MonteCarlo
 
     return MonteCarlo(3, 2, (1, 2), 4, 8)
 
 
 def _read_estimates(path: Path) -> Any:
-    from sih.theory.monte_carlo import load_estimates
+    from sih.claim.monte_carlo import load_estimates
 
     return load_estimates(path.parent, _monte_carlo())
 
 
 def _read_grid(path: Path) -> Any:
-    from sih.sweep.grid import read_grid
+    from sih.beyond.sweep.grid import read_grid
 
     return read_grid(path)
 
@@ -205,7 +205,7 @@ def _make_sweep(path: Path) -> None:
 
 
 def _read_sweep(path: Path) -> Any:
-    from sih.sweep.grid import read_grid
+    from sih.beyond.sweep.grid import read_grid
 
     out = path.parents[1] / "out" if path.parent.name == "run" else path.parent
     (out.parent / "run").rename(out / next(iter(read_grid(out.parent / "grid.toml").runs)))
@@ -214,26 +214,26 @@ def _read_sweep(path: Path) -> Any:
 
 def _make_lens(path: Path) -> None:
     import sih
-    from sih.export.lens import export_transformer_lens
+    from sih.beyond.transformer_lens.lens import export_transformer_lens
 
     export_transformer_lens(sih.construct(_task()), path)
 
 
 def _read_lens(path: Path) -> Any:
-    from sih.export.lens import from_transformer_lens
+    from sih.beyond.transformer_lens.lens import from_transformer_lens
 
     return [weight.tolist() for weight in from_transformer_lens(path.parent).parameters()]
 
 
 def _make_known(path: Path) -> None:
-    from sih.analysis.ground_truth import CIRCUITS, known_circuit, save_circuits
+    from sih.beyond.discovery.ground_truth import CIRCUITS, known_circuit, save_circuits
 
     save_circuits(path, [known_circuit(next(iter(CIRCUITS)), 0)])
     next(path.glob("*/")).rename(path / "it")
 
 
 def _read_known(path: Path) -> Any:
-    from sih.analysis.ground_truth import load_circuits
+    from sih.beyond.discovery.ground_truth import load_circuits
 
     return load_circuits(path.parents[1])["it"].edges
 
@@ -251,7 +251,7 @@ def _experiment() -> Any:
 def _make_figure(path: Path) -> Any:
     from sih.results.figure import shown
     from sih.results.pictures import make
-    from sih.runs.run_store import RunStore
+    from sih.training.runs.run_store import RunStore
 
     return make(shown(_experiment()), path, RunStore(path / "runs")).result.data
 

@@ -19,7 +19,7 @@ MODULES = [
 ]
 ELSEWHERE = {
     "figures": "a form of drawing is drawn in the test of what it draws",
-    "models/kernels/second_order.py": "models/test_derivatives.py has the derivatives of every path",
+    "models/fast/second_order.py": "models/test_derivatives.py has the derivatives of every path",
     "claim/claim_histogram.py": "claim/test_claim_expectations.py has both",
     "paper/errata.py": "test_errata_figure.py: tests/integration has a test_errata.py",
     "results/maps.py": "attention maps are drawn in paper/test_attention_maps.py",

@@ -1,9 +1,9 @@
 """Weights written by hand: circuits for lags, their layers, and their check."""
 
+from sih.beyond.discovery.edges import circuit_edges as circuit_edges
 from sih.circuits.build import construct as construct
 from sih.circuits.circuit import Circuit as Circuit
 from sih.circuits.circuit_table import CIRCUITS as CIRCUITS
-from sih.circuits.edges import circuit_edges as circuit_edges
 from sih.circuits.error_table import error_table as error_table
 from sih.circuits.lag_weights import circuit_weights as circuit_weights
 from sih.circuits.verification import Verification as Verification

@@ -20,13 +20,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, described
+from sih.base.errors import FieldError, described
+from sih.base.record import Above, Between, Size, check, read
+from sih.base.showing import Shown
 from sih.circuits.log_matrix import ZERO
 from sih.circuits.masks import Masks
-from sih.files.record import Above, Between, Size, check, read
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.showing import Shown
 
 Positive = Annotated[float, Above(0)]
 CircuitT = TypeVar("CircuitT", bound="AnyCircuit")

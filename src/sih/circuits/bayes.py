@@ -22,7 +22,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.record import Size
 from sih.circuits import steps
 from sih.circuits.any_circuit import Blocks, Bounds, CircuitOptions, Expected
 from sih.circuits.circuit import Circuit
@@ -31,11 +32,10 @@ from sih.circuits.mixed_heads import MixedHeads
 from sih.circuits.offset_heads import HeadOfOffset, OffsetHeads, choose_offsets
 from sih.circuits.strengths import Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, tempered_bounds
-from sih.evidence import lag_posterior
-from sih.files.record import Size
 from sih.heads.mixing import exact_profile
 from sih.heads.profiles import Profile
 from sih.heads.two_sided_fit import two_sided
+from sih.predictors.evidence import lag_posterior
 from sih.task import Task
 
 BayesT = TypeVar("BayesT", bound="BayesCircuit")

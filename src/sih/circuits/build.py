@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 import torch
 
-from sih.checks import FieldError, check_choice, check_kind, dtype_name
+from sih.base.errors import FieldError, check_choice, check_kind, dtype_name
 from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import CIRCUITS, circuit_kind, circuit_options, circuits_of
 from sih.models.disentangled.dense import DisentangledTransformer

@@ -16,12 +16,12 @@ from typing import Annotated, Any, ClassVar
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sih.base.record import Increasing, Size
+from sih.base.showing import Drawn, coloured_cells
 from sih.circuits.any_circuit import AnyCircuit, Expected
 from sih.circuits.masks import Masks
 from sih.circuits.positions import at_candidates, rows_from
-from sih.files.record import Increasing, Size
 from sih.heads.profiles import Profile
-from sih.showing import Drawn, coloured_cells
 from sih.task import Task
 
 SHOWN = 24

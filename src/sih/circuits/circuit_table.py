@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from sih.checks import FieldError, described
+from sih.base.errors import FieldError, described
 from sih.circuits.any_circuit import VERSION_0_2, AnyCircuit, CircuitOptions
 from sih.circuits.bayes import BayesCircuit
 from sih.circuits.circuit import Circuit
@@ -26,7 +26,7 @@ CIRCUITS: dict[str, type[Circuit]] = {
 """Every kind of circuit for lags. A new one is a file and a line here."""
 AS_STANDARD: dict[str, type[Circuit]] = {"bayes": NarrowBayesCircuit}
 """Circuits as a standard transformer of a width that does not grow with length."""
-OTHERS = {"head_of_token": "sih.parents_circuits.parents_table:read_parents_circuit"}
+OTHERS = {"head_of_token": "sih.beyond.any_parents.parents_table:read_parents_circuit"}
 """Who reads notes that are not for lags, by an entry that such notes have."""
 
 KindT = TypeVar("KindT", bound=AnyCircuit)

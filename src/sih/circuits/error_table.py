@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from sih.checks import dtype_name
+from sih.base.errors import dtype_name
 from sih.circuits.build import construct
 from sih.circuits.circuit_table import CIRCUITS, circuit_kind, option_names
 from sih.circuits.verification import verify

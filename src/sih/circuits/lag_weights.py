@@ -5,9 +5,10 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import Tokens, check_kind
+from sih.base.errors import check_kind
+from sih.base.types import Tokens
 from sih.circuits.circuit import Circuit
-from sih.evidence import check_states
+from sih.predictors.evidence import check_states
 from sih.task import Task, check_task
 
 

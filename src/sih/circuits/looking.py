@@ -49,7 +49,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.record import AtLeast, Below, NotEmpty
 from sih.circuits import steps
 from sih.circuits.any_circuit import Blocks, Bounds, CircuitOptions, Expected
 from sih.circuits.circuit import Circuit
@@ -60,8 +61,7 @@ from sih.circuits.positions import at_offsets, choose, gaps
 from sih.circuits.rounding import UNITS, early_rounding, weight_error
 from sih.circuits.strengths import Strength, Strong
 from sih.circuits.tempering import LOG_ZERO, Tempering
-from sih.evidence import log_probabilities
-from sih.files.record import AtLeast, Below, NotEmpty
+from sih.predictors.evidence import log_probabilities
 from sih.task import Task
 
 ROUGH = 0.05

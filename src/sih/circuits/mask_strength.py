@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TypeVar
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits.any_circuit import AnyCircuit, CircuitT
 from sih.circuits.circuit import Circuit
 from sih.circuits.log_matrix import ZERO, log_matrix

@@ -34,7 +34,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits.any_circuit import Bounds, Expected
 from sih.circuits.bayes import BayesCircuit, BayesOptions
 from sih.circuits.log_matrix import log_matrix

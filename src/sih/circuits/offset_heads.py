@@ -30,13 +30,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.record import AtLeast, Below
 from sih.circuits.any_circuit import Blocks
 from sih.circuits.circuit import Circuit
 from sih.circuits.masks import Masks
 from sih.circuits.positions import choose, gaps, shifted
 from sih.circuits.steps import read_at_query
-from sih.files.record import AtLeast, Below
 from sih.heads.fewer import head_offsets
 from sih.heads.least import least_heads
 from sih.task import Task

@@ -22,7 +22,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.record import Size
 from sih.circuits import steps
 from sih.circuits.any_circuit import Blocks, Bounds, CircuitOptions, Expected
 from sih.circuits.circuit import Circuit
@@ -37,7 +38,6 @@ from sih.circuits.offset_heads import (
 from sih.circuits.positions import choose
 from sih.circuits.rounding import finite, rounding_bounds
 from sih.circuits.strengths import OrInfinite, Strength
-from sih.files.record import Size
 from sih.task import Task
 
 Third = Literal["mask", "position"]

@@ -18,7 +18,7 @@ from sih.circuits.any_circuit import Blocks, Expected
 from sih.circuits.circuit import Circuit
 from sih.circuits.log_matrix import log_matrix
 from sih.circuits.positions import at_candidates, at_offsets, choose, gaps, rows_from
-from sih.evidence import mixture, normalised_probabilities
+from sih.predictors.evidence import mixture, normalised_probabilities
 from sih.task import Task
 
 Tokens = Int[Tensor, "batch time"]

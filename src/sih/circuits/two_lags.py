@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import steps
 from sih.circuits.any_circuit import Blocks, Bounds, CircuitOptions, Expected
 from sih.circuits.circuit import Circuit

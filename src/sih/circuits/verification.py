@@ -15,12 +15,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import DTYPES, Seed, check_kind, generator
+from sih.base.errors import DTYPES, check_kind, generator
+from sih.base.showing import Drawn, html_table
+from sih.base.types import Seed
 from sih.circuits.any_circuit import AnyCircuit, Expected
 from sih.circuits.circuit_table import read_circuit
 from sih.circuits.mask_strength import leaks
 from sih.models.base import Model
-from sih.showing import Drawn, html_table
 from sih.task import MatrixTask, ParentsTask, Task, sample
 
 VACUOUS = 0.1

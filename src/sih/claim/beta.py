@@ -14,12 +14,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.averaged_kl import ExactBayes, exact_bayes
-from sih.checks import FieldError
-from sih.evidence import mixture
-from sih.files.record import Increasing, NotEmpty, Size
-from sih.markov import TokenTensor, random_transition_matrix
-from sih.predictors import Evidence, bma, maximum_likelihood, selective_evidence, weights_of
+from sih.base.errors import FieldError
+from sih.base.record import Increasing, NotEmpty, Size
+from sih.base.stats import estimate, paired
+from sih.base.types import TokenTensor
+from sih.predictors.averaged_kl import ExactBayes, exact_bayes
+from sih.predictors.evidence import mixture
+from sih.predictors.predictors import (
+    Evidence,
+    bma,
+    maximum_likelihood,
+    selective_evidence,
+    weights_of,
+)
 from sih.results.experiment import (
     Experiment,
     Lags,
@@ -29,8 +36,8 @@ from sih.results.experiment import (
     Several,
     States,
 )
-from sih.stats import estimate, paired
 from sih.task import Task, sample
+from sih.task.matrices import random_transition_matrix
 
 EVIDENCES: tuple[Evidence, Evidence] = ("mean", "sum")
 
@@ -58,7 +65,8 @@ class BetaConfig(Seeded):
         super().__post_init__()
         if self.lengths[0] <= self.lags[-1]:
             raise FieldError(
-                "lengths", f"lengths must be above the largest lag, {self.lags[-1]}; got {self.lengths}"
+                "lengths",
+                f"lengths must be above the largest lag, {self.lags[-1]}; got {self.lengths}",
             )
 
 

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.claim.beta import EVIDENCES, BetaConfig, BetaCurves, BetaOfLaw
-from sih.predictors import Evidence
+from sih.predictors.predictors import Evidence
 from sih.results import style
 from sih.results.tables import Rows, braces, law_in_words
 

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.evidence import normalised_probabilities
-from sih.files.record import Size
-from sih.markov import TransitionMatrix
+from sih.base.record import Size
+from sih.base.types import TransitionMatrix
+from sih.claim.exact import claim_expectations
+from sih.claim.monte_carlo import PAPER_LAGS, random_matrices
+from sih.predictors.evidence import normalised_probabilities
 from sih.results.experiment import Experiment, Lags, MatrixLaw, Positive, Seeded, States
 from sih.task import Task, sample
-from sih.theory.claim import claim_expectations
-from sih.theory.monte_carlo import PAPER_LAGS, random_matrices
 
 
 @dataclass(frozen=True)

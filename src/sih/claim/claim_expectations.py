@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.claim.claim_histogram import ClaimConfig, exact_table, margins_of, printed_check
+from sih.claim.exact import ClaimTable
 from sih.claim.sampled import sampled_bars
 from sih.results.experiment import Experiment
-from sih.theory.claim import ClaimTable
 
 
 @dataclass(frozen=True, eq=False)

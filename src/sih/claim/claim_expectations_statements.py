@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sih.claim import claim_expectations, claim_histogram
+from sih.claim.coverage import OPEN, claim_status
 from sih.results.judging import Measured, Rule, Statement
-from sih.theory.coverage import OPEN, claim_status
 
 POSITIVE = Rule("at least", 0.0, 0.0)
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.base.record import Size
+from sih.base.stats import Estimate
+from sih.claim.exact import ClaimTable, claim_table
+from sih.claim.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, random_matrices
 from sih.claim.sampled import PRINTED_LENGTH, PRINTED_SEQUENCES, sampled_gaps
-from sih.files.record import Size
 from sih.results.experiment import Experiment, Lags, MatrixLaw, Positive, Seeded, States
-from sih.stats import Estimate
-from sih.theory.claim import ClaimTable, claim_table
-from sih.theory.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, random_matrices
 
 
 @dataclass(frozen=True)

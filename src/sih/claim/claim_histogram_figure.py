@@ -94,8 +94,6 @@ def _draw_first(ax: Axes, data: ClaimMargins) -> None:
     ax.plot(places, data.margins[0], color=style.BLUE, ls="", marker="o", ms=5, label="exact")
     bars: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2, "ls": "", "marker": ".", "ms": 4}
     error = (2 * data.first.error).numpy()
-    ax.errorbar(
-        places, data.first.gaps.numpy(), error, color=style.ORANGE, label="sampled", **bars
-    )
+    ax.errorbar(places, data.first.gaps.numpy(), error, color=style.ORANGE, label="sampled", **bars)
     ax.set_xticks(places, [str(lag) for lag in data.lags])
     ax.set(title="the first matrix", xlabel="true lag $k$", ylim=(0, None))

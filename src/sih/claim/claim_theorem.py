@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sih.claim.coverage import claim_status
+from sih.claim.exact import chains
+from sih.claim.monte_carlo import PAPER_LAGS
 from sih.results.experiment import Experiment
-from sih.theory.claim import chains
-from sih.theory.coverage import claim_status
-from sih.theory.monte_carlo import PAPER_LAGS
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from sih.claim.claim_theorem import (
     LagClasses,
     TheoremCover,
 )
+from sih.claim.coverage import OPEN
 from sih.results import style
 from sih.results.tables import Rows, braces
-from sih.theory.coverage import OPEN
 
 CAPTION = (
     "Where Claim 1 is a theorem. Left: under true lag k (red) the tokens that the lags point at fall into independent "

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sih.claim.claim_histogram import ClaimConfig
+from sih.claim.monte_carlo import PAPER_LAGS
 from sih.results import style
 from sih.results.tables import law_in_words
-from sih.theory.monte_carlo import PAPER_LAGS
 
 
 def is_papers(lags: Sequence[int]) -> bool:

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.files import read_arrays
-from sih.theory.monte_carlo import MonteCarlo
+from sih.base.files import read_arrays
+from sih.claim.monte_carlo import MonteCarlo
 
 PRINTED_SEQUENCES, PRINTED_LENGTH = 1000, 1000
 """Of the paper's check: sequences of each lag and matrix, and their tokens."""

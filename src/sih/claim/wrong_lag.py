@@ -1,6 +1,6 @@
 r"""How often the wrong lag is picked against the length of the context: ML, the paper's estimator, one head of it.
 
-Measured, with error bars, beside what large deviations predict without sampling (`sih.theory.rates`). What follows from
+Measured, with error bars, beside what large deviations predict without sampling (`sih.claim.rates`). What follows from
 Claim 1 is that all three rates fall exponentially; the exponents say at what cost (paper, Secs. 5.3 and 5.4).
 """
 
@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sih.evidence import log_probabilities, normalised_probabilities
+from sih.base.stats import estimate
+from sih.claim.monte_carlo import random_matrices
+from sih.claim.rates import SCORES, Score, error_exponent, lead, overtaking_probabilities
+from sih.predictors.evidence import log_probabilities, normalised_probabilities
 from sih.results.experiment import Experiment, Seeded
-from sih.stats import estimate
 from sih.task import Batch, Task, sample
-from sih.theory.monte_carlo import random_matrices
-from sih.theory.rates import SCORES, Score, error_exponent, lead, overtaking_probabilities
 
 CHUNK = 1000
 """Sequences at a time, which stay in the cache."""

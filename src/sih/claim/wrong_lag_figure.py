@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from matplotlib.figure import Figure
 
+from sih.claim.rates import SCORES
 from sih.claim.wrong_lag import (
     WrongLagRates,
 )
 from sih.results import style
 from sih.results.tables import Rows
-from sih.theory.rates import SCORES
 
 CAPTION = (
     "Probability of picking the wrong lag against the number of transitions seen, for maximum likelihood, the paper's "

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
-from sih.checks import FieldError
-from sih.files import check_place
+from sih.base.errors import FieldError
+from sih.base.files import check_place
 from sih_command import COMMANDS as COMMANDS
 from sih_command import answer, unknown
 

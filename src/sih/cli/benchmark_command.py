@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
-from sih.analysis.ground_truth import CIRCUITS, Discovery, discover, known_circuit, save_circuits
-from sih.checks import FieldError, check_choice, check_sizes
-from sih.files import write_rows
+from sih.base.errors import FieldError, check_choice, check_sizes
+from sih.base.files import write_rows
+from sih.beyond.discovery.ground_truth import (
+    CIRCUITS,
+    Discovery,
+    discover,
+    known_circuit,
+    save_circuits,
+)
 
 STANDARD = ("1.2.3-soft", "1.2.3-hard")
 """Measured as standard transformers too, which takes longer."""
@@ -25,7 +31,7 @@ def circuits(
         pairs: pairs of sequences for each two lags.
         seed: of the matrix, the decoys and the sequences.
     """
-    from sih.figures.discovery_points import draw_discovery
+    from sih.beyond.discovery.discovery_figure import draw_discovery
     from sih.results.style import save
 
     check_sizes(pairs=pairs)

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import docstring_parser
 import tyro
 
+from sih.beyond.any_parents import PARENTS_CIRCUITS
 from sih.circuits import CIRCUITS
 from sih.circuits.any_circuit import AnyCircuit
-from sih.parents_circuits import PARENTS_CIRCUITS
 
 AUTO = "auto"
 """The word for a choice that the circuit makes itself."""

@@ -7,14 +7,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from sih.cli.matrix_flag import MatrixLaw, check_drawn
-from sih.cli.printing import plain_console, table_of, track
-from sih.files import write_json
-from sih.markov import load_transition_matrix
-from sih.models.kernels.threads import limited_threads
-from sih.theory.claim import ClaimTable, claim_table
-from sih.theory.coverage import OPEN, claim_status
-from sih.theory.monte_carlo import (
+from sih.base.files import write_json
+from sih.claim.coverage import OPEN, claim_status
+from sih.claim.exact import ClaimTable, claim_table
+from sih.claim.monte_carlo import (
     PAPER_LAGS,
     MonteCarlo,
     estimates,
@@ -22,7 +18,11 @@ from sih.theory.monte_carlo import (
     random_matrices,
     save_estimates,
 )
-from sih.theory.rational import rational_expectations
+from sih.claim.rational import rational_expectations
+from sih.cli.matrix_flag import MatrixLaw, check_drawn
+from sih.cli.printing import plain_console, table_of, track
+from sih.models.fast.threads import limited_threads
+from sih.task.matrices import load_transition_matrix
 
 
 @limited_threads(1)  # the arrays are small: more threads mostly wait for each other

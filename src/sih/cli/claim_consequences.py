@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sih.base.files import write_json
 from sih.claim.beta import EXPERIMENT as BETA
 from sih.claim.beta import BetaConfig
 from sih.claim.wrong_lag import EXPERIMENT as WRONG_LAG
 from sih.claim.wrong_lag import WrongLagConfig
 from sih.cli.printing import plain_console, table_of
-from sih.files import write_json
 from sih.results import style
 from sih.results.data import as_lists
 from sih.results.experiment import Experiment
 from sih.results.figure import shown
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 C = TypeVar("C")
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 from rich.table import Table
 
+from sih.claim.search import STATE, SearchConfig, SearchState, rounds
 from sih.cli.printing import plain_console, table_of, track
-from sih.models.kernels.threads import limited_threads
-from sih.theory.search import STATE, SearchConfig, SearchState, rounds
+from sih.models.fast.threads import limited_threads
 
 
 @limited_threads(1)

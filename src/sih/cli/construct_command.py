@@ -10,7 +10,10 @@ import tyro
 from rich.console import Console
 from torch import Tensor
 
-from sih.checks import DTYPES, FieldError
+from sih.base.errors import DTYPES, FieldError
+from sih.base.files import atomic_folder, read_json, read_table, write_json
+from sih.base.files import reading as file_reading
+from sih.beyond.any_parents import construct_parents
 from sih.circuits import Verification, error_table
 from sih.circuits import construct as construct_circuit
 from sih.circuits import verify as verify_circuit
@@ -20,12 +23,9 @@ from sih.circuits.verification import carried
 from sih.cli.circuit_flags import given_options, with_circuit_flags
 from sih.cli.printing import plain_console, table_of
 from sih.cli.sample_command import Law, choose_matrix, seeded
-from sih.files import atomic_folder, read_json, read_table, write_json
-from sih.files import reading as file_reading
 from sih.models.storage import FILES, NOTES, write_card, write_files
-from sih.parents_circuits import construct_parents
-from sih.runs.run_store import load
 from sih.task import ParentsTask, Task
+from sih.training.runs.run_store import load
 
 CERTIFICATE = "certificate.json"
 

@@ -3,9 +3,9 @@
 import tyro
 
 from sih.cli.printing import plain_console
-from sih.runs.evaluate import as_run, measure
-from sih.runs.evaluation import digest_of_weights, write_evaluation
-from sih.runs.run import WEIGHTS
+from sih.training.runs.evaluate import as_run, measure
+from sih.training.runs.evaluation import digest_of_weights, write_evaluation
+from sih.training.runs.run import WEIGHTS
 
 
 def evaluate(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) -> None:

@@ -6,7 +6,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
-from sih.checks import INSTALL
+from sih.base.errors import INSTALL
 from sih.cli.matrix_flag import MatrixLaw
 from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, State, to_json
@@ -54,7 +54,7 @@ def explore(
     state.task()
     if export is not None:
         from sih.explorer.page_export import export_page
-        from sih.models.kernels.threads import limited_threads
+        from sih.models.fast.threads import limited_threads
 
         with limited_threads(1):  # one sequence at a time is too little work to share
             size = export_page(export, state, sequences)

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from sih.export.lens import export_transformer_lens, from_transformer_lens
+from sih.beyond.transformer_lens.lens import export_transformer_lens, from_transformer_lens
 from sih.models.storage import save
-from sih.runs.run_store import load
+from sih.training.runs.run_store import load
 
 
 def export(

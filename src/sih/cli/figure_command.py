@@ -16,7 +16,7 @@ from sih.report.page import number, span
 from sih.results.judging import Finding
 from sih.results.pictures import Made, make
 from sih.results.tables import Rows
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def start_from(words: list[str]) -> tuple[Callable[..., None], list[str]]:

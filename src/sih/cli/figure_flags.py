@@ -15,11 +15,11 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import docstring_parser
 import tyro
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.results.experiment import no_models
 from sih.results.figure import Figure
 from sih.results.tables import braces
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 FLAGS = {"num_states": "states", "lag_sets": "lags", "laws": "matrix_law"}
 """The words that all commands have for these fields."""
@@ -108,7 +108,9 @@ def asked(figure: Figure[Any], given: Mapping[str, Any]) -> Figure[Any]:
 
     A value that makes no sense is a FieldError about its flag.
     """
-    fields = {FLAGS.get(name, name): name for name in get_type_hints(type(figure.experiment.config))}
+    fields = {
+        FLAGS.get(name, name): name for name in get_type_hints(type(figure.experiment.config))
+    }
     changes = {}
     for flag, value in given.items():
         name = fields[flag]

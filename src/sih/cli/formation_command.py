@@ -2,9 +2,9 @@
 
 import tyro
 
-from sih.beyond.formation.circuit_formation import formation, keep_formation
+from sih.attention.circuit_formation import formation, keep_formation
 from sih.cli.printing import plain_console
-from sih.runs.evaluate import as_run
+from sih.training.runs.evaluate import as_run
 
 
 def show_formation(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = False) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from sih.base.files import atomic_write, write_json
+from sih.beyond.shared_heads.brackets import LENGTH, STARTS
+from sih.beyond.shared_heads.exact import ExactHeads, exact_heads
 from sih.cli.printing import plain_console
-from sih.files import atomic_write, write_json
 from sih.heads import Pattern, head_offsets, least_heads, verify_colouring, verify_lower_bound
-from sih.heads.brackets import LENGTH, STARTS
-from sih.heads.exact import ExactHeads, exact_heads
 from sih.heads.least import LeastHeads
 from sih.heads.mixing import exact_profile
 
@@ -80,7 +80,7 @@ def heads(
     if out is not None:
         write_json(out, {**_record(answer, pattern), "mixed": _mixed_record(mixed)})
     if draw is not None:
-        from sih.figures.head_cells import draw_pattern
+        from sih.results.plots.heads import draw_pattern
 
         with atomic_write(draw) as file:
             draw_pattern(pattern).savefig(file, format=draw.suffix[1:])

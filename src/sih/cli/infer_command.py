@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.table import Table
 
-from sih.checks import FieldError, check_memory
+from sih.base.errors import FieldError, check_memory
+from sih.base.files import atomic_folder, atomic_write, write_json
+from sih.base.files.series_file import SeriesFile, read_series
+from sih.beyond.real_series.inference import Inference, PermutationTest, infer, permutation_test
+from sih.beyond.real_series.inference_figure import draw_inference
+from sih.beyond.real_series.inference_page import inference_page
 from sih.cli.printing import plain_console
-from sih.figures.inference_panels import draw_inference
-from sih.files import atomic_folder, atomic_write, write_json
-from sih.files.series_file import SeriesFile, read_series
-from sih.inference import Inference, PermutationTest, infer, permutation_test
-from sih.report.inference_page import inference_page
 from sih.results import style
 from sih.task import check_lags
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from sih.checks import FieldError
-from sih.markov import RANDOM
+from sih.base.errors import FieldError
+from sih.task.matrices import RANDOM
 
 if TYPE_CHECKING:
     MatrixLaw = str
@@ -38,6 +38,6 @@ def check_drawn(law: MatrixLaw) -> None:
 
 def read_matrix(path: str) -> Matrix:
     """Read a transition matrix as plain numbers."""
-    from sih.markov import load_transition_matrix
+    from sih.task.matrices import load_transition_matrix
 
     return tuple(tuple(row) for row in load_transition_matrix(path).tolist())

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from sih.cli.train_command import command_of, run_to_the_end
 from sih.results.experiment import Experiment
-from sih.runs.run import CONFIG, Run
-from sih.runs.run_names import named
-from sih.runs.run_store import RunStore
-from sih.runs.run_writer import RunWriter
 from sih.training.config import TrainConfig
+from sih.training.runs.run import CONFIG, Run
+from sih.training.runs.run_names import named
+from sih.training.runs.run_store import RunStore
+from sih.training.runs.run_writer import RunWriter
 from sih.training.trainer import DivergedError, Trainer
 
 

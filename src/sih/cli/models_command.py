@@ -8,9 +8,9 @@ from rich.console import Console
 from sih.cli.printing import plain_console
 from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.models.kernels.choice import fastest
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
+from sih.models.fast.choice import fastest
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 
 def models(plain: bool = False, machine: bool = False) -> None:

@@ -10,13 +10,14 @@ import tyro
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import check_memory
+from sih.base.errors import check_memory
+from sih.base.files import write_arrays, write_rows
+from sih.base.types import Law, TokenTensor
 from sih.cli.printing import plain_console, table_of
-from sih.files import write_arrays, write_rows
-from sih.markov import Law, TokenTensor, load_transition_matrix
-from sih.metrics import kl_to_truth, lag_accuracy, mean_kl
-from sih.predictors import PREDICTORS
+from sih.predictors.metrics import kl_to_truth, lag_accuracy, mean_kl
+from sih.predictors.predictors import PREDICTORS
 from sih.task import Batch, FreshTask, LagTask, SwitchingTask, Task
+from sih.task.matrices import load_transition_matrix
 from sih.task.sample_file import Sample, check_suffix, load_sample
 
 if TYPE_CHECKING:

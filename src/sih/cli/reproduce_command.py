@@ -16,7 +16,7 @@ from sih.results.figure import Figure
 from sih.results.judging import VERDICTS
 from sih.results.pictures import Made, make_all
 from sih.results.processes import processes_for
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def reproduce(

@@ -7,8 +7,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from sih.cli.printing import WIDEST, table_of
-from sih.runs.run import Run
 from sih.training.how_trained import how_trained, trained_briefly
+from sih.training.runs.run import Run
 
 Row = dict[str, str]
 """Cells by the name of their column."""

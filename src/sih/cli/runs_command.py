@@ -8,14 +8,14 @@ from typing import Annotated
 
 import tyro
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.cli.printing import plain_console
 from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.cli.train_command import explicit_command
-from sih.runs.run import Run, list_runs
-from sih.runs.run_store import open_run
 from sih.task import Task, sample
 from sih.training.how_trained import how_trained
+from sih.training.runs.run import Run, list_runs
+from sih.training.runs.run_store import open_run
 
 READ = 512
 """Sequences that a run's heads are read on."""
@@ -81,8 +81,8 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
         out: draw loss and KL, beside maximum likelihood's and the Bayes average's, here: a path without an ending.
         seed: of the sequences that the heads are read on.
     """
-    from sih.figures.course_panels import draw_training
     from sih.results import style
+    from sih.results.plots.run import draw_training
 
     found = open_run(run)
     console = plain_console()
@@ -97,7 +97,7 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
 
 def _heads(run: Run, seed: int) -> list[str]:
     """Say in lines what each head does, as `sih.diagnose` does on the same sequences."""
-    from sih.analysis.diagnosis import diagnose
+    from sih.beyond.diagnosis.diagnosis import diagnose
 
     try:
         task = run.task

@@ -6,12 +6,12 @@ from typing import Annotated
 import torch
 import tyro
 
-from sih.checks import generator
+from sih.base.errors import generator
 from sih.cli.matrix_flag import MatrixLaw, check_drawn
 from sih.cli.printing import plain_console
-from sih.markov import load_transition_matrix, random_transition_matrix
 from sih.task import FreshTask, LagTask, SwitchingTask, Task
 from sih.task import sample as draw
+from sih.task.matrices import load_transition_matrix, random_transition_matrix
 from sih.task.sample_file import check_suffix, save_sample
 
 Law = Annotated[MatrixLaw, tyro.conf.arg(aliases=["--kind"])]

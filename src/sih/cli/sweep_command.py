@@ -19,17 +19,17 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from sih.checks import check_device, check_sizes
+from sih.base.errors import check_device, check_sizes
+from sih.beyond.sweep.grid import Grid, read_grid
+from sih.beyond.sweep.local import run_here
+from sih.beyond.sweep.ray_cluster import run_on_ray
+from sih.beyond.sweep.results import FORMATIONS, write_formations, write_results
+from sih.beyond.sweep.success_rates import SUCCESS, success_rates
+from sih.beyond.sweep.worker import Job, News
 from sih.cli.printing import plain_console, table_of
 from sih.cli.train_command import on_stop
-from sih.runs.run import CHECKPOINT, Run
-from sih.sweep.grid import Grid, read_grid
-from sih.sweep.local import run_here
-from sih.sweep.ray_cluster import run_on_ray
-from sih.sweep.results import FORMATIONS, write_formations, write_results
-from sih.sweep.success_rates import SUCCESS, success_rates
-from sih.sweep.worker import Job, News
 from sih.training.config_file import to_json
+from sih.training.runs.run import CHECKPOINT, Run
 
 
 def sweep(
@@ -152,8 +152,8 @@ def _said(news: News) -> str:
 
 
 def _summary(grid: Grid, out: Path, failed: dict[str, str], console: Console) -> int:
+    from sih.beyond.sweep import success_rates_figure
     from sih.results import style
-    from sih.sweep import success_rates_figure
 
     rates = success_rates(write_results(grid, out, failed))
     rows = [

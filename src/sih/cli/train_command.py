@@ -26,15 +26,15 @@ from sih.cli.train_flags import command_of as command_of
 from sih.cli.train_flags import defaults
 from sih.cli.train_flags import explicit_command as explicit_command
 from sih.models import KINDS, ModelShape
-from sih.runs.run import Run
-from sih.runs.run_names import run_name
-from sih.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
-from sih.runs.tensorboard import EventWriter
 from sih.training.config import TARGETS, TrainConfig
 from sih.training.config_parts import WORDS, EvaluationConfig
 from sih.training.optimiser import OPTIMISERS, Optimiser
 from sih.training.presets import PRESETS, SEEN
 from sih.training.recipes import Recipe, all_recipes
+from sih.training.runs.run import Run
+from sih.training.runs.run_names import run_name
+from sih.training.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe_environment
+from sih.training.runs.tensorboard import EventWriter
 from sih.training.task_config import TaskConfig
 from sih.training.trainer import DivergedError, Step
 

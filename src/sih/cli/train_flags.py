@@ -18,8 +18,8 @@ from typing import Any
 
 import tyro
 
+from sih.base.record import field_names
 from sih.cli.matrix_flag import read_matrix
-from sih.files.record import field_names
 from sih.models import KINDS, ModelShape
 from sih.training.config import TrainConfig
 from sih.training.config_file import NOT_IN_ALL

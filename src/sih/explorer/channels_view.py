@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.key_votes import (
+from sih.base.errors import FieldError
+from sih.beyond.evidence_paths.key_votes import (
     CARRIED,
     LOOKED,
     Averages,
@@ -24,14 +25,13 @@ from sih.analysis.key_votes import (
     path_votes,
     written_votes,
 )
-from sih.analysis.phases import has_phases, read_phases
-from sih.checks import FieldError
+from sih.beyond.evidence_paths.phases import has_phases, read_phases
 from sih.explorer.circuit_choice import written_blocks
 from sih.explorer.state import ModelChoice, State
 from sih.explorer.trained_models import Runs, fitting_model
 from sih.explorer.view import View, draw_sequence
-from sih.runs.run import Run
 from sih.task import Task, sample
+from sih.training.runs.run import Run
 
 REFERENCE = 64
 """Sequences over which a trained model is averaged."""

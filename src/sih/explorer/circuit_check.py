@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import Circuit, construct, verify
 from sih.explorer.circuit_choice import resolve
 from sih.explorer.state import State

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import torch
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import CIRCUITS, Circuit
 from sih.circuits.circuit_table import circuit_kind, circuit_options
 from sih.explorer.state import ModelChoice

@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
+from sih.base.files import atomic_write
 from sih.explorer.channels_view import make_channels
 from sih.explorer.circuit_check import verdict
 from sih.explorer.circuit_choice import fit_of, resolve
@@ -33,9 +34,8 @@ from sih.explorer.state import (
 from sih.explorer.trained_models import Runs, all_runs, fitting_model
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
-from sih.files import atomic_write
 from sih.heads import least_heads, two_sided
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import \{ (.+) \} from "\./(\w+)\.js";\n', re.M)

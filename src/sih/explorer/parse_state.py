@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import quote
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.state import (
     LAGS,
     LENGTH,
@@ -26,7 +26,7 @@ from sih.explorer.state import (
     shown_circuits,
     to_json,
 )
-from sih.markov import RANDOM
+from sih.task.matrices import RANDOM
 
 
 def read_state(value: object) -> State:

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.channels_view import make_channels
 from sih.explorer.circuit_check import verdict
 from sih.explorer.circuit_choice import UnfittedError, fit_of
@@ -32,8 +32,8 @@ from sih.explorer.state import State, shown_circuits
 from sih.explorer.trained_models import Runs, all_runs, described
 from sih.explorer.view import View, make_view
 from sih.explorer.view_bytes import pack
-from sih.models.kernels.threads import limited_threads
-from sih.runs.run_store import RunStore
+from sih.models.fast.threads import limited_threads
+from sih.training.runs.run_store import RunStore
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {

@@ -7,10 +7,10 @@ from typing import Any
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import CIRCUITS
-from sih.markov import as_transition_matrix, random_transition_matrix
 from sih.task import Task
+from sih.task.matrices import as_transition_matrix, random_transition_matrix
 
 LAGS, STATES, LENGTH = 16, 10, 256
 SEED = 2**53 - 1

@@ -6,14 +6,14 @@ They are listed once, when the explorer starts. A name in a request is looked up
 from collections.abc import Mapping
 from typing import Any
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.state import Matrix, matrix_json
 from sih.models import KINDS
 from sih.models.base import Model
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Task
 from sih.training.how_trained import how_trained, trained_briefly
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 Runs = Mapping[str, Run]
 

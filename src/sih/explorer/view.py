@@ -13,21 +13,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import CIRCUITS, Circuit
 from sih.circuits.circuit_table import circuit_kind, option_names
-from sih.evidence import lag_posterior
 from sih.explorer.circuit_choice import resolve, written_blocks
 from sih.explorer.head_ladder import ladder
 from sih.explorer.state import ModelChoice, State
 from sih.explorer.trained_models import Runs, fitting_model
 from sih.heads.mixing import parabola_and_waves, progression
 from sih.heads.profiles import centring
-from sih.metrics import kl_to_truth
 from sih.models.disentangled import written
 from sih.models.offsets import attention_at
 from sih.models.sites import Trace
-from sih.predictors import PREDICTORS, known_lag, selective_weights
+from sih.predictors.evidence import lag_posterior
+from sih.predictors.metrics import kl_to_truth
+from sih.predictors.predictors import PREDICTORS, known_lag, selective_weights
 from sih.task import Batch, Task, sample
 
 FULL = 65535

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.heads.colouring import (
     Budget,
     OutOfBudgetError,

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from sih.checks import FieldError, check_number
+from sih.base.errors import FieldError, check_number
+from sih.base.showing import Drawn, coloured_cells
 from sih.heads.colouring import (
     Budget,
     OutOfBudgetError,
@@ -33,7 +34,6 @@ from sih.heads.colouring import (
     largest_clique,
     segment,
 )
-from sih.showing import Drawn, coloured_cells
 from sih.task import check_lags
 
 QUICK = 20_000

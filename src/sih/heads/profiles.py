@@ -20,9 +20,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import described
-from sih.files import check_entries
-from sih.showing import Drawn
+from sih.base.errors import described
+from sih.base.files import check_entries
+from sih.base.showing import Drawn
 from sih.task import check_lags
 
 BALANCING = 10

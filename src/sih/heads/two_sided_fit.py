@@ -26,14 +26,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import FieldError, check_sizes
-from sih.files import read_json, write_json
+from sih.base.errors import FieldError, check_sizes
+from sih.base.files import read_json, write_json
 from sih.heads import lag_loss, mixing, read_fit
 from sih.heads.fewer import head_offsets
 from sih.heads.mixing import angles, exact_profile, parabola_and_waves, progression
 from sih.heads.profiles import Profile, centring
-from sih.models.kernels import compiled
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast import compiled
+from sih.models.fast.threads import limited_threads
 from sih.task import check_lags
 
 STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))

@@ -16,11 +16,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import (
+from sih.base.errors import (
     DTYPES,
     FieldError,
-    Seed,
-    Tokens,
     check_choice,
     check_kind,
     check_memory,
@@ -28,12 +26,13 @@ from sih.checks import (
     generator,
     is_concrete,
 )
-from sih.files.record import Above, Among, NotEmpty, Size, check
+from sih.base.record import Above, Among, NotEmpty, Size, check
+from sih.base.showing import Drawn, heat_map
+from sih.base.types import Seed, Tokens
+from sih.models.fast.causal import mask_later
 from sih.models.hooks import HookPoints, module_name
-from sih.models.kernels.causal import mask_later
 from sih.models.parts import in_parts, usual_rows
 from sih.models.sites import PassRecorder, Replacement, Site, Trace, layer_of
-from sih.showing import Drawn, heat_map
 
 Heads = Annotated[tuple[Size, ...], NotEmpty("the number of heads of each layer, e.g. (1, 3, 1)")]
 Temperature = Annotated[float, Above(0)]

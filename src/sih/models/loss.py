@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from sih.checks import FieldError, Tokens, as_tokens, check_sizes, described, is_concrete
-from sih.markov import Law, TokenTensor
+from sih.base.errors import FieldError, as_tokens, check_sizes, described, is_concrete
+from sih.base.types import Law, Tokens, TokenTensor
 from sih.models.base import Model, check_model
-from sih.models.kernels.threads import side_by_side
+from sih.models.fast.threads import side_by_side
 from sih.models.parts import usual_rows
 
 LAW_TOLERANCE = 1e-3

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import TokenTensor
-from sih.models.kernels.threads import side_by_side
+from sih.base.types import TokenTensor
+from sih.models.fast.threads import side_by_side
 
 ROWS, TOKENS = 32, 4096
 """Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all

@@ -30,8 +30,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import plot
-from sih.showing import Drawn, heat_map
+from sih.base.errors import plot
+from sih.base.showing import Drawn, heat_map
 
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 

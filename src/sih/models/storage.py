@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from sih.checks import check_choice, check_path, dtype_name
-from sih.files import (
+from sih.base.errors import check_choice, check_path, dtype_name
+from sih.base.files import (
     atomic_folder,
     read_header,
     read_json,
@@ -24,7 +24,7 @@ from sih.files import (
     tensor_bytes,
     write_json,
 )
-from sih.files.tensor_file import sum_file, write_summed
+from sih.base.files.tensor_file import sum_file, write_summed
 from sih.models import KINDS, Model
 from sih.models.base import check_model
 

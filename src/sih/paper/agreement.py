@@ -1,4 +1,4 @@
-"""How far trained models agree with the construction (Sec. 6), in the numbers of `sih.analysis.distances`."""
+"""How far trained models agree with the construction (Sec. 6), in the numbers of `sih.attention.distances`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.analysis.distances import (
+from sih.attention.distances import (
     KEYS,
     Agreement,
     Measured,
@@ -18,13 +18,13 @@ from sih.analysis.distances import (
     selection,
     summary,
 )
-from sih.analysis.reference_circuit import Reference, run_reference
+from sih.attention.reference_circuit import Reference, run_reference
 from sih.results.beside import by_seeds
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import Models, TrainedModel, described, shipped_models
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Task, sample
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 CHOSEN = (Models(),)
 """Every model of three layers."""

@@ -8,7 +8,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.analysis.distances import (
+from sih.attention.distances import (
     Agreement,
     Measured,
     summary,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sih.analysis.distances import summary
+from sih.attention.distances import summary
 from sih.paper import agreement
 from sih.paper.agreement import Agreements
 from sih.results.judging import (

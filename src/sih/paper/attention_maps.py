@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.head_matching import match_heads, total_variation
-from sih.analysis.reference_circuit import reference_model, sequence_of_lag
+from sih.attention.head_matching import match_heads, total_variation
+from sih.attention.reference_circuit import reference_model, sequence_of_lag
 from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.results.experiment import Experiment, Seeded, named_models
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Task
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 Layers = Sequence[Float[Tensor, "head query key"]]
 Tokens = Int[Tensor, "batch time"]

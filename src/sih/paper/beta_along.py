@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from sih.evidence import mixture
-from sih.files.record import Increasing, NotEmpty, Size
-from sih.markov import Law, TokenTensor
+from sih.base.record import Increasing, NotEmpty, Size
+from sih.base.types import Law, TokenTensor
 from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
-from sih.predictors import selective_evidence, weights_of
+from sih.predictors.evidence import mixture
+from sih.predictors.predictors import selective_evidence, weights_of
 from sih.results.beside import yardsticks
 from sih.results.curves import PREDICTOR, Compared
 from sih.results.experiment import Experiment, LagSets, MatrixLaw, Positive

@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
+from sih.base.record import Size
 from sih.circuits import construct, verify
-from sih.files.record import Size
-from sih.markov import random_transition_matrix
 from sih.models.offsets import attention_at
 from sih.paper.over_matrices import MatricesConfig
-from sih.predictors import selective_weights
+from sih.predictors.predictors import selective_weights
 from sih.results.beside import Strengths
 from sih.results.experiment import Experiment, LagSets, MatrixLaw, Several
 from sih.task import Task, sample
+from sih.task.matrices import random_transition_matrix
 
 MASKS, POSITIONS, TWO_LAGS = (
     "Prop. 1, third layer by masks",

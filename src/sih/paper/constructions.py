@@ -7,9 +7,9 @@ from functools import partial
 
 import torch
 
+from sih.base.record import Size
+from sih.base.types import Law, TokenTensor
 from sih.circuits import construct
-from sih.files.record import Size
-from sih.markov import Law, TokenTensor
 from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
 from sih.results.beside import Strengths, circuit_law, circuits_for, yardsticks
 from sih.results.curves import CIRCUIT, PREDICTOR, Compared
@@ -67,9 +67,7 @@ def predict(
     circuits = circuits_for(task, lam=config.lam, beta=config.beta)
     circuits[SINK] = construct(task, lam=config.lam, beta=config.beta, sink=True)
     for label, model in circuits.items():
-        law = (
-            model.predict(tokens, path="written") if weights else circuit_law(model, tokens, task)
-        )
+        law = model.predict(tokens, path="written") if weights else circuit_law(model, tokens, task)
         found[label] = Compared(CIRCUIT, model.config.heads), law
     return found
 

@@ -14,11 +14,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.circuits import circuit_weights, construct
-from sih.evidence import mixture
-from sih.markov import random_transition_matrix
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.predictors.evidence import mixture
 from sih.results.experiment import Experiment, Seeded
 from sih.task import Task, sample
+from sih.task.matrices import random_transition_matrix
 
 LAM, BETA = 500.0, 100.0
 

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.reference_circuit import sequence_of_lag
+from sih.attention.reference_circuit import sequence_of_lag
 from sih.circuits import construct
-from sih.markov import random_transition_matrix
 from sih.results.experiment import Experiment, Seeded
 from sih.task import Task
+from sih.task.matrices import random_transition_matrix
 
 
 @dataclass(frozen=True)

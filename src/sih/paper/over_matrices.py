@@ -10,14 +10,15 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from sih.averaged_kl import exact_bayes
-from sih.files.record import NotEmpty, Size
-from sih.markov import Law, TokenTensor, random_transition_matrix
+from sih.base.record import NotEmpty, Size
+from sih.base.types import Law, TokenTensor
+from sih.predictors.averaged_kl import exact_bayes
 from sih.results.curves import Compared, Panel, curve
 from sih.results.experiment import LagSets, MatrixLaw, Seeded, Several, States
 from sih.results.tables import braces, law_in_words
 from sih.task import Task, sample
 from sih.task.lags import check_length
+from sih.task.matrices import random_transition_matrix
 
 Predict = Callable[[TokenTensor, Task], Mapping[str, tuple[Compared, Law]]]
 """Returns what each of the compared predicts, by its label."""
@@ -83,7 +84,7 @@ def panel_over_matrices(
 ) -> MatricesPanel:
     """Return the KL of all that `predict` compares, on the same sequences of each matrix.
 
-    The KL is averaged over the lag given the tokens, as `sih.averaged_kl` does.
+    The KL is averaged over the lag given the tokens, as `sih.predictors.averaged_kl` does.
     """
     rng = config.rng()
     compared: dict[str, Compared] = {}

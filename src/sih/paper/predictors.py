@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sih.markov import Law, TokenTensor
+from sih.base.types import Law, TokenTensor
 from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
-from sih.predictors import PREDICTORS
+from sih.predictors.predictors import PREDICTORS
 from sih.results.curves import PREDICTOR, Compared
 from sih.results.experiment import Experiment
 from sih.task import Task

@@ -11,8 +11,8 @@ from torch import Tensor
 from sih.results.beside import by_seeds
 from sih.results.curves import Compared
 from sih.results.experiment import Experiment
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.averaged_kl import exact_bayes
 from sih.circuits import construct
 from sih.heads import least_heads
+from sih.predictors.averaged_kl import exact_bayes
 from sih.results.beside import (
     Strengths,
     averaged_kl,
@@ -30,10 +30,10 @@ from sih.results.models import (
     shipped_models,
     training_of,
 )
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 LAGS, MORE_LAGS = (1, 2, 3), (1, 2, 3, 4, 5)
 

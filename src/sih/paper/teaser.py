@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.analysis.reference_circuit import reference_model, sequence_of_lag
+from sih.attention.reference_circuit import reference_model, sequence_of_lag
 from sih.heads import heads_needed
-from sih.markov import random_transition_matrix
 from sih.models.offsets import attention_at
 from sih.results.experiment import Experiment, Seeded
 from sih.task import Task
+from sih.task.matrices import random_transition_matrix
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.analysis.reference_circuit import reference_model
-from sih.averaged_kl import exact_bayes
-from sih.files.record import Size
+from sih.attention.reference_circuit import reference_model
+from sih.base.record import Size
+from sih.base.stats import estimate
 from sih.heads import least_heads
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.predictors.averaged_kl import exact_bayes
 from sih.results.beside import (
     Strengths,
     averaged_kl,
@@ -44,11 +45,10 @@ from sih.results.models import (
     matrix_in_words,
     shipped_models,
 )
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
-from sih.stats import estimate
 from sih.task import Task, sample
 from sih.training.config import TrainConfig
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 CHOSEN = (Models(training="paper"), Models(heads="needed"), Models(heads="one"))
 """The models that are drawn and judged."""
@@ -186,9 +186,7 @@ def _panel(
         compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
     curves = {label: curve(rows, task.max_lag) for label, rows in kl.items()}
     asked = runs[0].config.task if runs else TrainConfig(lags=task.lags).task
-    return TrainedPanel(
-        task.lags, compared, curves, task.length, matrix_in_words(asked), judged
-    )
+    return TrainedPanel(task.lags, compared, curves, task.length, matrix_in_words(asked), judged)
 
 
 def sequences_at(length: int, sequences: int) -> int:

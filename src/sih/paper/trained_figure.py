@@ -77,7 +77,9 @@ def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
     looks: dict[str, style.Look] = {}
     for kind in dict.fromkeys((*_SHADES, *(of.kind for of in found.values()))):
         own = {label: of for label, of in found.items() if of.kind == kind}
-        ways = sorted({of.recipe for of in own.values()}, key=lambda way: (way != "unaided Adam", way))
+        ways = sorted(
+            {of.recipe for of in own.values()}, key=lambda way: (way != "unaided Adam", way)
+        )
         shades = dict(zip(ways, itertools.cycle(_SHADES.get(kind, ("#8C6D1F", style.YELLOW)))))
         others = itertools.cycle(_OTHER_DASHES)
         for label, of in sorted(own.items(), key=lambda item: ways.index(item[1].recipe)):

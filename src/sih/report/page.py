@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from sih.files import atomic_write, write_json
+from sih.base.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
 from sih.results.cache import Result
 from sih.results.judging import BEYOND, VERDICTS, Finding, Interval, Verdict

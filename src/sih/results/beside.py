@@ -8,17 +8,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.averaged_kl import ExactBayes
+from sih.base.record import Above
+from sih.base.types import Law, TokenTensor
 from sih.circuits import circuit_weights, construct
-from sih.evidence import mixture
-from sih.files.record import Above
-from sih.markov import Law, TokenTensor
 from sih.models.disentangled.dense import DisentangledTransformer
-from sih.predictors import PREDICTORS
+from sih.predictors.averaged_kl import ExactBayes
+from sih.predictors.evidence import mixture
+from sih.predictors.predictors import PREDICTORS
 from sih.results.curves import Compared
 from sih.results.models import recipe_in_words, trained_plainly, width
-from sih.runs.run import Run
 from sih.task import Task
+from sih.training.runs.run import Run
 
 CHUNK = 64
 """Sequences a model predicts at once: more of them do not go faster and need the memory."""

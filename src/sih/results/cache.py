@@ -17,8 +17,8 @@ from typing import Any, Generic
 
 import torch
 
-from sih.models.kernels.choice import fastest
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast.choice import fastest
+from sih.models.fast.threads import limited_threads
 from sih.results import sources
 from sih.results.data import (
     arrays_file,
@@ -29,7 +29,7 @@ from sih.results.data import (
     write_data,
 )
 from sih.results.experiment import Data, Experiment
-from sih.runs.run_store import SHIPPED, RunStore
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 

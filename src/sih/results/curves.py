@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.metrics import scored_positions
+from sih.base.stats import Estimate, estimate, paired, ratio, ratio_of_means
+from sih.predictors.metrics import scored_positions
 from sih.results.tables import Rows, braces, with_error
-from sih.stats import Estimate, estimate, paired, ratio, ratio_of_means
 
 PREDICTOR, CIRCUIT = "predictor", "circuit"
 """What is compared besides trained models."""
@@ -170,9 +170,7 @@ def floored(one: Estimate[Tensor]) -> Estimate[float]:
     return Estimate(FLOOR, max(0.0, mean + 2 * error - FLOOR) / 2)
 
 
-def mean_kl_table(
-    panels: Sequence[Panel], corner: str = "", titles: Sequence[str] = ()
-) -> Rows:
+def mean_kl_table(panels: Sequence[Panel], corner: str = "", titles: Sequence[str] = ()) -> Rows:
     """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel.
 
     A column is headed by the panel's lags, unless the panels have titles.

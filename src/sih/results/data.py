@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sih.files import atomic_write, read_json, reading, write_json
-from sih.files.record import read
+from sih.base.files import atomic_write, read_json, reading, write_json
+from sih.base.record import read
 from sih.results.experiment import Data
 
 ARRAY = "array"

@@ -14,8 +14,18 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import torch
 
-from sih.files.record import Above, Among, AtLeast, Below, Increasing, NotEmpty, SeedNumber, Size, check
-from sih.markov import RANDOM
+from sih.base.record import (
+    Above,
+    Among,
+    AtLeast,
+    Below,
+    Increasing,
+    NotEmpty,
+    SeedNumber,
+    Size,
+    check,
+)
+from sih.task.matrices import RANDOM
 
 Lags = Annotated[tuple[Size, ...], Increasing()]
 LagSets = Annotated[tuple[Lags, ...], NotEmpty("one set of lags or more, e.g. ((1, 2, 3),)")]
@@ -75,7 +85,7 @@ class Experiment(Generic[Config, Data]):
     models that it asks for. Both are functions of a module, so that an experiment can go to
     another process.
 
-    The second argument is a `sih.runs.run_store.RunStore`. It is not imported here: the key of
+    The second argument is a `sih.training.runs.run_store.RunStore`. It is not imported here: the key of
     every experiment would cover the files of models and training.
     """
 

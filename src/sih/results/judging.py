@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, get_args
 
-from sih import stats
+from sih.base import stats
 from sih.results.experiment import Data, Experiment
 from sih.results.models import PAPER_LENGTH, Models, TrainedModel
 from sih.results.tables import braces

@@ -13,10 +13,10 @@ from functools import cache
 from typing import Literal
 
 from sih.heads import heads_needed
-from sih.runs.run import WEIGHTS, Run
-from sih.runs.run_store import SHIPPED
 from sih.training.config import TrainConfig
 from sih.training.how_trained import PAPER_KINDS
+from sih.training.runs.run import WEIGHTS, Run
+from sih.training.runs.run_store import SHIPPED
 from sih.training.task_config import TaskConfig
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
@@ -210,7 +210,9 @@ def matrix_in_words(task: TaskConfig) -> str:
     """
     if task.matrix is not None:
         return "a given matrix"
-    law = f"Dirichlet({task.concentration:g})" if task.matrix_law == "dirichlet" else task.matrix_law
+    law = (
+        f"Dirichlet({task.concentration:g})" if task.matrix_law == "dirichlet" else task.matrix_law
+    )
     return f"{law} matrix {task.matrix_seed}"
 
 

@@ -17,14 +17,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic
 
-from sih.files import read_json, write_json, write_rows
+from sih.base.files import read_json, write_json, write_rows
 from sih.results import sources
 from sih.results.cache import Result, compute_once, look_up
 from sih.results.data import digest_of
 from sih.results.experiment import Data
 from sih.results.figure import Figure
 from sih.results.processes import on_all_cores
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,8 +55,8 @@ def source_files(module: str) -> set[Path]:
 def closure(module: str) -> set[str]:
     """List the module and all modules of the package that it imports, directly or not.
 
-    >>> sorted(closure("sih.stats"))
-    ['sih.stats']
+    >>> sorted(closure("sih.base.stats"))
+    ['sih.base.stats']
     """
     found: set[str] = set()
     waiting = [module]

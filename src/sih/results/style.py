@@ -16,7 +16,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.files import atomic_write
+from sih.base.files import atomic_write
 
 PAGE = 6.75
 """Width of the text of a page, in inches."""

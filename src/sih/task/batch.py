@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import check_fields, check_kind
-from sih.showing import Drawn, coloured_cells
+from sih.base.errors import check_fields, check_kind
+from sih.base.showing import Drawn, coloured_cells
 
 
 class Sequence(NamedTuple):

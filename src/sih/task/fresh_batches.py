@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from sih.checks import FieldError, Seed, check_sizes, derived, generator
+from sih.base.errors import FieldError, check_sizes, derived, generator
+from sih.base.types import Seed
 from sih.task.batch import Batch
 from sih.task.parents import CausalTask, check_task
 from sih.task.sampling import sample

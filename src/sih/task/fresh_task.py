@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, described
-from sih.markov import check_dirichlet, random_transition_matrices
+from sih.base.errors import FieldError, described
 from sih.task.batch import Batch
 from sih.task.counting import CountedRows, CountLaws
 from sih.task.lags import Lagged, check_lags, check_length, check_prior
+from sih.task.matrices import check_dirichlet, random_transition_matrices
 from sih.task.parents import Steady
 
 

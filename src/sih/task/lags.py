@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, described
-from sih.markov import MatrixLike, as_transition_matrix
+from sih.base.errors import FieldError, described
+from sih.task.matrices import MatrixLike, as_transition_matrix
 from sih.task.parents import KnownMatrix, ShownTask, Steady
 
 ROUNDING = 1e-12

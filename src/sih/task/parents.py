@@ -19,11 +19,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, check_kind, described
-from sih.markov import stationary_distribution
-from sih.showing import Drawn, coloured_cells, heat_map
+from sih.base.errors import FieldError, check_kind, described
+from sih.base.showing import Drawn, coloured_cells, heat_map
 from sih.task.batch import Batch
 from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_counted, leaders, possible
+from sih.task.matrices import stationary_distribution
 
 
 @runtime_checkable

@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, Seed, check_kind, check_sizes, described, generator
-from sih.markov import MatrixLike, as_transition_matrix
+from sih.base.errors import FieldError, check_kind, check_sizes, described, generator
+from sih.base.types import Seed
 from sih.task.lags import check_prior
+from sih.task.matrices import MatrixLike, as_transition_matrix
 from sih.task.parents import KnownMatrix, ShownTask, Steady
 
 TableLike = Tensor | np.ndarray | Sequence[Sequence[int]]

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.files import read_arrays, read_table, reading, write_arrays, write_rows
+from sih.base.files import read_arrays, read_table, reading, write_arrays, write_rows
 from sih.task.batch import Batch
 from sih.task.family import LAG_TASKS, LagTask
 from sih.task.lags import Task

@@ -15,9 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import (
+from sih.base.errors import (
     FieldError,
-    Seed,
     check_device,
     check_memory,
     check_sizes,
@@ -25,6 +24,7 @@ from sih.checks import (
     generator,
     is_whole,
 )
+from sih.base.types import Seed
 from sih.task.batch import Batch
 from sih.task.laws import first_counted, with_initial
 from sih.task.parents import CausalTask, check_task

@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.checks import FieldError, check_number
-from sih.markov import MatrixLike, as_transition_matrix
+from sih.base.errors import FieldError, check_number
 from sih.task.batch import Batch
 from sih.task.lags import Lagged, check_lags, check_length, check_prior
+from sih.task.matrices import MatrixLike, as_transition_matrix
 from sih.task.parents import KnownMatrix, Steady, one_hot
 
 BLOCK = 128

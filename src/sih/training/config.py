@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import torch
 
-from sih.checks import FieldError
-from sih.files.record import Among, SeedNumber, field_names, read_field
+from sih.base.errors import FieldError
+from sih.base.record import Among, SeedNumber, field_names, read_field
+from sih.base.showing import Shown
 from sih.models import ModelShape
-from sih.showing import Shown
 from sih.task import Batch, CausalTask, sample
 from sih.training.config_parts import (
     PARTS,

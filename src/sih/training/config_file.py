@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sih.checks import FieldError, described
-from sih.files.record import to_json as plain
+from sih.base.errors import FieldError, described
+from sih.base.record import to_json as plain
 from sih.training.config import TrainConfig
 from sih.training.config_parts import PARTS, RENAMED, TOP, unfolded
 

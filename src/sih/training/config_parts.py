@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sih.checks import FieldError, check_choice, check_kind
-from sih.files.record import Size, check, field_names, make
+from sih.base.errors import FieldError, check_choice, check_kind
+from sih.base.record import Size, check, field_names, make
 from sih.models import KINDS, ModelShape
 from sih.task import CausalTask
 from sih.training.optimiser import OPTIMISERS, Optimiser

@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar
 import torch
 from torch import nn
 
-from sih.checks import FieldError
-from sih.files.record import Above, Among, AtLeast, Below, Between, Count, Size, check
+from sih.base.errors import FieldError
+from sih.base.record import Above, Among, AtLeast, Below, Between, Count, Size, check
 from sih.training.soap import Soap
 
 SCHEDULES = ("constant", "cosine")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sih.checks import check_choice
+from sih.base.errors import check_choice
 from sih.training.config import TrainConfig
 from sih.training.config_parts import Fields, shape_of, unfolded
 from sih.training.recipes import recipe_named

@@ -14,15 +14,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from sih.checks import FieldError, generator
-from sih.files.record import Above, Among, Increasing, SeedNumber, Size, check
-from sih.markov import (
-    RANDOM,
-    as_transition_matrix,
-    check_dirichlet,
-    check_law,
-    random_transition_matrix,
-)
+from sih.base.errors import FieldError, generator
+from sih.base.record import Above, Among, Increasing, SeedNumber, Size, check
 from sih.task import (
     CausalTask,
     FreshTask,
@@ -32,6 +25,13 @@ from sih.task import (
     check_rate,
     first_position,
     sample,
+)
+from sih.task.matrices import (
+    RANDOM,
+    as_transition_matrix,
+    check_dirichlet,
+    check_law,
+    random_transition_matrix,
 )
 
 LARGE = 256

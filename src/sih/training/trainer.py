@@ -3,7 +3,7 @@ r"""Training as in the paper (Sec. 6, "Setup"): a fresh batch at every step, cro
 The cross-entropy is with the next token as it was drawn, or with its true distribution (`target`).
 
 `TrainConfig` (`sih.training.config`) describes a run, its defaults are the paper's; `train(config)` yields its steps.
-Nothing here prints or touches a file: `sih.runs` keeps what is yielded.
+Nothing here prints or touches a file: `sih.training.runs` keeps what is yielded.
 """
 
 import math
@@ -17,13 +17,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import check_device, check_kind, check_memory, generator
-from sih.metrics import kl_to_truth, mean_by_position
+from sih.base.errors import check_device, check_kind, check_memory, generator
+from sih.base.showing import Shown
+from sih.base.stats import quotient
 from sih.models import Model
 from sih.models.loss import next_token_loss
-from sih.predictors import bma, maximum_likelihood, truth
-from sih.showing import Shown
-from sih.stats import quotient
+from sih.predictors.metrics import kl_to_truth, mean_by_position
+from sih.predictors.predictors import bma, maximum_likelihood, truth
 from sih.task import Batch, CausalTask, sample
 from sih.training.config import TrainConfig
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import CIRCUITS
 from sih.circuits.bayes import BayesCircuit, BayesOptions
 from sih.circuits.circuit_table import circuit_options

@@ -8,7 +8,7 @@ import torch
 from support.circuits import third_layer
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits import circuit_weights, verify
 from sih.circuits.looking import looking_error, simplex
 from sih.task import Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits.offset_heads import Evidence, OffsetHeads, one_residue_each
 
 PATTERN, LENGTH, MAX_LAG = (0, 1, 0, -1), 15, 4

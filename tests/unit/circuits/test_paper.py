@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.circuits.circuit_table import read_circuit
 from sih.circuits.paper import choose_third
 

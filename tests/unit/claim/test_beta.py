@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sih.claim import beta, beta_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_beta() -> None:

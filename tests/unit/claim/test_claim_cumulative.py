@@ -4,7 +4,7 @@ import torch
 
 from sih.claim import claim_cumulative, claim_cumulative_figure
 from sih.claim.claim_cumulative import CumulativePaths, settled_after
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 LAGS = (1, 2, 5)
 

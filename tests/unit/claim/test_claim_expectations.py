@@ -16,10 +16,10 @@ from sih.claim import (
     claim_histogram_figure,
 )
 from sih.claim.claim_histogram import ClaimConfig
+from sih.claim.exact import claim_table
+from sih.claim.monte_carlo import random_matrices
 from sih.results import style
-from sih.runs.run_store import RunStore
-from sih.theory.claim import claim_table
-from sih.theory.monte_carlo import random_matrices
+from sih.training.runs.run_store import RunStore
 
 LAGS = (1, 2, 5)
 

@@ -10,8 +10,8 @@ from sih.claim import beta, claim_cumulative, claim_expectations, claim_histogra
 from sih.claim.beta_statements import LARGE_BETA
 from sih.claim.claim_cumulative_statements import CUMULATIVE
 from sih.claim.claim_expectations_statements import CLAIM, CLAIM_25
+from sih.claim.monte_carlo import PAPER_LAGS
 from sih.claim.wrong_lag_statements import ASYMPTOTICS, ONE_HEAD_RATE
-from sih.theory.monte_carlo import PAPER_LAGS
 
 
 @pytest.mark.parametrize(("gap", "verdict"), [(0.01, "holds"), (-0.01, "does not hold")])

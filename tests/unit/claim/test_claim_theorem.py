@@ -3,7 +3,7 @@ from __future__ import annotations
 from sih.claim import claim_theorem, claim_theorem_figure
 from sih.claim.claim_theorem import TheoremConfig, classes_of
 from sih.claim.claim_theorem_figure import proven
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_the_papers_lags() -> None:

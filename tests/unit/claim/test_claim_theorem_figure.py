@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from sih.claim import claim_theorem, claim_theorem_figure
 from sih.results import style
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 DATA = claim_theorem.compute(claim_theorem.TheoremConfig(), RunStore())
 

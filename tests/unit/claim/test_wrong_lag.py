@@ -7,8 +7,8 @@ import torch
 
 import sih
 from sih.claim import wrong_lag, wrong_lag_figure
-from sih.runs.run_store import RunStore
-from sih.theory.rates import SCORES
+from sih.claim.rates import SCORES
+from sih.training.runs.run_store import RunStore
 
 
 def test_wrong_picks_by_hand() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import get_args, get_origin, get_type_hints
 
+from sih.beyond.any_parents import PARENTS_CIRCUITS
 from sih.circuits import CIRCUITS
 from sih.cli.circuit_flags import AUTO, choices, circuit_flags, given_options, with_circuit_flags
 from sih.cli.construct_command import construct
-from sih.parents_circuits import PARENTS_CIRCUITS
 
 FLAGS = {flag.name: flag for flag in circuit_flags()}
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import sih
+from sih.claim import monte_carlo as monte_carlo_module
+from sih.claim.exact import claim_table
+from sih.claim.monte_carlo import random_matrices
 from sih.cli import claim_command as claim_module
 from sih.cli import main
-from sih.theory import monte_carlo as monte_carlo_module
-from sih.theory.claim import claim_table
-from sih.theory.monte_carlo import random_matrices
 
 MANY = ["claim", "--states", "3", "--matrices", "5", "--lags", "1", "2", "4"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sih.claim import search as search_module
 from sih.cli import claim_search_command as command
 from sih.cli import main
-from sih.theory import search as search_module
 
 SEARCH = [
     "claim",

@@ -6,7 +6,7 @@ import pytest
 from support.small_runs import make
 
 from sih.cli import main
-from sih.runs.run_store import open_run
+from sih.training.runs.run_store import open_run
 
 
 def test_what_can_not_be_evaluated_is_said_before_anything_is(

@@ -12,7 +12,7 @@ from sih.cli import main
 from sih.report.page import number
 from sih.results.figure import shown
 from sih.results.pictures import make
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_one_figure(few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from support.kept_runs import make_kept, with_circuit
 from support.small_runs import make
 
 from sih.cli import main
-from sih.runs.formation import FORMATION
+from sih.training.runs.formation import FORMATION
 
 
 def test_it_is_printed_and_kept_where_asked_and_shown_with_the_run(

@@ -11,8 +11,8 @@ from unit.cli.conftest import Experiments
 import sih
 from sih.cli import main, missing
 from sih.report.subjects import figures
-from sih.runs.run_names import named
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_names import named
+from sih.training.runs.run_store import RunStore
 
 TINY: dict[str, Any] = {
     "lags": (1, 2),
@@ -56,7 +56,7 @@ def test_training_stopped_by_ctrl_c_goes_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sih.runs.run_writer import RunWriter
+    from sih.training.runs.run_writer import RunWriter
 
     def until_step_3(self: RunWriter) -> Iterator[object]:
         import signal

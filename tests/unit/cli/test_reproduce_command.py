@@ -10,7 +10,7 @@ from unit.cli.conftest import Experiments, show_only
 
 from sih.cli import main
 from sih.paper import heads as head_counts
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_all_and_again(

@@ -8,8 +8,8 @@ from support.small_runs import SHORT, make
 
 import sih
 from sih.cli import main
-from sih.runs.run_names import run_name
-from sih.runs.run_store import SHIPPED, open_run
+from sih.training.runs.run_names import run_name
+from sih.training.runs.run_store import SHIPPED, open_run
 
 
 def test_runs_are_listed_shown_and_removed(

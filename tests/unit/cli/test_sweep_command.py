@@ -10,7 +10,7 @@ import pytest
 from support.small_grid import write_grid
 
 from sih.cli import main
-from sih.runs.run import list_runs
+from sih.training.runs.run import list_runs
 
 
 def test_a_sweep_is_run_told_and_not_run_twice(

@@ -8,11 +8,11 @@ from support.small_runs import SHORT, WORDS, make
 
 from sih.cli import main, train_command
 from sih.cli.train_command import command_of, explicit_command
-from sih.runs.run import list_runs
-from sih.runs.run_names import run_name
-from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
 from sih.training.presets import SEEN, preset
+from sih.training.runs.run import list_runs
+from sih.training.runs.run_names import run_name
+from sih.training.runs.run_store import RunStore, open_run
 from sih.training.task_config import TaskConfig
 
 

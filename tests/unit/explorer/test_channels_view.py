@@ -8,7 +8,7 @@ import torch
 from support.views import RUNS, unpack
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.channels_view import make_channels
 from sih.explorer.parse_state import read_state
 from sih.explorer.view_bytes import pack

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from support.views import TRAINED
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.circuit_check import verdict
 from sih.explorer.parse_state import read_state
 

@@ -8,7 +8,7 @@ import torch
 from support.views import RUNS
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.circuit_choice import (
     UnfittedError,
     fit_of,

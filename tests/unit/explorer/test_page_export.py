@@ -18,7 +18,7 @@ from sih.explorer.parse_state import read_state
 from sih.explorer.python_snippet import snippet
 from sih.explorer.trained_models import all_runs
 from sih.explorer.view import make_view
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 RUNS = all_runs(RunStore())
 SMALL = read_state({"length": 24, "lags": [1, 3], "states": 3})

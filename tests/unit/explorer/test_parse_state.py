@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.addresses import from_fragment
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.parse_state import fragment, read_state
 from sih.explorer.state import Matrix, ModelChoice, State, to_json
 

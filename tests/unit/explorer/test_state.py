@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.parse_state import read_state
 from sih.explorer.state import PRESETS
-from sih.markov import RANDOM, has_concentration
+from sih.task.matrices import RANDOM, has_concentration
 
 STATIC = Path(sih.__file__).parent / "explorer" / "static"
 

@@ -11,10 +11,10 @@ from support.small_runs import make
 from support.views import RUNS, view_of
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.parse_state import read_state
 from sih.explorer.trained_models import described, fitting_model
-from sih.runs.run import Run
+from sih.training.runs.run import Run
 
 MATRICES: dict[str, dict[str, Any]] = {
     "usual": {},

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.views import RUNS, TRAINED, view_of
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.explorer.parse_state import read_state
 from sih.explorer.view import make_view
 

@@ -10,7 +10,7 @@ import torch
 
 import sih
 from sih.models import CLASSES, KINDS, Model
-from sih.models.kernels import compiled
+from sih.models.fast import compiled
 
 
 @pytest.fixture(params=list(KINDS))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import sih
 from sih.models import Model, base
-from sih.models.kernels.threads import limited_threads
+from sih.models.fast.threads import limited_threads
 from sih.models.parts import in_parts
 
 TOKENS = torch.randint(3, (70, 130), generator=torch.Generator().manual_seed(0))

@@ -7,7 +7,7 @@ from support.pictures import check_drawn_from_file, same
 
 import sih
 from sih.paper import agreement, agreement_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:

@@ -5,10 +5,10 @@ import torch
 from support.pictures import check_drawn_from_file
 
 import sih
-from sih.analysis.reference_circuit import sequence_of_lag
+from sih.attention.reference_circuit import sequence_of_lag
 from sih.paper import attention_maps, attention_maps_figure
 from sih.results.experiment import FRESH_SEED
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_maps_of_the_models_and_the_construction(runs: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.findings import number_of
 
-from sih.analysis.distances import Agreement, Selection
+from sih.attention.distances import Agreement, Selection
 from sih.paper import agreement
 from sih.paper import agreement_statements as attention
 from sih.paper.agreement_statements import (
@@ -21,7 +21,7 @@ from sih.paper.agreement_statements import (
     SELECTIVE_HEAD,
 )
 from sih.results.models import TrainedModel, shipped_models
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)
 LIKENESS = (LAYER_3_SELECTS, LAYER_1_SCORES, LAYER_1_MAPS, LAYER_2_DIAGONALS, LAYER_3_MAPS)

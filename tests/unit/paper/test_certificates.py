@@ -17,7 +17,7 @@ from sih.paper.certificates import (
     PRINTED_SINK,
     TWO_LAGS,
 )
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_each_lag_set_has_the_circuits_it_allows() -> None:

@@ -7,7 +7,7 @@ from support.pictures import through_file
 
 from sih.paper import constructions, constructions_figure
 from sih.results.curves import Curve, minus
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def mean_of(curve: Curve) -> float:

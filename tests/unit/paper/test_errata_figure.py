@@ -8,7 +8,7 @@ from support.pictures import same, through_file
 
 import sih
 from sih.paper import errata, errata_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from support.oracles_heads import SMALL, some_assignment
 
 from sih.paper import heads as head_counts
 from sih.paper import heads_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def least(lags: tuple[int, ...]) -> int:

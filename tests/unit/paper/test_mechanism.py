@@ -6,9 +6,9 @@ from support.oracles_circuit import normalised
 from support.pictures import check_drawn_from_file
 
 import sih
-from sih.analysis.reference_circuit import sequence_of_lag
+from sih.attention.reference_circuit import sequence_of_lag
 from sih.paper import mechanism, mechanism_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 @pytest.mark.parametrize(("lags", "length"), [((1, 2, 3), 10), ((1, 3, 4), 14)])

@@ -8,8 +8,8 @@ import pytest
 from support.pictures import through_file
 
 from sih.paper import predictors, predictors_figure
-from sih.predictors import PREDICTORS
-from sih.runs.run_store import RunStore
+from sih.predictors.predictors import PREDICTORS
+from sih.training.runs.run_store import RunStore
 
 # T = 128, S = 5, Dirichlet(1) rows, positions past the first max_lag; from an independent computation of similar size.
 KNOWN = {

@@ -13,8 +13,8 @@ from sih.paper import recipes as training_courses
 from sih.paper import recipes_figure
 from sih.paper.recipes import Course
 from sih.results.curves import Compared
-from sih.runs.run_store import SHIPPED, RunStore, open_run
 from sih.training.config import TrainConfig
+from sih.training.runs.run_store import SHIPPED, RunStore, open_run
 
 
 def test_all_that_is_shipped_is_shown() -> None:

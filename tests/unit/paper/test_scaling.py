@@ -8,11 +8,11 @@ from support.pictures import same, through_file
 from support.small_runs import make_all
 
 import sih
-from sih.averaged_kl import averaged_kl
 from sih.paper import scaling, scaling_figure
+from sih.predictors.averaged_kl import averaged_kl
 from sih.results.experiment import FRESH_SEED
-from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
+from sih.training.runs.run_store import RunStore, open_run
 
 BASE = TrainConfig(
     lags=(1, 2, 3),

@@ -4,7 +4,7 @@ import pytest
 from support.pictures import check_drawn_from_file
 
 from sih.paper import teaser, teaser_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_the_teaser_shows_what_it_says() -> None:

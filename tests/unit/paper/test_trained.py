@@ -16,8 +16,8 @@ from support.small_runs import make, make_all
 import sih
 from sih.paper import trained, trained_figure
 from sih.results.experiment import FRESH_SEED
-from sih.runs.run_store import RunStore, open_run
 from sih.training.config import TrainConfig
+from sih.training.runs.run_store import RunStore, open_run
 
 BASE = TrainConfig(
     lags=(1, 2, 3),

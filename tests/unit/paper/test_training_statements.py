@@ -17,8 +17,8 @@ from sih.paper.scaling import ScalingRow
 from sih.paper.trained import ModelKL, TrainedPanel
 from sih.results.curves import Curve, Pair, Times
 from sih.results.models import Models, TrainedModel, Training, shipped_models
-from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
+from sih.training.runs.run_store import RunStore
 
 PLAIN = TrainedModel("a", "standard", (1, 2, 3), 128, (1, 3, 1), "paper", 0, None)
 EMPTY = Curve(torch.zeros(0), torch.zeros(0), torch.zeros(0))

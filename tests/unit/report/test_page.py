@@ -21,7 +21,7 @@ from sih.results.cache import Result
 from sih.results.figure import shown
 from sih.results.judging import VERDICTS, Finding, Measured
 from sih.results.pictures import make
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 SMALL = claim_histogram.ClaimConfig(num_states=3, matrices=4, lags=(1, 2, 5))
 EXPERIMENTS = (

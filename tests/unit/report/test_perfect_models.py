@@ -15,15 +15,15 @@ from support.findings import MORE, OURS, PAPER
 from torch import Tensor
 
 import sih
-from sih.analysis.distances import Selection
-from sih.analysis.reference_circuit import reference_model
+from sih.attention.distances import Selection
+from sih.attention.reference_circuit import reference_model
 from sih.beyond.evidence_paths import channels as channel_account
 from sih.paper import agreement, scaling, trained
 from sih.paper.agreement_statements import ONE_SOLUTION
 from sih.results.beside import circuit_law
 from sih.results.judging import Finding, Statement
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 ATTENTION_MODELS = (
     *(

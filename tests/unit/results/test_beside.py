@@ -17,10 +17,10 @@ from sih.results.beside import (
 )
 from sih.results.experiment import FRESH_SEED
 from sih.results.models import trained_plainly, unsettled
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore, open_run
-from sih.runs.run_writer import RunWriter
 from sih.training.config import HELD_OUT_SEED, TrainConfig
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore, open_run
+from sih.training.runs.run_writer import RunWriter
 
 SMALL = TrainConfig(
     lags=(1, 2),

@@ -14,7 +14,7 @@ from support.small_experiments import HEADS, HISTOGRAM, SMALL, counted
 
 from sih.report.subjects import figures
 from sih.results.cache import compute_once, data_key, look_up, models_read
-from sih.runs.run_store import SHIPPED, RunStore
+from sih.training.runs.run_store import SHIPPED, RunStore
 
 STORE = RunStore()
 

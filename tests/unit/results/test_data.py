@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from support.pictures import same
 from torch import Tensor
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.results.data import (
     arrays_file,
     as_lists,

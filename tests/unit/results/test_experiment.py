@@ -5,7 +5,7 @@ import torch
 from sih.claim import claim_histogram
 from sih.paper import heads
 from sih.results.experiment import FRESH_SEED, Seeded, named_models, no_models
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_a_seed_changes_only_what_is_random() -> None:

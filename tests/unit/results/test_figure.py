@@ -14,7 +14,7 @@ from sih.claim import claim_histogram_figure
 from sih.report import subjects
 from sih.results.figure import Figure, shown
 from sih.results.pictures import make
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_a_figure_has_the_name_and_the_neighbour_of_its_experiment() -> None:

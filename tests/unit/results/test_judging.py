@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sih.base.stats import wilson
 from sih.results.experiment import Experiment
 from sih.results.judging import (
     MATCH,
@@ -23,7 +24,6 @@ from sih.results.judging import (
     share,
 )
 from sih.results.models import Models
-from sih.stats import wilson
 
 ABOVE = Rule("at least", 0.9, 0.5)
 FALLS = "at 20 steps, where its KL still falls"

@@ -21,8 +21,8 @@ from sih.results.models import (
     shipped_models,
     unsettled,
 )
-from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
+from sih.training.runs.run_store import RunStore
 
 MODEL = TrainedModel("a", "standard", (1, 2, 3), 32, (1, 3, 1), "paper", 0, None)
 

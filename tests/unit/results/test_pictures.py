@@ -15,7 +15,7 @@ from sih.results import sources
 from sih.results.cache import data_key
 from sih.results.figure import Figure, shown
 from sih.results.pictures import is_made, make, make_all
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 STORE = RunStore()
 FIGURE = shown(HISTOGRAM)
@@ -95,7 +95,7 @@ def test_a_moved_legend_draws_again_and_computes_nothing(
         second = make(FIGURE, tmp_path, STORE)
         assert (second.result.computed, second.drawn) == (False, True)
     module = "sih.paper.trained"
-    for source in ("paper/trained.py", "models/kernels/attention.c", "task/lags.py"):
+    for source in ("paper/trained.py", "models/fast/attention.c", "task/lags.py"):
         (path,) = (
             file for file in sources.source_files(module) if file.as_posix().endswith(source)
         )

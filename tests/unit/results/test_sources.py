@@ -10,11 +10,13 @@ from sih.results.sources import closure, digest, imports, read_source, source_fi
 
 def test_what_an_experiment_rests_on() -> None:
     found = closure("sih.claim.claim_expectations")
-    assert {"sih.theory.claim", "sih.markov"} <= found
+    assert {"sih.claim.exact", "sih.task.matrices"} <= found
     assert "sih.training.config" in closure("sih.paper.scaling")
     assert "sih.training.trainer" not in closure("sih.paper.scaling")  # a run is read, not trained
-    assert "sih.runs.run_store" in imports("sih.paper.scaling")
-    assert not {"sih.runs.run", "sih.training.config"} & closure("sih.claim.claim_histogram")
+    assert "sih.training.runs.run_store" in imports("sih.paper.scaling")
+    assert not {"sih.training.runs.run", "sih.training.config"} & closure(
+        "sih.claim.claim_histogram"
+    )
 
 
 @pytest.mark.parametrize("name", figures())
@@ -32,16 +34,16 @@ def test_data_rests_on_no_drawing_and_on_c_where_models_run(name: str) -> None:
 
 
 def test_a_digest_changes_with_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, read = digest("sih.markov"), Path.read_bytes
-    for changed in source_files("sih.markov"):
+    plain, read = digest("sih.task.matrices"), Path.read_bytes
+    for changed in source_files("sih.task.matrices"):
         with monkeypatch.context() as patch:
             patch.setattr(
                 Path,
                 "read_bytes",
                 lambda path, at=changed: read(path) + b"\nx = 1\n" * (path == at),
             )
-            assert digest("sih.markov") != plain
-    assert digest("sih.markov") == plain
+            assert digest("sih.task.matrices") != plain
+    assert digest("sih.task.matrices") == plain
 
 
 PLAIN = b"""

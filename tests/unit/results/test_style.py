@@ -7,8 +7,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import sih
+from sih.base.showing import PALETTE
 from sih.results import style
-from sih.showing import PALETTE
 
 STATIC = Path(sih.__file__).parent / "explorer" / "static"
 

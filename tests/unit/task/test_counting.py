@@ -116,7 +116,7 @@ def test_the_evidence_of_all_sequences_sums_to_one(lags: tuple[int, ...]) -> Non
 def test_plug_in_against_the_definition(case: tuple[sih.FreshTask, Tensor], c: float) -> None:
     task, tokens = case
     law = sih.plug_in(tokens, task, pseudo_count=c)
-    weights = sih.predictors.plug_in_weights(tokens, task, pseudo_count=c)
+    weights = sih.predictors.predictors.plug_in_weights(tokens, task, pseudo_count=c)
     for b, row in enumerate(tokens.tolist()):
         for i in range(len(row)):
             expected = oracles.plug_in(

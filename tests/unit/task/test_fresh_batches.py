@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import sih
-from sih.checks import WORDS, FieldError
+from sih.base.errors import WORDS, FieldError
 from sih.task.fresh_batches import stream
 
 SEEDS, WORKERS, BATCHES = range(8), 4, 50

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 import sih
 import sih.task.sampling
-from sih.predictors import PREDICTORS
+from sih.predictors.predictors import PREDICTORS
 from sih.task import CausalTask, MatrixTask
 
 TASK = sih.FreshTask(

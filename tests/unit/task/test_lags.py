@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from support.strategies import tasks
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.task import Task
 
 P2 = [[0.9, 0.1], [0.5, 0.5]]

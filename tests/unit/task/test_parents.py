@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 import sih
-from sih.evidence import log_probabilities, normalised_probabilities
+from sih.predictors.evidence import log_probabilities, normalised_probabilities
 from sih.task import CausalTask, MatrixTask
 
 BINARY = (-1, 0, 0, 1, 1, 2, 2, 3, 3, 4)

@@ -13,7 +13,7 @@ from support.strategies import tasks_with_tokens
 from support.trees import TreeTask
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.task import MatrixTask
 
 P2 = [[0.9, 0.1], [0.5, 0.5]]

@@ -15,7 +15,7 @@ from support import oracles_family as oracles
 
 import sih
 import sih.task.switching
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.task import Batch, MatrixTask
 from sih.task.switching import log_filter
 

@@ -11,7 +11,7 @@ import torch
 from support.small_configs import SMALL, small
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
 from sih.training.config import HELD_OUT_SEED, TrainConfig

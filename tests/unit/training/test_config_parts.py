@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import sih
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
 from sih.training.config_parts import PARTS, classes_of, parts_of, shape_of, unfolded

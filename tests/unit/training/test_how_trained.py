@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import sih
-from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
 from sih.training.how_trained import how_trained, trained_briefly
 from sih.training.presets import preset
+from sih.training.runs.run_store import RunStore
 
 START = "harmonic start, short sequences first, falling learning rate, "
 ROLES = f"SOAP, {START}layers restricted to their roles "

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
 from sih.training.optimiser import Adam, SoapConfig

@@ -11,17 +11,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sih.analysis.channels import Channels, read_channels
-from sih.analysis.correlation import (
+from sih.attention.correlation import (
     pair_log_probabilities,
     probability_correlation,
     score_correlation,
 )
-from sih.analysis.distances import Measured, measured
-from sih.analysis.phases import Phases, has_phases, read_phases
+from sih.attention.distances import Measured, measured
+from sih.beyond.evidence_paths.channel_shares import Channels, read_channels
+from sih.beyond.evidence_paths.phases import Phases, has_phases, read_phases
 from sih.circuits import construct
-from sih.metrics import kl_to_truth, mean_kl
 from sih.models.base import Model
+from sih.predictors.metrics import kl_to_truth, mean_kl
 from sih.results.beside import (
     circuit_law,
     yardsticks,
@@ -36,10 +36,10 @@ from sih.results.models import (
     trained_plainly,
 )
 from sih.results.tables import braces
-from sih.runs.run import Run
-from sih.runs.run_store import RunStore
 from sih.task import Batch, Task, sample
 from sih.training.config import TrainConfig
+from sih.training.runs.run import Run
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sih.analysis.channels import Channels
+from sih.beyond.evidence_paths.channel_shares import Channels
 from sih.beyond.evidence_paths.channels import (
     Accounts,
 )

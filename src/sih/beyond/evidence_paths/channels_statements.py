@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from sih.analysis.channels import Channels
 from sih.beyond.evidence_paths import channels as channel_account
+from sih.beyond.evidence_paths.channel_shares import Channels
 from sih.beyond.evidence_paths.channels import Accounts
 from sih.results.judging import BEYOND, Measured, Rule, Statement, median
 from sih.results.models import OUR_RECIPES, Models

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from sih.base.stats import estimate
+from sih.base.types import Law, TokenTensor
+from sih.beyond.shared_heads.exact import exact_heads
 from sih.circuits import circuit_weights, construct
-from sih.evidence import mixture
-from sih.heads import exact_heads, head_offsets, least_heads
-from sih.markov import Law, TokenTensor, random_transition_matrix
-from sih.metrics import kl_to_truth, mean_kl
-from sih.predictors import bma, maximum_likelihood
+from sih.heads import head_offsets, least_heads
+from sih.predictors.evidence import mixture
+from sih.predictors.metrics import kl_to_truth, mean_kl
+from sih.predictors.predictors import bma, maximum_likelihood
 from sih.results.beside import circuit_law, trained_law
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import Models, shipped_models
-from sih.runs.run_store import RunStore
-from sih.stats import estimate
 from sih.task import Batch, Task, sample
+from sih.task.matrices import random_transition_matrix
+from sih.training.runs.run_store import RunStore
 
 PAPER, UNMIXED, EXACT, BOTH, TRAINED, ML = (
     "the paper's form", "nothing mixed", "mixed, exact", "mixed, both sides", "trained", "ML",

@@ -9,16 +9,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.base.stats import Estimate, estimate
+from sih.base.types import Law, TokenTensor
 from sih.circuits import construct
-from sih.markov import Law, TokenTensor, random_transition_matrix
-from sih.metrics import kl_to_truth, mean_kl
-from sih.predictors import bma
+from sih.predictors.metrics import kl_to_truth, mean_kl
+from sih.predictors.predictors import bma
 from sih.results.beside import circuit_law, trained_law
 from sih.results.curves import Pair
 from sih.results.experiment import Experiment, Seeded, named_models
-from sih.runs.run_store import RunStore
-from sih.stats import Estimate, estimate
 from sih.task import Batch, ParentsTask, SwitchingTask, Task, sample
+from sih.task.matrices import random_transition_matrix
+from sih.training.runs.run_store import RunStore
 
 FILTER, ONE_LAG, PAPER, BAYES = (
     "exact filter",

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 import torch
 
-from sih.checks import check_kind
+from sih.base.errors import check_kind
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.standard.transformer import Transformer, TransformerConfig
 

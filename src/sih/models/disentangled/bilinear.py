@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.models.kernels.causal import later_keys, row_blocks
-from sih.models.kernels.second_order import gradients_again
+from sih.models.fast.causal import later_keys, row_blocks
+from sih.models.fast.second_order import gradients_again
 
 
 class CoordinateOrder:

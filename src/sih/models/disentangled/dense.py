@@ -27,14 +27,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import Seed, dtype_name
-from sih.files.record import Size, make
+from sih.base.errors import dtype_name
+from sih.base.record import Size, make
+from sih.base.types import Seed
 from sih.models.base import BoundedConfig, Heads, Model, ModelShape
 from sih.models.disentangled import structured, written
 from sih.models.disentangled.blocks import ResidualStream, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
 from sih.models.disentangled.written import WrittenBlocks
-from sih.models.kernels.causal import mask_later
+from sih.models.fast.causal import mask_later
 from sih.models.sites import Site, Trace, layer_of
 
 

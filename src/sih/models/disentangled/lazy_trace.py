@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import TokenTensor
+from sih.base.types import TokenTensor
 from sih.models.disentangled.blocks import parse_head, stream_after
-from sih.models.kernels.causal import mask_later
+from sih.models.fast.causal import mask_later
 
 READS = ("query", "key", "value")
 

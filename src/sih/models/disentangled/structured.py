@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Law, TokenTensor
+from sih.base.types import Law, TokenTensor
 from sih.models.disentangled.bilinear import CoordinateOrder, attend, coordinate_order, reordered
 
 BLOCK_ROWS, FEWEST_ROWS = 32, 16

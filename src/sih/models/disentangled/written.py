@@ -15,10 +15,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import TokenTensor
+from sih.base.types import TokenTensor
 from sih.models.disentangled.blocks import head_names, parse_head, stream_after
 from sih.models.disentangled.lazy_trace import LazyValues
-from sih.models.kernels.causal import mask_later
+from sih.models.fast.causal import mask_later
 from sih.models.sites import Trace
 
 

@@ -4,7 +4,7 @@
 - The first layer reads E[s]. Scores between two tokens, and between a token and an offset, are tables of S rows, which
   one-hot tokens look up. Its values are the one-hots, and its output is multiplied by E V afterwards.
 - The readout is linear: the last layer's values are multiplied by it first, and are S wide, not d.
-- Attention knows the offset without a gather (`sih.models.kernels.by_offset`).
+- Attention knows the offset without a gather (`sih.models.fast.by_offset`).
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.models.kernels.by_offset import attention_by_offset, scores_of_buckets, values_of_buckets
-from sih.models.kernels.causal import causal_attention
+from sih.models.fast.by_offset import attention_by_offset, scores_of_buckets, values_of_buckets
+from sih.models.fast.causal import causal_attention
 from sih.models.relative.relative_layer import RelativeLayer
 from sih.models.relative.rotary import rotate
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from sih.checks import FieldError
+from sih.base.errors import FieldError
 
 KEYS = ("both", "keys")
 """Words for heads whose scores read a vector for each offset."""

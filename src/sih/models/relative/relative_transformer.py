@@ -28,13 +28,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import FieldError, Seed, check_memory, check_sizes, dtype_name
-from sih.files.record import Among, OneOrMore, Size, make
+from sih.base.errors import FieldError, check_memory, check_sizes, dtype_name
+from sih.base.record import Among, OneOrMore, Size, make
+from sih.base.types import Seed
 from sih.models.base import Heads, Model, ModelConfig, ModelShape
-from sih.models.kernels import compiled
-from sih.models.kernels.by_offset import score_by_bucket, sum_by_bucket
-from sih.models.kernels.causal import mask_later
-from sih.models.kernels.choice import fastest
+from sih.models.fast import compiled
+from sih.models.fast.by_offset import score_by_bucket, sum_by_bucket
+from sih.models.fast.causal import mask_later
+from sih.models.fast.choice import fastest
 from sih.models.relative import fast_pass
 from sih.models.relative.relative_layer import OFFSETS, RelativeLayer, offsets_by_layer
 from sih.models.relative.rotary import rotate

@@ -3,7 +3,7 @@
 - One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
 - The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked up.
 - The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide, not d.
-- Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.kernels.causal`).
+- Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.fast.causal`).
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.markov import Law, TokenTensor
-from sih.models.kernels.causal import causal_attention
+from sih.base.types import Law, TokenTensor
+from sih.models.fast.causal import causal_attention
 from sih.models.standard.layer import Layer
 
 

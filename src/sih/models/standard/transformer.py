@@ -19,12 +19,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.checks import Seed, check_sizes, dtype_name
-from sih.files.record import Among, Size, make
+from sih.base.errors import check_sizes, dtype_name
+from sih.base.record import Among, Size, make
+from sih.base.types import Seed
 from sih.models.base import BoundedConfig, Heads, Model, ModelShape
-from sih.models.kernels import compiled
-from sih.models.kernels.causal import mask_later
-from sih.models.kernels.choice import fastest
+from sih.models.fast import compiled
+from sih.models.fast.causal import mask_later
+from sih.models.fast.choice import fastest
 from sih.models.sites import Site, Trace
 from sih.models.standard import fused
 from sih.models.standard.layer import ACTIVATIONS, Layer

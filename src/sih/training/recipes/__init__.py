@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-from sih.checks import FieldError, check_choice
+from sih.base.errors import FieldError, check_choice
 from sih.training.recipes.recipe import Recipe as Recipe
 
 

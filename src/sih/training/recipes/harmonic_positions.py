@@ -33,8 +33,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.checks import FieldError, check_steps
-from sih.files.record import Count
+from sih.base.errors import FieldError, check_steps
+from sih.base.record import Count
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
 from sih.task import CausalTask

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from sih.checks import FieldError, check_steps, described
-from sih.files.record import Count, Size, check
+from sih.base.errors import FieldError, check_steps, described
+from sih.base.record import Count, Size, check
 from sih.models import Model, ModelShape
 from sih.task import CausalTask
 from sih.training.task_config import TaskPart

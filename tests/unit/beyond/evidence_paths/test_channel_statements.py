@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.findings import MORE
 
-from sih.analysis.channels import Channels
+from sih.beyond.evidence_paths.channel_shares import Channels
 from sih.beyond.evidence_paths.channels import AccountConfig, Accounts, ModelAccount
 from sih.beyond.evidence_paths.channels_statements import PLAIN_CARRIES, RECIPE_CARRIES
 from sih.results.models import TrainedModel

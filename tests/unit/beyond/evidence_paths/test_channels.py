@@ -6,8 +6,8 @@ from support.small_runs import make_all
 
 from sih.beyond.evidence_paths import channels as account
 from sih.beyond.evidence_paths import channels_figure
-from sih.runs.run_store import RunStore
 from sih.training.config import TrainConfig
+from sih.training.runs.run_store import RunStore
 
 
 def test_every_model_of_three_layers_and_the_circuits(runs: dict[str, str]) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sih.beyond.shared_heads import cancellation, cancellation_figure
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_reads_of_what_is_stored_are_what_is_added() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from sih.beyond.shared_heads import few_heads, few_heads_figure
 from sih.beyond.shared_heads.few_heads import BOTH, EXACT, ML, PAPER, TRAINED, UNMIXED
-from sih.runs.run_store import RunStore
+from sih.training.runs.run_store import RunStore
 
 
 def test_fewer_heads_lose_more_in_the_paper_s_form_and_nothing_once_lags_mix() -> None:

@@ -12,8 +12,8 @@ import sih
 from sih.beyond.switching_lags import switching as switching_lags
 from sih.beyond.switching_lags import switching_figure
 from sih.beyond.switching_lags.switching import BAYES, FILTER, ONE_LAG, PAPER
-from sih.runs.run_store import RunStore
 from sih.task import Task
+from sih.training.runs.run_store import RunStore
 
 
 def test_those_who_assume_one_lag_lose_where_it_switches() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sih
-from sih.models.kernels import compiled
+from sih.models.fast import compiled
 
 CASES: list[dict[str, Any]] = [
     {"reach": 3},

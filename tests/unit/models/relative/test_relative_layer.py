@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from sih.checks import FieldError
-from sih.files.record import make
+from sih.base.errors import FieldError
+from sih.base.record import make
 from sih.models.relative.relative_layer import RelativeLayer, offsets_by_layer
 from sih.models.relative.relative_transformer import RelativeShape
 

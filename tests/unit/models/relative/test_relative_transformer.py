@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 import sih
-from sih.checks import FieldError
-from sih.models.kernels import compiled
+from sih.base.errors import FieldError
+from sih.models.fast import compiled
 from sih.models.relative.relative_transformer import RelativeShape
 
 CASES: list[dict[str, Any]] = [

@@ -9,7 +9,7 @@ from support.shapes import standard_models
 from torch import Tensor
 
 import sih
-from sih.models.kernels import causal
+from sih.models.fast import causal
 
 Case = tuple[sih.Transformer, Tensor]
 

@@ -11,7 +11,6 @@ from support.small_configs import small
 
 from sih.cli import main
 from sih.cli.train_command import command_of
-from sih.runs.run_store import open_run
 from sih.training import recipes
 from sih.training.config import TrainConfig
 from sih.training.recipes import all_recipes, recipe_named
@@ -19,6 +18,7 @@ from sih.training.recipes.harmonic_positions import HarmonicPositions
 from sih.training.recipes.plain import Plain
 from sih.training.recipes.recipe import StagedRecipe
 from sih.training.recipes.tied_tables import TiedTables
+from sih.training.runs.run_store import open_run
 from sih.training.trainer import Trainer
 
 

@@ -1,0 +1,86 @@
+r"""Measures what a head's scores and attention follow: the transition probabilities, or positions alone.
+
+The construction's first layer scores a pair of tokens $\log P_{s_j,s_i}$, and so pays the lags' tokens their
+normalised probabilities $\tilde p_{i,k}$ (paper, Sec. 5.1).
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from sih.base.types import TokenTensor, TransitionMatrix
+from sih.models.offsets import attention_to
+from sih.predictors.evidence import normalised_probabilities
+from sih.task import CausalTask, first_position
+
+Maps = Float[Tensor, "batch query key"]
+"""Scores or attention of one head."""
+Keys = Bool[Tensor, "query key"]
+"""Pairs that are looked at."""
+
+
+def score_correlation(
+    scores: Maps, log_p: Maps, keys: Keys, *, apart_from_positions: bool = False
+) -> Float[Tensor, " batch"]:
+    r"""Correlate $x_{ij} - \bar x_i$ with $y_{ij} - \bar y_i$ in every sequence, over the pairs in `keys`.
+
+    Softmax does not see a constant per query, so each query's mean over its keys is taken off. With
+    `apart_from_positions` so is what all sequences have in common at a pair of positions, $\bar x_{ij}$: what is left
+    comes from the tokens alone, and a mask, however strong, is gone.
+    """
+    x, y = (_centred(values.double(), keys, apart_from_positions) for values in (scores, log_p))
+    return (x * y).sum(dim=(1, 2)) / (
+        x.square().sum(dim=(1, 2)) * y.square().sum(dim=(1, 2))
+    ).sqrt()
+
+
+def explained_variance(
+    scores: Maps, keys: Keys, by: Literal["offset", "positions"]
+) -> Float[Tensor, " batch"]:
+    r"""Give the part of the scores' variance within queries, in every sequence, that is known without the tokens.
+
+    $1 - \sum (x_{ij} - \hat x_{ij})^2 / \sum x_{ij}^2$, a constant per query taken off x, over the pairs in `keys`;
+    $\hat x$ is the mean of x over all sequences at the offset i - j (a head that is all diagonals has 1) or at the
+    positions (i, j).
+    """
+    x = _centred(scores.double(), keys, apart_from_positions=False)
+    expected = x.mean(dim=0)
+    if by == "offset":
+        for offset in range(len(keys)):
+            diagonal, inside = expected.diagonal(-offset), keys.diagonal(-offset)
+            diagonal[:] = diagonal.sum() / inside.sum().clamp_min(1) * inside
+    return 1 - (x - expected).square().sum(dim=(1, 2)) / x.square().sum(dim=(1, 2))
+
+
+def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
+    inside = torch.where(keys, values, 0.0)
+    inside = inside - inside.sum(dim=-1, keepdim=True) / keys.sum(dim=-1).clamp_min(1)[:, None]
+    if apart_from_positions:
+        inside = inside - inside.mean(dim=0)
+    return torch.where(keys, inside, 0.0)
+
+
+def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
+    r"""Look up $\log P_{s_j, s_i}$ for every query i and key j, from the key's token to the query's."""
+    if not (P > 0).all():
+        raise ValueError(
+            "a correlation with log P needs a P without zeros; their logarithm is -inf"
+        )
+    return P.log()[tokens[:, None, :], tokens[:, :, None]]
+
+
+def probability_correlation(attention: Maps, tokens: TokenTensor, task: CausalTask) -> float:
+    r"""Correlate a head's attention at the lags with the normalised probabilities $\tilde p_{i,k}$.
+
+    The construction's first layer has 1. A head that ignores the tokens has 0 or less. It is 0 where one of the two
+    varies by no more than rounding, as with a single lag. Queries are those past the first max_lag with a next token:
+    at the last position no model was trained.
+    """
+    queries = slice(first_position(task), tokens.shape[1] - 1)
+    p_norm = normalised_probabilities(tokens, task)[:, queries]
+    found = attention_to(attention, task.parents(tokens.shape[1]))[:, queries]
+    pair = torch.stack([found.flatten().to(p_norm.dtype), p_norm.flatten()])
+    varies = pair.std(dim=1) > 4 * torch.finfo(attention.dtype).eps
+    return torch.corrcoef(pair)[0, 1].item() if varies.all() else 0.0

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, records, files, means with errors, how objects show themselves."""

@@ -1,0 +1,54 @@
+"""`construct_parents(task, ...)`: weights written by hand for any table of parents."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+
+from sih.base.errors import FieldError, check_kind
+from sih.beyond.any_parents.parents_table import PARENTS_CIRCUITS
+from sih.circuits.build import built
+from sih.circuits.circuit_table import CIRCUITS
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.task import ParentsTask
+
+
+def construct_parents(
+    task: ParentsTask,
+    *,
+    target: str = "paper",
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> DisentangledTransformer:
+    """Return a model whose weights find out which row of a table of parents made a
+    sequence.
+
+    It carries the `circuit` that its weights follow. Its notes, saved with it, hold
+    circuit and task.
+
+    Args:
+        task: with a table of parents; lags have `sih.construct`.
+        target: "paper", the selective estimator, or "bayes", the Bayesian model average up to the
+            bound that `sih.verify` states.
+        readout: P^T ("probability") or log P^T before a softmax ("logit").
+        dtype: torch.float64 or torch.float32.
+        options: of that circuit, None for its own choice; `PaperParentsOptions` and
+            `BayesParentsOptions` explain theirs. paper: third, evidence, lam, beta, temper;
+            bayes: third, lam, temper, symmetric.
+
+    >>> import sih
+    >>> task = sih.ParentsTask([[0.9, 0.1], [0.5, 0.5]], [[-1, 0, 1, 2], [-1, 0, 0, 1]], length=3)
+    >>> sih.construct_parents(task).circuit.third
+    'parents'
+    """
+    wanted = "a table of parents, e.g. sih.ParentsTask(P, parents=[[-1, 0, 1], [-1, 0, 0]])"
+    check_kind("task", task, ParentsTask, wanted)
+    if isinstance(target, str) and target in CIRCUITS.keys() - PARENTS_CIRCUITS.keys():
+        raise FieldError(
+            "target",
+            f"the target {target!r} is for lags; of a table of parents it is 'paper' or 'bayes'",
+        )
+    model: DisentangledTransformer = built(PARENTS_CIRCUITS, task, target, options, readout, dtype)
+    return model

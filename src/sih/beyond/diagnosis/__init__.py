@@ -1,0 +1,1 @@
+"""What a model's heads and predictions are like, and which known circuit it resembles."""

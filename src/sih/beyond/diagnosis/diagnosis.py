@@ -1,0 +1,325 @@
+"""Says what any model of the task has learnt, from its attention and its predictions alone, whosever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from sih.attention.head_reading import HeadReading, exact_selection, read_head
+from sih.base.errors import FieldError, as_tokens, check_fields, check_kind
+from sih.base.showing import Drawn, heat_map, html_table, text_lines
+from sih.beyond.diagnosis.law_reading import (
+    Interval,
+    LawReading,
+    as_law,
+    as_numbers,
+    read_law,
+    rounding_of,
+)
+from sih.beyond.diagnosis.resemblance import Resemblance, resemblances
+from sih.models import Model
+from sih.predictors.evidence import check_states, lag_posterior
+from sih.task import (
+    Batch,
+    CausalTask,
+    FreshTask,
+    SwitchingTask,
+    Task,
+    check_task,
+    first_position,
+)
+
+FINEST = 32
+"""Offsets shown in a notebook."""
+CHUNK = 64
+"""Sequences that a model of `sih` is run on at once."""
+COMPARED = 16
+"""Sequences on which attention is compared with the known circuits'."""
+
+
+@dataclass(frozen=True)
+class Diagnosis(Drawn):
+    """Holds what `diagnose` found. It prints as a table, shows as one in a notebook, and `plot()` draws it.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
+    >>> batch = sih.sample(task, size=16, rng=0)
+    >>> sih.diagnose(task, batch, law=sih.bma(batch.tokens, task)).verdict
+    'Predicts like BMA (within 0.001 nats)'
+    """
+
+    lags: tuple[int, ...]
+    """Labels of the task's hypotheses, its lags where it has lags."""
+    sequences: int
+    reference: str
+    """What KL is measured to: "the truth", or "BMA" where the lags were not given."""
+    heads: tuple[HeadReading, ...]
+    law: LawReading
+    circuits: tuple[Resemblance, ...]
+    """Distance from the known circuits, the nearest first."""
+    notes: tuple[str, ...]
+    """What else to know, a line each."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def kl(self) -> dict[str, Interval]:
+        """Give mean KL to the reference in nats, of "model", "bma", "ml" and "stationary"."""
+        return self.law.kl
+
+    @property
+    def lag_accuracy(self) -> dict[str, Interval]:
+        """Give how often the prediction is nearest to that of the sequence's own lag, of "model", "bma" and "ml"."""
+        return self.law.lag_accuracy
+
+    @property
+    def verdict(self) -> str:
+        """Say it in words: how good the predictions are, what each head does, which circuit it looks like."""
+        heads = "; ".join(f"{head.name} {head.role}" for head in self.heads)
+        heads = f"Head {heads}" if heads else ""
+        circuit = self.circuits[0].words if self.circuits else ""
+        return ". ".join(said for said in (self.law.words, heads, circuit) if said)
+
+    @property
+    def labels(self) -> str:
+        """Name the hypotheses: lags, or numbers from 0 where a task has none."""
+        return f"{'hypotheses' if 0 in self.lags else 'lags'} {self.lags}"
+
+    def rows(self) -> list[list[str]]:
+        """Tabulate the heads: a row each, the first row names the columns.
+
+        >>> import sih
+        >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
+        >>> sih.diagnose(task, sih.sample(task, size=4, rng=0), model=sih.construct(task)).rows()[0][:4]
+        ['head', 'i-k', 'i-k+1', 'true lag']
+        """
+        table = [["head", "i-k", "i-k+1", "true lag", "corr p̃", "period", "by tokens", "role"]]
+        for head in self.heads:
+            period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
+            selected = f"{head.selected:.2f} of {head.exact:.2f}"
+            shares = [_shares(head.parents), _shares(head.copies), selected]
+            measures = [f"{head.correlation:+.2f}", period, f"{head.dependence:.2f}", head.role]
+            table.append([head.name, *shares, *measures])
+        return table
+
+    def head_lines(self) -> list[str]:
+        """Write the table of `rows` in lines, none where no attention was given.
+
+        >>> import sih
+        >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
+        >>> batch = sih.sample(task, size=16, rng=0)
+        >>> found = sih.diagnose(task, batch, model=sih.construct(task))
+        >>> [line.split()[0] for line in found.head_lines()]
+        ['head', '1.1', '2.1', '2.2', '3.1']
+        """
+        if not self.heads:
+            return []
+        width = [max(map(len, column)) for column in zip(*self.rows(), strict=True)]
+        return [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)).rstrip()
+            for row in self.rows()
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.head_lines(), *self._lines(), f"verdict: {self.verdict}"])
+
+    def _facts(self) -> Mapping[str, Any]:
+        kl = {f"KL_to_{self.reference.replace(' ', '_')}": self.kl["model"].mean} if self.kl else {}
+        return {"lags": self.lags, "sequences": self.sequences, **kl}
+
+    def _pictures(self) -> Iterator[str]:
+        if self.heads:
+            yield html_table(self.rows())
+            offsets = torch.tensor([head.offsets[:FINEST] for head in self.heads])
+            yield heat_map(
+                offsets / offsets.amax(dim=-1, keepdim=True),
+                "attention by offset, a row for each head",
+                300,
+            )
+        yield text_lines([*self._lines(), f"verdict: {self.verdict}"])
+
+    def _lines(self) -> list[str]:
+        lines = [
+            f"{self.labels}, {self.sequences} sequences; means [two standard errors either way]"
+        ]
+        for title, found in (
+            (f"KL to {self.reference}", self.kl),
+            ("KL from BMA", self.law.to_bma),
+            ("lag accuracy", self.lag_accuracy),
+        ):
+            if found:
+                lines.append(
+                    f"{title}: " + ", ".join(f"{name} {value}" for name, value in found.items())
+                )
+        if self.circuits:
+            nearest = self.circuits[0]
+            lines.append(
+                f"nearest circuit: {nearest.circuit}, total variation (of uniform attention's): {nearest}"
+            )
+        return [*lines, *self.notes]
+
+
+@torch.no_grad()
+def diagnose(
+    task: CausalTask,
+    tokens: Batch | Tensor | np.ndarray,
+    *,
+    attention: Sequence[Any] | None = None,
+    law: Any = None,
+    model: nn.Module | None = None,
+) -> Diagnosis:
+    """Say what a model of the task has learnt, from its attention, from its law of the next token, or from both.
+
+    Args:
+        task: what the tokens were drawn from, with one known matrix for each hypothesis, which stays.
+        tokens: a `Batch`, then KL is to the truth, or tokens of shape (batch, time), then it is to BMA's law and a
+            sequence's own lag is the likeliest one.
+        attention: for each layer the heads' attention after the softmax, (batch, head, query, key), or a list of heads
+            (batch, query, key).
+        law: of the next token at every position, (batch, time, state). Numbers below 0 are taken for logits.
+        model: gives both if it is a model of `sih`, else any module that maps tokens to laws or logits.
+
+    >>> import sih
+    >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
+    >>> found = sih.diagnose(task, sih.sample(task, size=16, rng=0), model=sih.construct(task))
+    >>> [head.role for head in found.heads][-1]
+    'selects the token to copy'
+    >>> found.circuits[0].words
+    "Its attention is that of the circuit 'paper'"
+    """
+    check_task(task)
+    if isinstance(task, FreshTask | SwitchingTask):
+        says = "diagnose is for tasks of known matrices whose lag stays, e.g. sih.Task"
+        raise FieldError("task", f"{says}; got {type(task).__name__}")
+    batch, lags_known = _batch(task, tokens)
+    if isinstance(model, Model):
+        if law is not None or attention is not None:
+            raise ValueError("give a model, or its attention and its law, not both")
+        law, attention = _pass(model, batch.tokens)
+    elif model is not None:
+        check_kind(
+            "model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits"
+        )
+        if law is not None:
+            raise ValueError("give a model, or its law, not both")
+        law = model(batch.tokens)
+    if not isinstance(attention, list | tuple | None):
+        found = type(attention).__name__
+        raise FieldError(
+            "attention", f"attention is a list with a tensor for each layer; got {found}"
+        )
+    if law is None and not attention:
+        raise ValueError("there is nothing to diagnose; give attention=[...], law=... or model=...")
+    first = model.first if isinstance(model, Model) else 0
+    layers = [
+        _attention(layer, number, batch, first) for number, layer in enumerate(attention or (), 1)
+    ]
+    some = [layer[:COMPARED] for layer in layers]
+    circuits = []
+    if isinstance(task, Task):
+        circuits = resemblances(some, batch.tokens[:COMPARED], task)
+    notes = []
+    if layers and not isinstance(task, Task):
+        other = type(task).__name__
+        notes.append(f"not compared with the known circuits: they are of sih.Task, not of {other}")
+    elif layers and not circuits:
+        why = (
+            f"this model {len(layers)}" if len(layers) != 3 else "and none is right at this length"
+        )
+        notes.append(f"not compared with the known circuits: they have 3 layers, {why}")
+    read = LawReading()
+    if law is not None:
+        law, were_logits = as_law(law, batch, task)
+        notes += ["the law was given as logits: their softmax was taken"] if were_logits else []
+        read = read_law(law, batch, task, lags_known=lags_known)
+    exact = exact_selection(batch, task) if layers else None
+    return Diagnosis(
+        task.hypotheses,
+        len(batch.tokens),
+        "the truth" if lags_known else "BMA",
+        tuple(
+            read_head(
+                f"{number}.{head + 1}",
+                layer[:, head],
+                batch,
+                task,
+                last=number == len(layers),
+                exact=exact,
+            )
+            for number, layer in enumerate(layers, 1)
+            for head in range(layer.shape[1])
+        ),
+        read,
+        tuple(circuits),
+        tuple(notes),
+    )
+
+
+def _pass(model: Model, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Give a model's law and the attention of each layer, some sequences at a time: a trace holds far more."""
+    laws, attention = [], []
+    for part in tokens.split(CHUNK):
+        laws.append(model.predict(part))
+        attention.append([layer[..., model.first :, :] for layer in model.trace(part).attention])
+    return torch.cat(laws), [torch.cat(layer) for layer in zip(*attention, strict=True)]
+
+
+def _batch(task: CausalTask, given: Batch | Tensor | np.ndarray) -> tuple[Batch, bool]:
+    """Give tokens on the CPU with each sequence's lag, and whether it is known. If not, it is the likeliest one."""
+    found = as_tokens(given.tokens if isinstance(given, Batch) else given).detach().cpu()
+    least = first_position(task) + 2
+    if len(found) < 2 or found.shape[1] < least:
+        wanted = f"whole numbers of shape (batch, time), 2 sequences and {least} tokens or more"
+        raise FieldError(
+            "tokens", f"tokens are {wanted}; got {found.dtype} of shape {tuple(found.shape)}"
+        )
+    tokens = check_states(found, task)
+    if isinstance(given, Batch):
+        return Batch(tokens, given.lags.cpu()), True
+    return Batch(
+        tokens, torch.tensor(task.hypotheses)[lag_posterior(tokens, task)[:, -1].argmax(dim=-1)]
+    ), False
+
+
+def _attention(
+    given: Any, layer: int, batch: Batch, first: int
+) -> Float[Tensor, "batch head query key"]:
+    """Give a layer's attention as one tensor, if it is attention, or raise a FieldError.
+
+    A model's own may have one key more, the `first`, for a start token.
+    """
+    size, time = batch.tokens.shape
+    where = f"the attention of layer {layer}"
+    if isinstance(given, list | tuple):
+        heads = [as_numbers("attention", head) for head in given]
+        if not heads or any(head.shape != (size, time, time) for head in heads):
+            got = ", ".join(str(tuple(head.shape)) for head in heads) or "no heads"
+            raise FieldError(
+                "attention",
+                f"each head of {where} must be of shape {(size, time, time)}; got {got}",
+            )
+        given = torch.stack(heads, dim=1)
+    found = as_numbers("attention", given)
+    rounding = rounding_of(found)
+    found = found if found.dtype == torch.float64 else found.float()
+    if found.ndim != 4 or (len(found), *found.shape[2:]) != (size, time, time + first):
+        wanted = f"of shape (batch, head, query, key) = ({size}, heads, {time}, {time})"
+        raise FieldError("attention", f"{where} must be {wanted}; got {tuple(found.shape)}")
+    if not ((found >= 0).all() and ((found.sum(dim=-1) - 1).abs() <= rounding).all()):
+        raise FieldError(
+            "attention", f"{where} must be after the softmax: each query's sums to 1, none below 0"
+        )
+    if found.triu(1 + first).any():
+        raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
+    return found
+
+
+def _shares(by_lag: dict[int, float]) -> str:
+    return " ".join(f"{share:.2f}" for share in by_lag.values())

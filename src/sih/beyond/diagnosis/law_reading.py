@@ -1,0 +1,168 @@
+"""Reads anyone's predictions of the next token: how far from the truth and from Bayes, and which lag they follow."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sih.base.errors import FieldError
+from sih.base.stats import estimate
+from sih.predictors.metrics import divergence, scored_positions
+from sih.predictors.predictors import bma, maximum_likelihood, stationary_law, truth
+from sih.task import Batch, CausalTask, first_position
+
+LIKE_BMA = 1e-3
+"""Nats: a law nearer than this to BMA's predicts like it."""
+
+
+class Interval(NamedTuple):
+    """Holds a mean over sequences, and both ends of two standard errors about it."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        mean, low, high = (f"{value:.4f}".replace("-0.0000", "0.0000") for value in self)
+        return f"{mean} [{low}, {high}]"
+
+
+@dataclass(frozen=True)
+class LawReading:
+    """Holds how good predictions are. Means are over sequences and positions past the first max_lag, but the last."""
+
+    kl: dict[str, Interval] = field(default_factory=dict)
+    """KL to the truth, or to BMA's law if the lags are not known: of "model", "bma", "ml" and "stationary"."""
+    to_bma: dict[str, Interval] = field(default_factory=dict)
+    """KL from BMA's law, what a prediction loses against Bayes: of "model", "ml" and "stationary"."""
+    lag_accuracy: dict[str, Interval] = field(default_factory=dict)
+    """How often the law of a sequence's own lag is nearest to the prediction, of "model", "bma" and "ml".
+
+    Over the positions at which no other lag gives the next token the same law."""
+    by_position: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """`kl` at every position but the last, which no training reaches."""
+    words: str = ""
+    """How good they are, in words whose thresholds are in `docs/field_tools.md`."""
+
+
+def read_law(
+    law: Float[Tensor, "batch time state"],
+    batch: Batch,
+    task: CausalTask,
+    *,
+    lags_known: bool = True,
+) -> LawReading:
+    """Measure a law beside the reference predictors', to the truth or, unless the lags are known, to BMA's law."""
+    tokens = batch.tokens
+    rows = scored_positions(first_position(task), tokens.shape[1])
+    laws = {"model": law, "bma": bma(tokens, task), "ml": maximum_likelihood(tokens, task)}
+    laws["stationary"] = stationary_law(tokens, task)
+    reference = truth(batch, task) if lags_known else laws["bma"]
+    kl = {name: divergence(reference, each) for name, each in laws.items()}
+    lost = {
+        name: divergence(laws["bma"], laws[name])[:, rows].mean(dim=-1)
+        for name in laws
+        if name != "bma"
+    }
+    right = {name: _nearest_lag(laws[name], batch, task) for name in ("model", "bma", "ml")}
+    return LawReading(
+        {name: interval(each[:, rows].mean(dim=-1)) for name, each in kl.items()},
+        {name: interval(values) for name, values in lost.items()},
+        {name: interval(values) for name, values in right.items() if len(values) > 1},
+        {name: tuple(each[:, :-1].mean(dim=0).tolist()) for name, each in kl.items()},
+        _words(lost["model"], lost["ml"], lost["stationary"]),
+    )
+
+
+def interval(values: Float[Tensor, " batch"]) -> Interval:
+    """Average over sequences; what is infinite in one sequence is so altogether."""
+    mean, error = estimate(values.double()).pair()
+    return (
+        Interval(mean, mean - 2 * error, mean + 2 * error)
+        if math.isfinite(mean)
+        else Interval(mean, mean, mean)
+    )
+
+
+def as_law(
+    given: Any, batch: Batch, task: CausalTask
+) -> tuple[Float[Tensor, "batch time state"], bool]:
+    """Give a law that sums to 1 and whether it was logits, which numbers below 0 show, or raise a FieldError."""
+    found, shape = as_numbers("law", given), (*batch.tokens.shape, task.num_states)
+    law, rounding = found.double(), rounding_of(found)
+    if law.shape != shape:
+        raise FieldError(
+            "law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}"
+        )
+    if torch.isnan(law).any() or torch.isposinf(law).any() or torch.isneginf(law).all(dim=-1).any():
+        raise FieldError("law", "law holds numbers that are not finite")
+    sums = law.sum(dim=-1)
+    if law.min() < -rounding:
+        return torch.softmax(law, dim=-1), True
+    if (sums - 1).abs().max() > rounding:
+        ends = f"from {sums.min():.4g} to {sums.max():.4g}"
+        raise FieldError(
+            "law",
+            f"law sums to 1 over the last axis; got sums {ends} (softmax logits that are all positive)",
+        )
+    law = law.clamp_min(0)
+    return law / law.sum(dim=-1, keepdim=True), False
+
+
+def as_numbers(field: str, given: Any) -> Tensor:
+    """Give anyone's tensor, array or list of numbers as a tensor on the CPU, or raise a FieldError."""
+    try:
+        found = torch.as_tensor(given).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        found = None
+    if found is None or found.is_complex():
+        raise FieldError(
+            field,
+            f"{field} must be real numbers in a tensor or an array; got {type(given).__name__}",
+        )
+    return found
+
+
+def rounding_of(given: Tensor) -> float:
+    """Say how far the sum of a softmax of this type of numbers may be from 1."""
+    return max(1e-3, 4 * torch.finfo(given.dtype).eps) if given.is_floating_point() else 0.0
+
+
+def _words(
+    model: Float[Tensor, " batch"], ml: Float[Tensor, " batch"], stationary: Float[Tensor, " batch"]
+) -> str:
+    """Compare what is lost against Bayes, sequence by sequence."""
+    if interval(model).high <= LIKE_BMA:
+        return f"Predicts like BMA (within {LIKE_BMA:g} nats)"
+    if interval(_difference(model, ml)).high < 0:
+        return "Predicts better than maximum likelihood, not as well as BMA"
+    if interval(_difference(model, stationary)).high >= 0:
+        return "Predicts no better than the stationary law"
+    if interval(_difference(model, ml)).low > 0:
+        return "Predicts worse than maximum likelihood, better than the stationary law"
+    return "Predicts about as well as maximum likelihood"
+
+
+def _difference(a: Float[Tensor, " batch"], b: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """Subtract sequence by sequence; where both are infinite neither is better."""
+    return torch.where(a == b, 0.0, a - b)
+
+
+def _nearest_lag(
+    law: Float[Tensor, "batch time state"], batch: Batch, task: CausalTask
+) -> Float[Tensor, " sequence"]:
+    """Give how often a sequence's own lag has the nearest law, for each sequence in which lags' laws ever differ."""
+    rows = scored_positions(first_position(task), batch.tokens.shape[1])
+    labels = torch.tensor(task.hypotheses)
+    batches = [Batch(batch.tokens, torch.full_like(batch.lags, label)) for label in task.hypotheses]
+    each = [truth(one, task)[:, rows] for one in batches]
+    own = truth(batch, task)[:, rows]
+    alike = torch.stack([(one - own).abs().amax(dim=-1) < 1e-9 for one in each], dim=-1)
+    far = torch.stack([divergence(one, law[:, rows]) for one in each], dim=-1)
+    telling = alike.sum(dim=-1) == 1
+    right = labels[far.argmin(dim=-1)] == batch.lags[:, None]
+    count = telling.sum(dim=-1)
+    return ((right & telling).sum(dim=-1) / count)[count > 0]

@@ -1,0 +1,130 @@
+"""Finds which of the circuits written by hand a model's attention is nearest to, on the same sequences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from sih.attention.head_matching import match_heads, total_variation, uniform_attention
+from sih.base.errors import FieldError
+from sih.circuits import CIRCUITS, Circuit
+from sih.circuits.circuit_table import circuit_kind, option_names
+from sih.heads import least_heads
+from sih.task import Task
+
+SAME, ALIKE = 0.05, 0.5
+"""A layer is the circuit's within this total variation, and resembles it within this part of uniform attention's."""
+
+
+def known_circuits() -> dict[str, dict[str, Any]]:
+    """Return the circuits that a model is compared with: every kind, and the paper's with other evidence."""
+    return {
+        **{target: {"target": target} for target in CIRCUITS},
+        "paper, sink": {"target": "paper", "sink": True},
+        "paper, summed": {"target": "paper", "evidence": "sum", "beta": 3.0},
+    }
+
+
+@dataclass(frozen=True)
+class Resemblance:
+    """Holds how far a model's attention is from one circuit's, as mean total variation in each layer, heads matched."""
+
+    circuit: str
+    layers: tuple[float, ...]
+    uniform: tuple[float, ...]
+    """The same for uniform attention over the past, the yardstick."""
+
+    @property
+    def distance(self) -> float:
+        """Average over layers, as a part of the yardstick's: 0 is the circuit, 1 no nearer to it than uniform."""
+        return sum(self.layers) / sum(self.uniform)
+
+    @property
+    def words(self) -> str:
+        """Say whether the attention is the circuit's, or in which layers it resembles it."""
+        if max(self.layers) <= SAME:
+            return f"Its attention is that of the circuit '{self.circuit}'"
+        pairs = enumerate(zip(self.layers, self.uniform, strict=True), 1)
+        alike = [number for number, (far, flat) in pairs if far <= ALIKE * flat]
+        if not alike:
+            return f"Its attention is no known circuit's (the nearest is '{self.circuit}')"
+        missing = [number for number in range(1, len(self.layers) + 1) if number not in alike]
+        where = f"in {_layers(alike)}" if missing else "in every layer"
+        but = f", not in {_layers(missing)}" if missing else ""
+        return f"Its attention resembles the circuit '{self.circuit}' {where}{but}"
+
+    def __str__(self) -> str:
+        pairs = zip(self.layers, self.uniform, strict=True)
+        return ", ".join(
+            f"layer {n} {far:.2f} of {flat:.2f}" for n, (far, flat) in enumerate(pairs, 1)
+        )
+
+
+@torch.no_grad()
+def resemblances(
+    attention: Sequence[Float[Tensor, "batch _ query key"]],
+    tokens: Int[Tensor, "batch time"],
+    task: Task,
+) -> list[Resemblance]:
+    """Compare a model with every known circuit of as many layers that there is for its task, the nearest first.
+
+    A circuit has as many second-layer heads as the model, or as it can use. A head of it that the model has none for
+    counts 1, a head of the model that it has none for counts its distance from uniform attention.
+    What a model pays a start token, its first key, no circuit does.
+    """
+    heads = tuple(layer.shape[1] for layer in attention)
+    if not heads:
+        return []
+    task, found = task.with_length(tokens.shape[1]), []
+    for name, options in known_circuits().items():
+        circuit = _resolve(task, options, heads)
+        if circuit is not None and circuit.first_exact_position < task.length - 1:
+            found.append(_compare(name, attention, tokens, task, circuit))
+    return sorted(found, key=lambda each: each.distance)
+
+
+def _layers(numbers: Sequence[int]) -> str:
+    return f"layer{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
+
+
+def _resolve(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> Circuit | None:
+    """Return a circuit of as many layers, and no more heads than the model where it can be, if there is one."""
+    given = dict(options)
+    kind = circuit_kind(CIRCUITS, given.pop("target"))
+    if "heads" in option_names(kind) and len(heads) > 1:
+        given["heads"] = min(heads[1], least_heads(task.lags).heads)
+    if "symmetric" in option_names(kind):
+        given["symmetric"] = heads[0] > 1
+    try:
+        circuit = kind.resolve(task, kind.Options(**given), torch.float64)
+    except FieldError:
+        return None
+    return circuit if len(circuit.model_heads) == len(heads) else None
+
+
+def _compare(
+    name: str,
+    attention: Sequence[Float[Tensor, "batch _ query key"]],
+    tokens: Int[Tensor, "batch time"],
+    task: Task,
+    circuit: Circuit,
+) -> Resemblance:
+    model = circuit.build(task, "probability", torch.float64)
+    rows = slice(circuit.first_exact_position, tokens.shape[1] - 1)
+    first = attention[0].shape[-1] - tokens.shape[1]
+    flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (first, 0))
+    layers, uniform = [], []
+    for found, theirs in zip(attention, model.trace(tokens, path="written").attention, strict=True):
+        wanted = nn.functional.pad(theirs, (first, 0))
+        matched = match_heads(found.double(), wanted, rows.start)
+        spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]
+        far = sum(
+            1.0 if h is None else total_variation(found[:, h], wanted[:, j])[:, rows].mean().item()
+            for j, h in enumerate(matched)
+        ) + sum(total_variation(head, flat)[:, rows].mean().item() for head in spare.unbind(dim=1))
+        layers.append(far / len(matched))
+        uniform.append(total_variation(flat, wanted)[..., rows].mean().item())
+    return Resemblance(name, tuple(layers), tuple(uniform))

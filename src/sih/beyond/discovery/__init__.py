@@ -1,0 +1,1 @@
+"""Edges of a circuit found from outside, scored and judged on circuits that are known."""

@@ -1,0 +1,83 @@
+"""Makes circuits hard to find: random heads beside the true ones, noise where weights
+are zero, a rotated stream.
+
+In a circuit as `construct` writes it, every edge that is no part of it scores exactly 0
+under any method. Here decoy heads attend to the tokens at random and write into blocks
+of their own, and small weights read everything, so small that the law hardly moves.
+"""
+
+import torch
+
+from sih.base.errors import generator
+from sih.base.types import Seed
+from sih.circuits.verification import carried
+from sih.models.disentangled.as_standard import to_standard
+from sih.models.disentangled.blocks import head_names
+from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.standard.transformer import Transformer
+from sih.task import sample
+
+DECOYS = (1, 1, 0)
+"""Decoy heads added to each layer, after the true ones, whose names stay."""
+
+
+@torch.no_grad()
+def with_decoys(
+    model: DisentangledTransformer,
+    *,
+    rng: Seed,
+    decoys: tuple[int, ...] = DECOYS,
+    shift: float = 0.01,
+) -> DisentangledTransformer:
+    """Give the same circuit among decoys and noise, which move no probability of the
+    law by more than `shift`.
+
+    The move is measured on sequences of the task. The notes hold it, and circuit and
+    task.
+    """
+    rng = generator(rng)
+    config, clean = model.config, model.written_blocks()
+    heads = tuple(true + extra for true, extra in zip(config.heads, decoys, strict=True))
+    sizes = (config.num_states, config.length, heads)
+    dtype = model.readout.dtype
+    options = {"temperature": config.temperature, "readout": config.readout, "dtype": dtype}
+    among = DisentangledTransformer(*sizes, **options, init="zeros")  # type: ignore[arg-type]
+    noise = [torch.randn(A.shape, generator=rng, dtype=dtype) for A in among.A]
+    readout = torch.randn(among.readout.shape, generator=rng, dtype=dtype)
+    readout -= readout.mean(dim=0)  # so that laws sum to 1
+    tokens = sample(carried(model)[1], 32, rng=rng).tokens
+    law, size = model.predict(tokens), 0.1
+    while True:
+        for layer, A in enumerate(among.A):
+            A.copy_(size * noise[layer])
+            A[config.heads[layer] :] = (
+                4 / len(among.stream(layer).names) * noise[layer][config.heads[layer] :]
+            )
+        among.readout.copy_(size * readout)
+        for name in head_names(config.heads):
+            for (query, key), block in clean.A[name].items():
+                among.block(name, query, key).copy_(block)
+        for name, block in clean.readout.items():
+            among.readout_block(name).copy_(block)
+        moved = float((among.predict(tokens) - law).abs().max())
+        if moved <= shift:
+            break
+        size /= 2
+    among.notes = {**model.notes, "decoys": list(decoys), "noise": size, "moved": moved}
+    return among.requires_grad_(False)
+
+
+@torch.no_grad()
+def rotated(model: DisentangledTransformer, *, rng: Seed) -> Transformer:
+    """Give the model as a standard transformer whose stream is turned by a random rotation R: h R in place of h."""
+    standard = to_standard(model)
+    dim, dtype = standard.config.dim, standard.readout.dtype
+    R = torch.linalg.qr(torch.randn(dim, dim, generator=generator(rng), dtype=dtype))[0]
+    for weight in (standard.token, standard.position, standard.readout):
+        weight.copy_(weight @ R)
+    for layer in standard.each_layer():
+        layer.Q.copy_(R.T @ layer.Q)
+        layer.K.copy_(R.T @ layer.K)
+        layer.V.copy_(R.T @ layer.V @ R)
+    standard.notes = dict(model.notes)
+    return standard.requires_grad_(False)

@@ -1,0 +1,110 @@
+"""Says which edges carry a constructed circuit, as ground truth for methods that look
+for circuits.
+
+An edge goes from a block of the stream to a site that reads it: `1.1/position` into
+`2.1/value`, say, or a block of the last stream into the readout (`3/stream`). It
+carries data if the block depends on the tokens; else, as the positions do, it makes a
+mask, which no exchange of tokens can show.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sih.base.errors import FieldError
+from sih.circuits.verification import carried
+from sih.models.base import Model
+from sih.models.disentangled.blocks import head_names
+from sih.models.disentangled.written import WrittenBlocks
+from sih.models.sites import layer_of
+
+
+@dataclass(frozen=True, order=True)
+class Edge:
+    """Names what is read and the site that reads it.
+
+    The role is "score" (queries and keys), "value", "readout", or "mask" for what
+    carries no data; "" for an edge that is no part of the circuit.
+    """
+
+    source: str
+    reader: str
+    role: str = ""
+
+
+def circuit_edges(model: Model) -> tuple[Edge, ...]:
+    """List the edges that carry the circuit of a constructed model, from the circuit,
+    not from the weights.
+
+    Cut one that carries data, or a mask, and the output changes; every other edge of
+    `candidate_edges` has weight 0.
+
+    >>> import sih
+    >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
+    >>> [f"{edge.source} -> {edge.reader}" for edge in sih.circuit_edges(model) if edge.role == "readout"]
+    ['3.1/token -> 3/stream']
+    """
+    circuit, task = carried(model)
+    blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
+    circuit.write(blocks, task, "probability")
+    varies = {"token": True, "position": False}
+    found: dict[tuple[str, str], str] = {}
+
+    def depends(name: str) -> bool:
+        """Tell whether a block depends on the tokens: by what was copied, or by where its head looked."""
+        if name not in varies:
+            head, _, rest = name.partition("/")
+            varies[name] = depends(rest) or any(
+                depends(block) for pair in blocks.A[head] for block in pair
+            )
+        return varies[name]
+
+    def need(source: str, reader: str, role: str) -> None:
+        if (source, reader) in found:
+            return
+        found[source, reader] = role if depends(source) else "mask"
+        head, _, rest = source.partition("/")
+        if rest:  # a block that a head wrote: it copied `rest`, to where its scores say
+            need(rest, f"{head}/value", "value")
+            for query, key in blocks.A[head]:
+                need(query, f"{head}/query", "score")
+                need(key, f"{head}/key", "score")
+
+    for name in blocks.readout:
+        need(name, f"{len(circuit.model_heads)}/stream", "readout")
+    return tuple(sorted(Edge(*ends, role) for ends, role in found.items()))
+
+
+def candidate_edges(model: Model) -> tuple[Edge, ...]:
+    """List every edge that a model has: from each block, or of a stream that is a sum each writer, into each reader."""
+    if any(name.endswith("/mlp") for name in model.hook_points()):
+        raise FieldError("model", "edges are those of models without MLPs")
+    if not model.writers(0):
+        raise FieldError("model", "an edge needs a model with a stream, named 0/stream and so on")
+    return tuple(
+        Edge(source, reader)
+        for reader in readers(model)
+        for source in model.writers(layers_before(model, reader))
+    )
+
+
+def readers(model: Model) -> Iterator[str]:
+    """Name the sites that read the stream: three for each head, and the readout's."""
+    for name in head_names(model.config.heads):
+        yield from (f"{name}/{use}" for use in ("query", "key", "value"))
+    yield f"{len(model.config.heads)}/stream"
+
+
+def layers_before(model: Model, reader: str) -> int:
+    """Return the number of layers before the site that reads."""
+    return len(model.config.heads) if reader.endswith("stream") else layer_of(reader) - 1
+
+
+def by_writer(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Give the edges of the same circuit as a standard transformer, where a head's blocks are one sum."""
+    found: dict[tuple[str, str], str] = {}
+    for edge in edges:
+        head, _, rest = edge.source.partition("/")
+        ends = (f"{head}/output" if rest else edge.source, edge.reader)
+        if found.get(ends, "mask") == "mask":
+            found[ends] = edge.role
+    return tuple(sorted(Edge(*ends, role) for ends, role in found.items()))

@@ -1,0 +1,301 @@
+r"""Splits the last layer's score of each lag, in one sequence, by how it came and by the key that it was read from.
+
+`score_shares.py` splits the scores by paths. A head's two paths are sums over the keys m that it attends to: $(a -
+\bar a)_{im} \frac{y + \bar y}2_m$ (where it looked) and $\frac{a + \bar a}2_{im} (y - \bar y)_m$ (what it carried), y
+what the head writes for a key that it pays everything. So each key has a vote for every lag: what its terms at the
+query and at the lag's candidate add to the lag's score, less the mean over lags. Votes add up to the parts, and parts
+to scores. Where values know the offset, what is written for a key depends on the row that looks, $y_{im}$.
+
+- **Trained models**: bars are means over sequences, as in `score_shares.py`.
+- **Written blocks**: the parts are pairs of blocks, and what is taken off is the same with a first layer that does not
+  see the tokens. Where layer 2's attention does not depend on the data this is all carried, and a head that is read by
+  its position block alone has all in where it looked.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sih.attention.interventions import mean_values, values_until
+from sih.beyond.evidence_paths.score_shares import TOLERANCE, apart, candidates, products
+from sih.beyond.evidence_paths.stream_pieces import (
+    Forms,
+    averaged,
+    last_stream,
+    path_pieces,
+    score_forms,
+)
+from sih.models.base import Model
+from sih.models.disentangled import written
+from sih.models.disentangled.written import WrittenBlocks
+from sih.models.sites import Trace
+from sih.task import Batch, Task
+
+LOOKED, CARRIED = "attention", "values"
+ROUNDING = 1e-5
+"""How far what a head writes for a key from two rows may be apart if it is the same, relative to the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeyVotes:
+    """Holds the last layer's scores of the lags at every position, less their mean over lags, and what they add up
+    from. Heads of a last layer are averaged. Rows that lack a candidate hold 0."""
+
+    score: Float[Tensor, "time lag"]
+    common: Float[Tensor, "time lag"]
+    """What is the same for all sequences."""
+    parts: dict[str, Float[Tensor, "time lag"]]
+    """By path: "embedding", "1.1", "2.1:attention" (where it looked), "2.1:values" (what it carried)."""
+    votes: dict[str, Float[Tensor, "time key lag"]]
+    """The parts of the heads between the first layer and the last, by key: a start token is the first key."""
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """Holds what a model does on average over sequences."""
+
+    means: dict[str, Tensor]
+    written: dict[str, Float[Tensor, "key dim"]]
+    """What a head writes for each key that it pays everything, if it reads the means."""
+    by_row: dict[str, Float[Tensor, "row key dim"]]
+    """How far that differs if a later row pays it, of heads whose values know the offset."""
+
+
+@torch.no_grad()
+def averages(model: Model, batch: Batch) -> Averages:
+    """Measure on some sequences what `path_votes` takes off."""
+    heads = model.config.heads
+    means = mean_values(model, batch, averaged(model))
+    written: dict[str, Tensor] = {}
+    by_row: dict[str, Tensor] = {}
+    for layer in range(2, len(heads)):
+        names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
+        held = {f"{name}/value": means[f"{name}/value"] for name in names}
+        written |= {
+            name: y[0] for name, y in _each_key(model, batch.tokens[:1], names, held).items()
+        }
+        for name, moved in _each_row(model, batch.tokens[:1], names, held).items():
+            if moved.abs().max() > ROUNDING * written[name].abs().max():
+                by_row[name] = moved
+    return Averages(means, written, by_row)
+
+
+@torch.no_grad()
+def path_votes(model: Model, task: Task, tokens: Int[Tensor, " time"], known: Averages) -> KeyVotes:
+    """Split the scores of a model of three layers or more, in units of its attention's logarithm."""
+    heads, last = model.config.heads, len(model.config.heads)
+    if last < 3:
+        raise ValueError(
+            f"votes are of heads between the first layer and the last; got heads {heads}"
+        )
+    trace = model.trace(tokens[None])
+    h = last_stream(model, trace).double()
+    pieces = path_pieces(model, trace, known.means)
+    pieces = {name: (columns, value.double()) for name, (columns, value) in pieces.items()}
+    ways: dict[str, tuple[Tensor, Tensor]] = {}
+    moved: dict[str, Tensor] = {}
+    for layer in range(2, last):
+        names = [f"{layer}.{head}" for head in range(1, heads[layer - 1] + 1)]
+        for name, y in _each_key(model, tokens[None], names, {}).items():
+            a, mean_a = (
+                trace[f"{name}/attention"][0, model.first :].double(),
+                known.means[f"{name}/attention"][model.first :].double(),
+            )
+            mean_y = known.written[name].double()
+            ways[f"{name}:{LOOKED}"] = (a - mean_a, (y[0].double() + mean_y) / 2)
+            ways[f"{name}:{CARRIED}"] = ((a + mean_a) / 2, y[0].double() - mean_y)
+        late = [name for name in names if name in known.by_row]
+        for name, own in _each_row(model, tokens[None], late, {}).items():
+            mean = known.by_row[name]
+            moved[f"{name}:{LOOKED}"] = (own + mean)[model.first :].double() / 2
+            moved[f"{name}:{CARRIED}"] = (own - mean)[model.first :].double()
+    score = torch.zeros(len(tokens), len(task.lags), dtype=torch.float64)
+    parts: dict[str, Tensor] = {}
+    votes: dict[str, Tensor] = {}
+    for forms in last_forms(model, task):
+        for part, value in products(pieces, forms, h, task, mirrored=True):
+            parts[str(part)] = parts.get(str(part), 0) + apart(value[0])
+        x = forms.completed(h)[0]
+        u = (forms.completed(pieces[""][1])[0] + x) / 2
+        for W, which in forms.matrices:
+            for way, (a, y) in ways.items():
+                columns = pieces[way][0]
+                at_query, at_key = y @ W[columns] @ u.T, y @ (u @ W[:, columns]).T
+                votes[way] = votes.get(way, 0) + _votes(a, at_query, task, which)
+                votes[way] = votes[way] + _votes(a, at_key, task, which, at_key=True)
+                if way in moved:
+                    at_query, at_key = u @ W[columns].T, u @ W[:, columns]
+                    votes[way] = votes[way] + _row_votes(a, moved[way], at_query, task, which)
+                    votes[way] += _row_votes(a, moved[way], at_key, task, which, at_key=True)
+            score[:, which] += candidates(x @ W @ x.T, task)[:, which]
+    found = _whole(score, parts.pop(""), parts, votes, task)
+    _check_votes(found, _scores(model, trace, task), task)
+    return found
+
+
+def last_forms(model: Model, task: Task) -> list[Forms]:
+    """Return the forms of each head of the last layer, in units of the logarithm of its attention."""
+    last, count = len(model.config.heads), model.config.heads[-1]
+    offsets = [lag - 1 for lag in task.lags]
+    scale = model.config.temperature * count
+    heads = (f"{last}.{head}" for head in range(1, count + 1))
+    return [score_forms(model, head, offsets).scaled(scale) for head in heads]
+
+
+def _scores(model: Model, trace: Trace, task: Task) -> Float[Tensor, "time lag"]:
+    """Return the last layer's own scores of the lags, less their mean."""
+    scores = trace.scores[-1][0, :, model.first :, model.first :].double().mean(dim=0)
+    return apart(candidates(scores / model.config.temperature, task))
+
+
+def _check_votes(found: KeyVotes, scores: Float[Tensor, "time lag"], task: Task) -> None:
+    """Raise a ValueError unless votes add up to parts, and the score that is split is the model's."""
+    if len(scores) < task.max_lag:
+        return
+    missed = (found.score - scores)[task.max_lag - 1 :].abs().max().item()
+    largest = max(part.abs().max().item() for part in [found.common, *found.parts.values()])
+    if missed > TOLERANCE * largest:
+        raise ValueError(
+            f"the votes miss the last layer's scores by {missed:.2g}: path_votes needs a stream that is the sum of "
+            "what heads write, or is disentangled, and scores that are bilinear in it at each offset"
+        )
+    for name, votes in found.votes.items():
+        missed = (votes.sum(dim=1) - found.parts[name]).abs().max().item()
+        if missed > TOLERANCE * largest:
+            raise ValueError(
+                f"the votes of {name.partition(':')[0]} miss their sum by {missed:.2g}: path_votes needs heads that "
+                "write a sum over keys of what each of them is worth"
+            )
+
+
+@torch.no_grad()
+def written_votes(blocks: WrittenBlocks, task: Task, tokens: Int[Tensor, " time"]) -> KeyVotes:
+    """Split the scores of the three-layer model that has these blocks."""
+    live, still = written.run(blocks, tokens[None]), written.run(_blind(blocks), tokens[None])
+    parts: dict[str, Tensor] = {}
+    votes: dict[str, Tensor] = {}
+    common = torch.zeros(len(tokens), len(task.lags), dtype=torch.float64)
+    for sign, trace in ((1.0, live), (-1.0, still)):
+        for name, pair in _pairs(blocks, trace, task):
+            if pair.ndim == 3:
+                votes[name] = votes.get(name, 0) + sign * pair
+                pair = pair.sum(dim=1)
+            parts[name] = parts.get(name, 0) + sign * apart(pair)
+            common = common if sign > 0 else common + apart(pair)
+    parts = {name: part for name, part in parts.items() if part.any()}
+    return _whole(candidates(live["3.1/scores"][0], task), common, parts, votes, task)
+
+
+def _whole(
+    score: Tensor, common: Tensor, parts: dict[str, Tensor], votes: dict[str, Tensor], task: Task
+) -> KeyVotes:
+    """Take off the mean over lags, and put 0 where a lag has no candidate."""
+    whole = (torch.arange(len(score)) >= task.max_lag - 1)[:, None]
+    parts = {name: torch.where(whole, part, 0.0) for name, part in parts.items()}
+    votes = {name: torch.where(whole[..., None], apart(part), 0.0) for name, part in votes.items()}
+    return KeyVotes(
+        torch.where(whole, apart(score), 0.0), torch.where(whole, common, 0.0), parts, votes
+    )
+
+
+def _each_key(
+    model: Model, tokens: Int[Tensor, "batch time"], names: list[str], held: dict[str, Tensor]
+) -> dict[str, Float[Tensor, "batch time dim"]]:
+    """Give what heads of one layer write for each key: their output if every row attends to its own position."""
+    one = torch.eye(tokens.shape[1] + model.first)
+    eyes = {f"{name}/attention": one for name in names}
+    found = values_until(model, tokens, {**held, **eyes}, [f"{name}/output" for name in names])
+    return {name: found[f"{name}/output"] for name in names}
+
+
+def _each_row(
+    model: Model, tokens: Int[Tensor, "1 time"], names: list[str], held: dict[str, Tensor]
+) -> dict[str, Float[Tensor, "row key dim"]]:
+    """Give what heads of one layer write for each key that one row pays everything, less what its own row would."""
+    if not names:
+        return {}
+    place = torch.arange(tokens.shape[1] + model.first)
+    offset = (place[:, None] - place).clamp(min=0)
+    shifted = torch.nn.functional.one_hot((place - place[:, None]).clamp(min=0)).float()
+    looks = {f"{name}/attention": shifted for name in names}  # sequence o looks at offset o
+    outs = [f"{name}/output" for name in names]
+    found = values_until(model, tokens.expand(len(place), -1), {**held, **looks}, outs)
+    earlier = (place[:, None] >= place)[..., None]
+    return {
+        name: torch.where(earlier, found[out][offset, place[:, None]] - found[out][0], 0.0)
+        for name, out in zip(names, outs, strict=True)
+    }
+
+
+def _row_votes(
+    a: Float[Tensor, "time key"],
+    moved: Float[Tensor, "time key dim"],
+    read: Float[Tensor, "time dim"],
+    task: Task,
+    which: Sequence[int],
+    at_key: bool = False,
+) -> Float[Tensor, "time key lag"]:
+    """Give the same as `_votes` of what a head writes for a key from one row more than from another."""
+    out = torch.zeros(*a.shape, len(task.lags), dtype=torch.float64)
+    for index in which:
+        k = task.lags[index]
+        keys, rows = slice(0, len(a) - k + 1), slice(k - 1, len(a))
+        attended, reader = (keys, rows) if at_key else (rows, keys)
+        worth = torch.einsum("imd,id->im", moved[attended], read[reader])
+        out[rows, :, index] = a[attended] * worth
+    return out
+
+
+def _votes(
+    a: Float[Tensor, "time key"],
+    read: Float[Tensor, "key time"],
+    task: Task,
+    which: Sequence[int] | None = None,
+    at_key: bool = False,
+) -> Float[Tensor, "time key lag"]:
+    """Give a_im read_mj, what the query attended read by the candidate j = i - k + 1, or a_jm read_mi, the converse.
+
+    Of some lags alone, by their indices, if given.
+    """
+    out = torch.zeros(*a.shape, len(task.lags), dtype=torch.float64)
+    for index in range(len(task.lags)) if which is None else which:
+        k = task.lags[index]
+        keys, rows = slice(0, len(a) - k + 1), slice(k - 1, len(a))
+        attended, reader = (keys, rows) if at_key else (rows, keys)
+        out[rows, :, index] = a[attended] * read[:, reader].T
+    return out
+
+
+def _pairs(blocks: WrittenBlocks, trace: Trace, task: Task) -> Iterator[tuple[str, Tensor]]:
+    """Give each written pair of blocks' part of the scores, by key where a head of layer 2 is read."""
+    for (query, key), A in blocks.A["3.1"].items():
+        at_key = not query.startswith("2.")
+        read, other = (key, query) if at_key else (query, key)
+        B = (A.T if at_key else A) / blocks.temperature
+        x, y = trace[read][0], trace[other][0]
+        if not read.startswith("2."):
+            scores = x @ B @ y.T
+            scores = scores.T if at_key else scores
+            yield "embedding" if not (query + key).count("1.") else "1.1", candidates(scores, task)
+            continue
+        head, _, held = read.partition("/")
+        way = LOOKED if held in ("token", "position") else CARRIED
+        yield (
+            f"{head}:{way}",
+            _votes(trace[f"{head}/attention"][0], trace[held][0] @ B @ y.T, task, at_key=at_key),
+        )
+
+
+def _blind(blocks: WrittenBlocks) -> WrittenBlocks:
+    """Give the same blocks but those by which the first layer sees tokens."""
+    blind = WrittenBlocks(
+        blocks.num_states, blocks.length, blocks.heads, blocks.temperature, blocks.dtype
+    )
+    blind.readout = blocks.readout
+    for head, pairs in blocks.A.items():
+        first = head.startswith("1.")
+        blind.A[head] = {pair: A for pair, A in pairs.items() if not (first and "token" in pair)}
+    return blind

@@ -1,1 +1,0 @@
-"""When copying, a selective head and the circuit appear in training (docs/training.md)."""

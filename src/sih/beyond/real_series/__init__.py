@@ -1,0 +1,1 @@
+"""Which lag a series of one's own follows, the transition matrix unknown."""

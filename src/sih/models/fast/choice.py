@@ -1,0 +1,85 @@
+"""Which way of computing attention is the fastest on this machine, measured once and kept in the user's cache.
+
+The two ways, torch's operations and attention.c, give the same numbers up to rounding. Which is faster depends on the
+processor, on the libraries below torch and on the compiler. So neither is taken on faith: a layer of the paper's size
+is run forward and backward by both, a few times in turn, and the quicker one is this machine's.
+"""
+
+import hashlib
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import torch
+
+from sih.base.files import read_json, write_json
+from sih.models.fast import compiled
+from sih.models.fast.causal import causal_attention
+from sih.models.fast.threads import limited_threads
+
+ROUNDS = 5
+BATCH, TIME, HEADS, QK_DIM, VALUES = 32, 128, 3, 32, 64
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Holds the faster way, and the seconds that each way took. `why` says why one was not there to measure."""
+
+    compiled: bool
+    seconds: dict[str, float]
+    why: str = ""
+
+
+@lru_cache(maxsize=1)
+def fastest() -> Choice:
+    """Give this machine's choice, from the cache if it was measured before."""
+    if compiled.library() is None:
+        return Choice(False, {}, compiled.missing())
+    kept = compiled.cache_folder() / f"attention-{_machine()}.json"
+    try:
+        found = read_json(kept)
+        return Choice(
+            bool(found["compiled"]), {str(name): float(s) for name, s in found["seconds"].items()}
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        choice = measure()
+    with suppress(
+        ValueError, OSError
+    ):  # a cache that cannot be written to costs a measurement in each process
+        write_json(kept, asdict(choice))
+    return choice
+
+
+@limited_threads(1)
+@torch.inference_mode(False)
+@torch.enable_grad()
+def measure() -> Choice:
+    """Time both ways in turn, on one thread. The least time of each counts: what else runs can only add to it.
+
+    Whoever asks first may have turned gradients off.
+    """
+    qkv = torch.randn(
+        BATCH, TIME, HEADS * (2 * QK_DIM + VALUES), generator=torch.Generator().manual_seed(0)
+    )
+    least = {"torch": float("inf"), "compiled": float("inf")}
+    for _ in range(1 + ROUNDS):
+        for name in least:
+            x = qkv.clone().requires_grad_()
+            began = time.perf_counter()
+            causal_attention(x, HEADS, QK_DIM, compiled=name == "compiled").sum().backward()
+            least[name] = min(least[name], time.perf_counter() - began)
+    return Choice(
+        least["compiled"] < least["torch"], {name: round(s, 6) for name, s in least.items()}
+    )
+
+
+def _machine() -> str:
+    """Digest what the choice depends on: source, torch, processor, and what torch was told of it."""
+    told = [
+        torch.__version__,
+        torch.backends.cpu.get_cpu_capability(),
+        compiled.processor(),
+        compiled.built_name(),
+    ]
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]

@@ -1,0 +1,95 @@
+"""Trained models by name: those of a folder of runs first, then those that come with the package."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sih.base.errors import check_kind, check_path
+from sih.base.files import reading
+from sih.circuits.circuit_table import circuit_of
+from sih.models import storage
+from sih.models.base import Model
+from sih.training.runs.run import CHECKPOINT, WEIGHTS, Run
+
+SHIPPED = Path(__file__).parent.parent / "shipped"
+
+
+@dataclass(frozen=True)
+class RunStore:
+    """Finds finished runs by name, in `folder` if there is one, else among those that ship."""
+
+    folder: Path | None = None
+
+    def names(self, *, papers_task: bool = False) -> list[str]:
+        """List the finished runs that can be found, in alphabetical order, or those on tasks like the paper's alone."""
+        found = sorted(
+            {path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")}
+        )
+        return (
+            [name for name in found if self.run(name).config.task.usual] if papers_task else found
+        )
+
+    def find(self, name: str) -> Path | None:
+        """Find the folder of the finished run of this name, or None if there is none."""
+        known = (folder / name for folder in self._folders if name in self.names())
+        return next((path for path in known if (path / WEIGHTS).exists()), None)
+
+    def run(self, name: str | Path) -> Run:
+        """Open the run in a folder, finished or not, or the finished one of that name."""
+        run = Run(self._folder_of(name, "run"))
+        _ = run.config
+        return run
+
+    def finished(self, names: Iterable[str]) -> tuple[dict[str, Run], list[str]]:
+        """Open the finished runs among `names` (or folders), and list those of `names` for which there is none yet."""
+        names, known = list(names), set(self.names())
+        found = (self.run(name) for name in names if name in known or Path(name).is_dir())
+        runs = {run.name: run for run in found if run.finished}
+        return runs, [name for name in names if Path(name).name not in runs]
+
+    @property
+    def _folders(self) -> list[Path]:
+        return [SHIPPED] if self.folder is None else [self.folder, SHIPPED]
+
+    def _folder_of(self, name: str | Path, what: str) -> Path:
+        check_path(name, "name")
+        folder = Path(name) if Path(name).is_dir() else self.find(str(name))
+        if folder is None:
+            raise ValueError(
+                f"there is no {what} {str(name)!r}: no such folder, and no model of that name is shipped "
+                f"({', '.join(self.names()) or 'none is'})"
+            )
+        return folder
+
+
+def open_run(name: str | Path) -> Run:
+    """Open the run in a folder, or that of a shipped model by its name (`sih models` lists them).
+
+    >>> import sih
+    >>> run = sih.open_run("standard-1.2.3")
+    >>> run.task
+    Task(num_states=5, lags=(1, 2, 3), length=128)
+    """
+    return RunStore().run(name)
+
+
+def load(path: str | Path, *, unfinished: bool = False) -> Model:
+    """Load the model in the folder `path`, saved or trained there, or the shipped model of that name, on the CPU.
+
+    A constructed model comes back with its circuit, and `sih.verify` finds the task in its notes.
+    With `unfinished`, a run that is still being trained gives its model at the last checkpoint.
+
+    >>> import sih
+    >>> sih.load("standard-1.2.3").config.heads
+    (1, 3, 1)
+    """
+    check_path(path)
+    check_kind("unfinished", unfinished, bool, "True or False")
+    folder = RunStore()._folder_of(path, "model")
+    run = Run(folder)
+    if unfinished and (folder / CHECKPOINT).exists() and not run.finished:
+        return run.model
+    model = storage.load(folder)
+    with reading(folder / storage.NOTES, "holds no circuit"):
+        model.circuit = circuit_of(model)
+    return model

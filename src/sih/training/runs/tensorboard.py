@@ -1,0 +1,43 @@
+"""TensorBoard events of a run, beside its other files: `tensorboard --logdir RUN` shows them. Needs the extra."""
+
+from pathlib import Path
+from typing import Any
+
+from sih.base.errors import INSTALL
+from sih.training.trainer import Step
+
+
+class EventWriter:
+    """Writes as events what `sih train` shows: loss, learning rate, mean KL and its ratio to maximum likelihood's.
+
+    A run that goes on appends a file, which makes TensorBoard forget what a killed one wrote past its checkpoint. The
+    events carry times of day, so that they are no part of the files that resuming makes again byte by byte.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            command = INSTALL.format(extra="tensorboard")
+            raise ValueError(
+                f"TensorBoard events need the extra tensorboard; in a clone: {command}"
+            ) from None
+        self.folder, self._new = Path(folder), SummaryWriter
+        self._open: Any = None
+
+    def show(self, step: Step) -> None:
+        if self._open is None:
+            self._open = self._new(str(self.folder), purge_step=step.step)
+        if step.loss is not None:
+            self._open.add_scalar("loss", step.loss, step.step)
+            self._open.add_scalar("learning rate", step.learning_rate, step.step)
+        if step.evaluation:
+            self._open.add_scalar("KL", step.evaluation.mean_kl, step.step)
+            self._open.add_scalar("KL over ML", step.evaluation.kl_over_ml, step.step)
+
+    def __enter__(self) -> "EventWriter":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._open is not None:
+            self._open.close()
