@@ -39,6 +39,12 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_post_build(config: Any) -> None:
+    """Leave a page where the reference once had one, so that old links keep working."""
+    for name, html in reference.old_pages().items():
+        Path(config.site_dir, "reference", name).write_text(html)
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Point links at pages of the site, and names in code font at the reference."""
     place = page.file.src_uri

@@ -11,11 +11,8 @@ from typing import Any, get_args, get_type_hints
 
 import sih
 
-ORDER = (
-    *("task", "markov", "predictors", "evidence", "metrics", "tracker", "models"),
-    *("circuits", "parents_circuits", "heads", "analysis", "theory", "training", "runs", "export"),
-)
-"""The rooms as a reader meets them; any other comes after these."""
+ORDER = ("task", "predictors", "models", "circuits", "heads", "training", "attention", "claim")
+"""The rooms as a reader meets them; what goes past the paper comes after these."""
 BESIDES = {
     "models": ("sih.models.base.Model", "sih.models.sites.Trace"),
     "circuits": (
@@ -26,12 +23,28 @@ BESIDES = {
         "sih.circuits.bayes.BayesOptions",
         "sih.circuits.looking.LookingOptions",
     ),
-    "parents_circuits": (
+    "any_parents": (
         "sih.beyond.any_parents.targets.PaperParentsOptions",
         "sih.beyond.any_parents.targets.BayesParentsOptions",
     ),
 }
 """What else belongs on a room's page."""
+MOVED = {
+    "analysis": "Diagnosis ablate counterfactual_pairs diagnose edge_scores evidence_flow known_circuit "
+    "load_circuits patch",
+    "beyond": "formation",
+    "evidence": "lag_log_likelihood lag_posterior mixture",
+    "export": "from_transformer_lens to_transformer_lens",
+    "inference": "Inference infer permutation_test",
+    "markov": "as_transition_matrix load_transition_matrix random_doubly_stochastic random_near_periodic "
+    "random_sparse random_transition_matrix random_uniform stationary_distribution",
+    "metrics": "kl_to_truth lag_accuracy mean_kl",
+    "parents_circuits": "construct_parents",
+    "runs": "Run evaluate load open_run",
+    "theory": "claim_expectations claim_status",
+    "tracker": "LagTracker",
+}
+"""Pages of version 0.2's reference that are no more, and the public names that stood there."""
 NAMED = re.compile(r"\bsih(?:\.\w+)+")
 
 
@@ -74,8 +87,7 @@ def contents(found: dict[str, list[str]]) -> str:
     ]
     for room, names in found.items():
         lines.append(
-            f"- [{room.capitalize()}]({room}.md): "
-            + ", ".join(f"[`{name}`][{name}]" for name in names)
+            f"- [{_title(room)}]({room}.md): " + ", ".join(f"[`{name}`][{name}]" for name in names)
         )
     lines.append("- [Commands](commands.md): `sih` on the command line.")
     lines.append("- [Behind the paper map](behind.md): what the documents name besides.")
@@ -84,7 +96,7 @@ def contents(found: dict[str, list[str]]) -> str:
 
 def page(room: str, names: list[str]) -> str:
     """Write a room's page: what the room is for, and each name for mkdocstrings to fill in."""
-    about = inspect.getdoc(pkgutil.resolve_name(f"sih.{room}")) or ""
+    about = inspect.getdoc(pkgutil.resolve_name(f"sih.{_package(room)}")) or ""
     table = [
         "| name | |",
         "|---|---|",
@@ -92,7 +104,7 @@ def page(room: str, names: list[str]) -> str:
     ]
     return (
         "\n\n".join(
-            [f"# {room.capitalize()}", about, "\n".join(table), *(f"::: {name}" for name in names)]
+            [f"# {_title(room)}", about, "\n".join(table), *(f"::: {name}" for name in names)]
         )
         + "\n"
     )
@@ -106,6 +118,23 @@ def behind(named: list[str]) -> str:
         alone = inspect.ismodule(pkgutil.resolve_name(name))
         parts.append(f"::: {name}" + ("\n    options:\n      members: false" if alone else ""))
     return "\n\n".join(parts) + "\n"
+
+
+def old_pages() -> dict[str, str]:
+    """Return the HTML of pages that once were, by file name: old links find where each name is now."""
+    page_of = {name: room for room, names in rooms().items() for name in names}
+    made = {}
+    for old, names in MOVED.items():
+        links = [
+            f'<p><a id="sih.{name}" href="{page_of[f"sih.{name}"]}.html#sih.{name}">sih.{name}</a></p>'
+            for name in names.split()
+        ]
+        head = f'<meta charset="utf-8"><title>{old}: moved</title><meta name="robots" content="noindex">'
+        body = "\n".join(["<p>This page has moved:</p>", *links])
+        made[f"{old}.html"] = (
+            f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
+        )
+    return made
 
 
 def known(found: dict[str, list[str]], named: list[str]) -> dict[str, str]:
@@ -146,7 +175,17 @@ def canonical(name: str) -> str:
 
 
 def _room(value: Any) -> str:
-    return str(value.__module__).split(".")[1]
+    """Return the folder that a name is defined in, or the subject's past the paper."""
+    _, room, *inner = str(value.__module__).split(".")
+    return inner[0] if room == "beyond" else room
+
+
+def _package(room: str) -> str:
+    return room if room in ORDER else f"beyond.{room}"
+
+
+def _title(room: str) -> str:
+    return room.replace("_", " ").capitalize()
 
 
 def _first_sentence(name: str) -> str:

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import pytest
 import torch
-from sih.base.types import Seed
 from torch import Tensor, nn
 
 import sih
+from sih.base.types import Seed
 from sih.cli import main
 from sih.models import KINDS, Model, ModelShape
 from sih.models.base import BoundedConfig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,17 @@ def test_every_page_is_in_the_menu_once() -> None:
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert there <= set(shown)
     assert len(set(shown)) == len(shown)
+
+
+def test_old_pages_lead_to_where_their_names_are() -> None:
+    rooms = reference.rooms()
+    made = reference.old_pages()
+    assert not {name.removesuffix(".html") for name in made} & rooms.keys()
+    for html in made.values():
+        found = re.findall(r'id="(sih\.\w+)" href="(\w+)\.html#(sih\.\w+)"', html)
+        assert found
+        for old, page, new in found:
+            assert old == new in rooms[page]
 
 
 def test_the_paper_map_leads_into_the_reference() -> None:

@@ -100,7 +100,7 @@ def test_rooms_choose_the_modules_that_are_changed() -> None:
     assert {Path(name).parts[0] for name in chosen} == {"report", "training"}
     assert {module for module, _ in sampled(60, 0, chosen)} <= set(chosen)
     assert sampled(60, 0, chosen) == sampled(60, 0, chosen)
-    rooms = ("analysis", "beyond", "claim", "paper", "report", "runs", "training")
+    rooms = ("attention", "beyond", "claim", "paper", "report", "training")
     assert [UNIT / name for name in rooms] == folders(["report", "training/soap.py"])
     with pytest.raises(SystemExit, match="no package or module rapport"):
         modules(["rapport"])
@@ -119,7 +119,7 @@ def test_what_cannot_matter_is_not_changed() -> None:
 def test_a_mutant_knows_its_lines_and_its_function() -> None:
     source = Path(sih.predictors.predictors.__file__).read_text().splitlines()
     count = len(places(ast.parse("\n".join(source))))
-    for mutant in (Mutant.of("predictors.py", place) for place in range(count)):
+    for mutant in (Mutant.of("predictors/predictors.py", place) for place in range(count)):
         outer = [line for line in source[: mutant.lines.stop - 1] if line.startswith("def ")]
         assert not mutant.function or outer[-1].startswith(f"def {mutant.function}(")
 

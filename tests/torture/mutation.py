@@ -12,7 +12,7 @@ alone. Processes that a test starts run the source as it is.
 FOLDER keeps what was found; a mutant in it is not tried again, unless `--only` names it. `--unchanged` is the control:
 the same with nothing changed, where all must survive.
 
-`--rooms analysis training/soap.py` chooses packages and modules, `--but report/page.py` leaves some of them out; the
+`--rooms attention training/soap.py` chooses packages and modules, `--but report/page.py` leaves some of them out; the
 default is `ROOMS`. Places are drawn from these alone: the same rooms, number and seed name the same mutants.
 
 Left out are places where a change cannot matter: annotations, errors' messages, `__repr__`, and `SPARED` arguments.
@@ -45,27 +45,16 @@ from typing import Any
 
 TOP = Path(__file__).parents[2]
 SOURCE, UNIT = TOP / "src" / "sih", TOP / "tests" / "unit"
-CORE = (
-    "predictors.py",
-    "evidence.py",
-    "averaged_kl.py",
-    "stats.py",
-    "task",
-    "circuits",
-    "parents_circuits",
-    "heads",
-    "theory",
-    "runs",
-)
+CORE = ("base", "task", "predictors", "circuits", "heads")
 SUBJECTS = ("paper", "claim", "beyond")
-ROOMS = (*CORE, "analysis", "training", "results", *SUBJECTS, "report")
+ROOMS = (*CORE, "attention", "training", "results", *SUBJECTS, "report")
 NEIGHBOURS = {
-    "analysis": SUBJECTS, "training": ("analysis", "runs"), "results": (*SUBJECTS, "report"),
+    "attention": SUBJECTS, "training": ("attention",), "results": (*SUBJECTS, "report"),
     **dict.fromkeys(SUBJECTS, ("results", "report")), "report": SUBJECTS,
 }  # fmt: skip
 """Rooms whose tests are run too, as are those that are in no room, on what a room's own tests let live.
 
-The rooms that are not listed have `analysis` and `training`.
+The rooms that are not listed have `attention` and `training`.
 """
 OTHER_NAMES = {
     "paper/errata.py": "test_errata_figure.py",
@@ -224,7 +213,7 @@ def folders(rooms: Sequence[str]) -> list[Path]:
     """List the folders of the tests that are run on mutants of rooms, those in no room left out."""
     names = {Path(room).parts[0] for room in rooms}
     wanted = {
-        near for name in names for near in (name, *NEIGHBOURS.get(name, ("analysis", "training")))
+        near for name in names for near in (name, *NEIGHBOURS.get(name, ("attention", "training")))
     }
     return sorted(UNIT / name for name in wanted if (UNIT / name).is_dir())
 

@@ -1,1 +1,1 @@
-"""Reads attention, whosever it is: by offset, against log P, head by head, and against the construction's."""
+"""Any model's attention, read: by offset, against log P, head by head, against the construction's; and changed."""

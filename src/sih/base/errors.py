@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int, Integer
+from jaxtyping import Int
 from torch import Tensor
 
-Seed = torch.Generator | int
-"""Where random numbers come from: a generator, or the seed of a new one."""
-Tokens = Integer[Tensor, "batch time"] | Integer[np.ndarray, "batch time"]
-"""Sequences as users have them: whole numbers of any width, in torch or NumPy."""
+from sih.base.types import Seed, Tokens
+
 WORDS = 624
 """32-bit numbers in the state of the Mersenne Twister, torch's generator on the CPU."""
 FIRST_WORD = 24

@@ -1,1 +1,1 @@
-"""Claim 1 in figures, and what is stated of it: files as in `sih.paper`."""
+"""Claim 1: its expectations, exact and sampled, what is proved, and its figures, as in `sih.paper`."""

@@ -1,9 +1,5 @@
-"""Which head takes what: the least numbers of heads, proved, fewer heads, and heads in which lags mix."""
+"""Which head takes what: the least numbers of heads, proved; fewer heads; heads in which lags mix."""
 
-from sih.beyond.any_parents.token_heads import TokenHeads as TokenHeads
-from sih.beyond.any_parents.token_heads import token_heads as token_heads
-from sih.beyond.shared_heads.exact import ExactHeads as ExactHeads
-from sih.beyond.shared_heads.exact import exact_heads as exact_heads
 from sih.heads.fewer import head_offsets as head_offsets
 from sih.heads.independent_check import verify_colouring as verify_colouring
 from sih.heads.independent_check import verify_lower_bound as verify_lower_bound

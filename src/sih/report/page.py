@@ -5,10 +5,9 @@ No script, no address is loaded (the page forbids it to itself), figures are ins
 
 import base64
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 from sih.base.files import atomic_write, write_json
 from sih.report.paper_errata import ERRATA
 from sih.results.cache import Result
+from sih.results.html_page import document, html_table
 from sih.results.judging import BEYOND, VERDICTS, Finding, Interval, Verdict
 from sih.results.models import PAPER_LENGTH
 
@@ -82,19 +82,6 @@ def page(figures: list[Shown], findings: list[Finding]) -> str:
         ),
     ]
     return document("Selective Induction Heads: what held", body)
-
-
-def document(title: str, body: Iterable[str]) -> str:
-    """Make an HTML document that loads nothing, and forbids itself to, from its title and its parts."""
-    style = resources.files("sih.report").joinpath("page.css").read_text()
-    head = (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; style-src '
-        "'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body>\n"
-    )
-    return head + "\n".join(body) + "\n</body></html>\n"
 
 
 ADDED = (
@@ -280,10 +267,3 @@ def _models(figures: list[Shown]) -> str:
             ]
         )
     return html_table(["Model", "From", "Read by", "How it was trained"], rows, "models")
-
-
-def html_table(header: list[str], rows: Iterable[list[str]], kind: str = "parts") -> str:
-    """Write a table of cells that are HTML already."""
-    head = "".join(f'<th scope="col">{name}</th>' for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="wide"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

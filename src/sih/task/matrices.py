@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sih.base.errors import (
@@ -35,10 +35,6 @@ ROW_SUM_TOLERANCE = 1e-6
 CONCENTRATION = "a positive number, e.g. 1.0"
 MatrixLike = Tensor | np.ndarray | Sequence[Any]
 """What can become a transition matrix: a tensor, an array, nested lists."""
-TransitionMatrix = Float[Tensor, "state state"]
-TokenTensor = Int[Tensor, "batch time"]
-Law = Float[Tensor, "batch time state"]
-"""What predictors and models pass on: sequences as int64 tensors, and the law of the next token at every position."""
 
 
 def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:

@@ -17,7 +17,7 @@ from sih.training.runs.evaluate import fresh_sequences
 from sih.training.runs.formation import FORMATION
 from sih.training.runs.run_store import SHIPPED
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 def oracle(model: Model, task: sih.Task) -> tuple[list[float], float, float, float]:

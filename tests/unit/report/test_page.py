@@ -19,6 +19,7 @@ from sih.report.paper_errata import ERRATA
 from sih.report.subjects import judge_all, statements
 from sih.results.cache import Result
 from sih.results.figure import shown
+from sih.results.html_page import STYLE
 from sih.results.judging import VERDICTS, Finding, Measured
 from sih.results.pictures import make
 from sih.training.runs.run_store import RunStore
@@ -155,14 +156,14 @@ def test_files_are_whole_and_the_json_is_plain(
 
 
 def test_it_prints_on_a4_without_breaking_figures() -> None:
-    style = (Path(write_report.__code__.co_filename).parent / "page.css").read_text()
+    style = STYLE.read_text()
     printed = style.split("@media print")[1]
     assert "size: A4" in style
     assert re.search(r"figure, \.statement, tr \{ break-inside: avoid; \}", printed)
 
 
 def test_colours_of_verdicts_can_be_told_from_white() -> None:
-    style = (Path(write_report.__code__.co_filename).parent / "page.css").read_text()
+    style = STYLE.read_text()
     for verdict in VERDICTS:
         found = re.search(rf"\.{css_class(verdict)} {{ color: #(\w+); }}", style)
         assert found

@@ -14,6 +14,7 @@ from torch import Tensor
 
 import sih
 import sih.task.counting
+from sih.predictors.predictors import plug_in_weights
 from sih.task.counting import CountedRows, CountLaws, transition_counts
 
 ALPHAS = {0.5: Fraction(1, 2), 1.0: Fraction(1), 2.0: Fraction(2)}
@@ -116,7 +117,7 @@ def test_the_evidence_of_all_sequences_sums_to_one(lags: tuple[int, ...]) -> Non
 def test_plug_in_against_the_definition(case: tuple[sih.FreshTask, Tensor], c: float) -> None:
     task, tokens = case
     law = sih.plug_in(tokens, task, pseudo_count=c)
-    weights = sih.predictors.predictors.plug_in_weights(tokens, task, pseudo_count=c)
+    weights = plug_in_weights(tokens, task, pseudo_count=c)
     for b, row in enumerate(tokens.tolist()):
         for i in range(len(row)):
             expected = oracles.plug_in(

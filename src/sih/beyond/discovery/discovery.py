@@ -28,7 +28,6 @@ from sih.attention.interventions import values_until
 from sih.base.errors import FieldError, check_choice, check_kind, check_sizes
 from sih.base.showing import Shown
 from sih.beyond.discovery.edges import Edge, candidate_edges, layers_before, readers
-from sih.beyond.evidence_paths.score_shares import TOLERANCE
 from sih.models.base import Model, check_model
 from sih.models.sites import Replacement, Trace
 from sih.predictors.evidence import lag_posterior
@@ -37,6 +36,8 @@ from sih.task import Batch, Task, check_task, sample
 
 STEPS, CANDIDATES = 5, 32
 Deltas = Mapping[str, Float[Tensor, "batch row _"]]
+TOLERANCE = 1e-3
+"""How far edges may be from what is read, that they add up to, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """A small set of circuits whose edges are known, on disk and in memory, and methods of discovery measured on them.
 
-Each is a constructed circuit among decoys and noise (`sih.beyond.discovery.decoys`), soft or saturated, in blocks or as a
+Each is a constructed circuit among decoys and noise (`decoys.py`), soft or saturated, in blocks or as a
 standard transformer whose stream is rotated.
 """
 

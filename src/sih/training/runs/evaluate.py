@@ -1,7 +1,7 @@
 r"""Measure a trained model on fresh sequences, as many as it takes to know its KL/ML well.
 
 Every model of a task is measured on the same sequences, which are no run's batches or held-out sequences. At each
-position the KL is averaged over the lag given the tokens so far (`sih.predictors.averaged_kl`): the same mean with a smaller
+position the KL is averaged over the lag given the tokens so far (`averaged_kl.py`): the same mean with a smaller
 error. The number of sequences is doubled until two standard errors of KL/ML are at most 0.02, or 2 % if that is larger.
 """
 

@@ -13,7 +13,7 @@
 path in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
 with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` as one that was never stopped. Each file
 appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
-killed run wrote after it is cut off and made again. `sih.training.runs.run_writer` does so; here runs are read, and every file
+killed run wrote after it is cut off and made again. `run_writer.py` does so; here runs are read, and every file
 is checked: what is wrong with one is a ValueError that names it.
 """
 

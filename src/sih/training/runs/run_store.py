@@ -11,7 +11,7 @@ from sih.models import storage
 from sih.models.base import Model
 from sih.training.runs.run import CHECKPOINT, WEIGHTS, Run
 
-SHIPPED = Path(__file__).parent.parent / "shipped"
+SHIPPED = Path(__file__).parents[2] / "shipped"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Training into a folder: the files that `sih.training.runs.run` describes, so that a run can be stopped at any moment."""
+"""Training into a folder: the files that `run.py` describes, so that a run can be stopped at any moment."""
 
 import fcntl
 import json
@@ -277,7 +277,7 @@ def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
 
 def _commit() -> str | None:
     """Find the commit that last changed the package, where it is run from a repository."""
-    command = ["git", "-C", str(Path(__file__).parents[1]), "log", "-1", "--format=%H", "--", "."]
+    command = ["git", "-C", str(Path(__file__).parents[2]), "log", "-1", "--format=%H", "--", "."]
     try:
         return (
             subprocess.run(

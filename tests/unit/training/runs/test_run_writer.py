@@ -172,7 +172,7 @@ def test_the_number_of_threads_of_a_run_is_kept_and_put_back(tmp_path: Path) -> 
         assert torch.get_num_threads() == 2
 
 
-UNFINISHED = Path(__file__).parents[2] / "golden" / "unfinished_runs"
+UNFINISHED = Path(__file__).parents[3] / "golden" / "unfinished_runs"
 
 
 @pytest.mark.parametrize("name", ["standard", "disentangled"])
