@@ -1,6 +1,5 @@
 """Weights written by hand: circuits for lags, their layers, and their check."""
 
-from sih.beyond.discovery.edges import circuit_edges as circuit_edges
 from sih.circuits.build import construct as construct
 from sih.circuits.circuit import Circuit as Circuit
 from sih.circuits.circuit_table import CIRCUITS as CIRCUITS

@@ -17,13 +17,16 @@ KL_RANGE = (1e-4, 1.0)
 def caption(config: BetaConfig) -> str:
     """Say what is shown of the task that was asked for."""
     kinds = " and ".join(law_in_words(law) for law in config.laws)
+    each = " of each kind" if len(config.laws) > 1 else ""
+    lines = max(config.sequences, config.limit_sequences)
     return (
         "KL divergence from the true next-token law (nats) after T tokens against the inverse temperature of the "
         "estimator, with the mean of the normalised probabilities as evidence (left, the paper's) and with their sum "
-        f"(right), lags {braces(config.lags)}, {config.num_states} states. Horizontal lines: the Bayesian model average "
-        f"and maximum likelihood. Means over {config.sequences:,} sequences of each of {config.matrices} matrices "
-        f"({kinds}), the KL averaged over the lag given the tokens; bands are one standard error over matrices. The KL "
-        "is cut at 1e-4, as on the paper's axes. No models are trained."
+        f"(right), lags {braces(config.lags)}, {config.num_states} states. Horizontal lines: the Bayesian model "
+        f"average and maximum likelihood. Means over {config.matrices} matrices{each} "
+        f"({kinds}), {config.sequences:,} sequences of each matrix, for the lines "
+        f"{lines:,}; the KL is averaged over the lag given the tokens, bands "
+        "are one standard error over matrices. The KL is cut at 1e-4, as on the paper's axes. No models are trained."
     )
 
 
@@ -63,7 +66,7 @@ def _draw_panel(ax: Axes, data: BetaCurves, found: BetaOfLaw, kind: Evidence) ->
 
 
 def table(data: BetaCurves) -> Rows:
-    """Make one row for each distribution and length: BMA, ML, the limit of large beta, the best beta of each evidence."""
+    """Make one row for each distribution and length: BMA, ML, the limit of large beta, and the best betas."""
     rows = [["matrices", "T", "BMA", "ML", "estimator, β→∞", "mean, best β", "sum, best β"]]
     for law, found in data.laws.items():
         for j, length in enumerate(data.config.lengths):

@@ -14,7 +14,15 @@ from sih.base.types import TransitionMatrix
 from sih.claim.exact import claim_expectations
 from sih.claim.monte_carlo import PAPER_LAGS, random_matrices
 from sih.predictors.evidence import normalised_probabilities
-from sih.results.experiment import Experiment, Lags, MatrixLaw, Positive, Seeded, States
+from sih.results.experiment import (
+    Experiment,
+    Lags,
+    MatrixLaw,
+    Positive,
+    Seeded,
+    States,
+    check_comparable,
+)
 from sih.task import Task, sample
 
 
@@ -26,6 +34,10 @@ class CumulativeConfig(Seeded):
     """Transitions that are seen."""
     matrix_law: MatrixLaw = "uniform"
     concentration: Positive = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_comparable(self.lags)
 
 
 @dataclass(frozen=True, eq=False)

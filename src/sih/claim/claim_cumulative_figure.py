@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.figure import Figure
 
 from sih.claim.claim_cumulative import CumulativeConfig, CumulativePaths
@@ -18,10 +20,10 @@ def caption(config: CumulativeConfig) -> str:
     drawn = law_in_words(config.matrix_law, config.concentration)
     return (
         "Cumulative average of the normalised transition probabilities along one sequence of each true lag, a colour "
-        f"for each of {len(config.lags)} lags (the true lag's line is the thick one), against the number of transitions "
-        f"seen, for one matrix with {config.num_states} states ({drawn}). Dashes: the exact expectation of the true lag "
-        "(black) and the largest of the others (grey). The axis is cut at both ends: the first averages lie beyond it. "
-        "One sequence a panel, so no error bars. No models are trained."
+        f"for each of {len(config.lags)} lags (the true lag's line is the thick one), against the number of "
+        f"transitions seen, for one matrix with {config.num_states} states ({drawn}). Dashes: the exact expectation of "
+        "the true lag (black) and the largest of the others (grey). The axis is cut at both ends: the first averages "
+        "lie beyond it. One sequence a panel, so no error bars. No models are trained."
     )
 
 
@@ -37,7 +39,7 @@ def draw(data: CumulativePaths) -> Figure:
                 width = 1.8 if i == j else 0.6
                 colour = colours[data.lags[i]]
                 ax.plot(range(1, seen + 1), data.average[j][i], color=colour, lw=width)
-            dashes = {"lw": 0.7, "ls": (0, (3, 2))}
+            dashes: dict[str, Any] = {"lw": 0.7, "ls": (0, (3, 2))}
             ax.axhline(data.limit[j, j].item(), color=style.BLACK, **dashes)
             ax.axhline(data.limit[j, others].max().item(), color="0.45", **dashes)
             ax.set_xlim(0, seen)
@@ -47,7 +49,7 @@ def draw(data: CumulativePaths) -> Figure:
             panels[0].plot([], [], color=colour, lw=1.8, label=f"lag {lag}")[0]
             for lag, colour in colours.items()
         ]
-        dashed = {"lw": 0.8, "ls": (0, (3, 2))}
+        dashed: dict[str, Any] = {"lw": 0.8, "ls": (0, (3, 2))}
         lines += panels[0].plot([], [], color=style.BLACK, label="true lag, exactly", **dashed)
         lines += panels[0].plot([], [], color="0.45", label="largest other, exactly", **dashed)
         figure.legend(handles=lines, loc="outside lower center", ncols=7)
@@ -56,4 +58,4 @@ def draw(data: CumulativePaths) -> Figure:
 
 def _fits_papers_axis(data: CumulativePaths) -> bool:
     low, high = PAPERS_RANGE
-    return is_papers(data.lags) and low < data.limit.min() and data.limit.max() < high
+    return is_papers(data.lags) and low < data.limit.min().item() <= data.limit.max().item() < high

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -58,8 +59,9 @@ def draw(data: ExpectationBars) -> Figure:
             ax.axhline(1 / count, color=style.BLACK, lw=0.5, ls=(0, (3, 2)))
             ax.set_xticks(places, [str(lag) for lag in data.lags], fontsize=5 if count > 8 else 7)
             ax.set_ylim(low, high)
-        patches = [Patch(color=colour, label=f"lag {lag}") for lag, colour in colours.items()]
-        handles = [*patches]
+        handles: list[Artist] = [
+            Patch(color=colour, label=f"lag {lag}") for lag, colour in colours.items()
+        ]
         if data.sampled is not None:
             dots = panels[0].plot(
                 [], [], color=style.BLACK, ls="", marker=".", ms=4, label="sampled as printed"

@@ -18,7 +18,15 @@ from sih.base.stats import Estimate
 from sih.claim.exact import ClaimTable, claim_table
 from sih.claim.monte_carlo import PAPER_LAGS, MonteCarlo, estimates, random_matrices
 from sih.claim.sampled import PRINTED_LENGTH, PRINTED_SEQUENCES, sampled_gaps
-from sih.results.experiment import Experiment, Lags, MatrixLaw, Positive, Seeded, States
+from sih.results.experiment import (
+    Experiment,
+    Lags,
+    MatrixLaw,
+    Positive,
+    Seeded,
+    States,
+    check_comparable,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,10 @@ class ClaimConfig(Seeded):
     """The error allowed in each expectation."""
     sampled_sequences: Size = PRINTED_SEQUENCES
     """Sequences of each lag for the matrix that is sampled."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_comparable(self.lags)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,8 +39,8 @@ def figure(
     Example: sih figure constructions --states 10 --lags 1 2 3 --length 64 --out out
 
     Each figure has flags of its own, for the task that it shows: `sih figure constructions --help` lists them. A figure
-    of another task is written as NAME-DIGEST, beside the paper's, and no statement is judged on it. What is in the folder already, made from the same configuration, models
-    and source, is not made again.
+    of another task is written as NAME-DIGEST, beside the paper's, and no statement is judged on it. What is in the
+    folder already, made from the same configuration, models and source, is not made again.
 
     Args:
         name: of the figure; --list shows them all.

@@ -16,6 +16,7 @@ import docstring_parser
 import tyro
 
 from sih.base.errors import FieldError
+from sih.results.cache import store_of
 from sih.results.experiment import no_models
 from sih.results.figure import Figure
 from sih.results.tables import braces
@@ -46,11 +47,11 @@ def figure_in(words: Sequence[str], names: Mapping[str, object]) -> str | None:
     """Return the figure that a command line is for, or the first word if it should be one and is none."""
     free = [
         word
-        for before, word in zip(["", *words], words)
+        for before, word in zip(["", *words], words, strict=False)
         if not word.startswith("-") and before not in PLACES
     ]
     known = next((word for word in free if word in names), None)
-    return known or next(iter(word for word in free if word == words[0]), None)
+    return known or next((word for word in free if word == words[0]), None)
 
 
 def with_figure_flags(command: Callable[..., None], config: Any) -> Callable[..., None]:
@@ -86,7 +87,7 @@ def flags_of(config: Any) -> Iterator[inspect.Parameter]:
             continue
         else:
             kind, text = hint, texts[name]
-        annotation = Annotated[kind, tyro.conf.arg(help=text)]
+        annotation: Any = Annotated[kind, tyro.conf.arg(help=text)]  # type: ignore[valid-type]
         flag = FLAGS.get(name, name)
         yield inspect.Parameter(
             flag, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=annotation
@@ -127,17 +128,37 @@ def asked(figure: Figure[Any], given: Mapping[str, Any]) -> Figure[Any]:
 
 
 def check_has_models(figure: Figure[Any], paper: Figure[Any], store: RunStore) -> None:
-    """Raise a ValueError if a figure of trained models is of a task that no model is trained for."""
+    """Raise a ValueError if a figure of trained models is of a task that none of its models is trained for."""
     one = figure.experiment
-    if figure is paper or one.reads is no_models or one.reads(one.config, store):
+    if figure is paper or one.reads is no_models:
+        return
+    runs, missing = store_of(one, store).finished(one.reads(one.config, store))
+    if missing or any(_fits(one.config, run.task) for run in runs.values()):
         return
     raise ValueError(
-        f"figure {paper.name} shows trained models, and none that ships is trained for {task_of(one.config)}; "
+        f"figure {paper.name} shows trained models, and none of its models is trained for {task_of(one.config)}; "
         "`sih models` lists those that ship"
     )
 
 
+def _fits(config: Any, task: Any) -> bool:
+    """Tell whether a model's task is one that the configuration asks for, as far as that says."""
+    wanted: dict[str, Any] = {"lags": lag_sets_of(config)}
+    wanted |= {
+        name: [getattr(config, name)] for name in ("num_states", "length") if hasattr(config, name)
+    }
+    return all(getattr(task, name) in values for name, values in wanted.items() if values)
+
+
+def lag_sets_of(config: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the lag sets of a configuration, none if it says nothing of lags."""
+    alone = (config.lags,) if hasattr(config, "lags") else ()
+    return getattr(config, "lag_sets", alone)
+
+
 def task_of(config: Any) -> str:
-    """Return the lags of a configuration in words."""
-    sets = getattr(config, "lag_sets", None) or (getattr(config, "lags", ()),)
-    return f"lags {', '.join(map(braces, sets))}"
+    """Return the task of a configuration in words."""
+    words = [f"lags {', '.join(map(braces, lag_sets_of(config)))}"] if lag_sets_of(config) else []
+    words += [f"{config.num_states} states"] if hasattr(config, "num_states") else []
+    words += [f"length {config.length}"] if hasattr(config, "length") else []
+    return ", ".join(words) or "it"

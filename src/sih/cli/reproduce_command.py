@@ -41,11 +41,14 @@ def reproduce(
         all: also make what goes beyond the paper, some ten minutes more (`make run-all`).
         train: first train the models that figures ask for and that are not there; says how long it will take.
         jobs: processes to compute with (as many as cores unless said).
-        seed: of matrices and sequences, instead of each figure's own.
+        seed: of matrices and sequences, instead of each figure's own; the report of another seed is in OUT/seed-N, and
+            the paper's stays.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
     store = RunStore(folder := out / "runs" if runs is None else runs)
+    if seed is not None:
+        out = out / f"seed-{seed}"
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
     console = plain_console()

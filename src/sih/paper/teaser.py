@@ -9,22 +9,23 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.attention.reference_circuit import reference_model, sequence_of_lag
+from sih.base.record import Size
 from sih.heads import heads_needed
 from sih.models.offsets import attention_at
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, Lags, Positive, Seeded, States
 from sih.task import Task
 from sih.task.matrices import random_transition_matrix
 
 
 @dataclass(frozen=True)
 class TeaserConfig(Seeded):
-    lags: tuple[int, ...] = (1, 2)
-    true_lag: int = 2
-    num_states: int = 4
-    concentration: float = 0.4
+    lags: Lags = (1, 2)
+    true_lag: Size = 2
+    num_states: States = 4
+    concentration: Positive = 0.4
     """Of the rows of P: small enough that a few tokens tell the lags apart."""
-    length: int = 32
-    shown: int = 16
+    length: Size = 32
+    shown: Size = 16
     """Tokens drawn one by one."""
 
 

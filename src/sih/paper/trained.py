@@ -145,7 +145,7 @@ def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
     K heads are as many as the construction has, for whatever lags.
     """
     count = least_heads(lags).heads
-    names = {(1, 1, 1): "1 head", (1, count, 1): "K heads"}
+    names: dict[tuple[int, ...], str] = {(1, 1, 1): "1 head", (1, count, 1): "K heads"}
     heads = names.get(compared.heads, heads_label(compared.heads))
     return f"trained {compared.kind}, {heads}, {compared.recipe}"
 

@@ -38,16 +38,16 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)),
 def caption(config: TrainedConfig) -> str:
     """Say what is shown of the tasks that were asked for."""
     return (
-        "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written by "
-        f"hand (lambda = {config.lam:g}, beta = {config.beta:g}), trained transformers, maximum likelihood (ML) and the "
-        "Bayesian model average (BMA). A panel is of one matrix and one length. K is the least number of second-layer "
-        "heads that keep lags apart, which the construction has. Unaided Adam is the paper's way of training; other "
-        "starts and optimisers are ours. Models: every shipped one of three layers with as many second-layer heads as "
-        "the circuit needs, or with one, and all that are trained as in the paper. Means over fresh sequences of the "
-        "panel's matrix, for models the first of those of the other curves; bands are one standard error over sequences, "
-        "or the range over seeds where there are several. The KL is averaged over the lag given the tokens. The last "
-        "position is left out: it has no next token, so that no model was trained there. "
-        f"{CUT} The table has means on these sequences; `sih models` has each model's on 8,192 or more."
+        "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written "
+        f"by hand (lambda = {config.lam:g}, beta = {config.beta:g}), trained transformers, maximum likelihood (ML) and "
+        "the Bayesian model average (BMA). A panel is of one matrix and one length. K is the least number of "
+        "second-layer heads that keep lags apart, which the construction has. Unaided Adam is the paper's way of "
+        "training; other starts and optimisers are ours. Models: every shipped one of three layers with as many "
+        "second-layer heads as the circuit needs, or with one, and all that are trained as in the paper. Means over "
+        "fresh sequences of the panel's matrix, for models the first of those of the other curves; bands are one "
+        "standard error over sequences, or the range over seeds where there are several. The KL is averaged over the "
+        "lag given the tokens. The last position is left out: it has no next token, so that no model was trained "
+        f"there. {CUT} The table has means on these sequences; `sih models` has each model's on 8,192 or more."
     )
 
 

@@ -9,6 +9,7 @@ SECONDS = {
     "claim_histogram": 3.6,
     "beta": 4.8,
     "predictors": 5.5,
+    "beta_along": 2.2,
     "constructions": 26.4,
     "trained": 14.6,
     "attention_maps_3.5.7_lag3": 2.1,

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import torch
 
+from sih.base.errors import FieldError
 from sih.base.record import (
     Above,
     Among,
@@ -64,6 +65,12 @@ class Seeded(Checked):
     def fresh_rng(self) -> torch.Generator:
         """Return one for sequences that no model was trained on or watched with."""
         return torch.Generator().manual_seed(FRESH_SEED + self.seed)
+
+
+def check_comparable(lags: tuple[int, ...]) -> None:
+    """Raise a FieldError unless there are lags to tell apart."""
+    if len(lags) < 2:
+        raise FieldError("lags", f"a comparison needs at least 2 lags, e.g. 1 2 3; got {lags}")
 
 
 def no_models(config: object, store: object) -> tuple[str, ...]:
