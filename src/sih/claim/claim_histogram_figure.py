@@ -58,8 +58,12 @@ def _draw_histogram(ax: Axes, data: ClaimMargins) -> None:
     ax.hist(gaps.numpy(), bins=BINS, range=ends, color=style.BLUE, lw=0, label="exact")
     if data.sampled is not None:
         look: dict[str, Any] = {"histtype": "step", "color": style.ORANGE, "lw": 1.0}
-        many = f"sampled as the paper prints it, {len(data.sampled):,} matrices"
-        ax.hist(data.sampled.flatten().numpy(), bins=BINS, range=ends, label=many, **look)
+        share = len(data.margins) / len(data.sampled)
+        scaled = "" if share == 1 else f", scaled to {len(data.margins):,}"
+        many = f"sampled as the paper prints it, {len(data.sampled):,} matrices{scaled}"
+        gaps = data.sampled.flatten()
+        weights = [share] * len(gaps)
+        ax.hist(gaps.numpy(), bins=BINS, range=ends, weights=weights, label=many, **look)
     if is_papers(data.lags) and data.num_states == 10 and _mostly_within(data):
         _papers_axes(ax, data)
     else:
