@@ -32,7 +32,7 @@ def caption(config: ClaimConfig) -> str:
         "Left: gap of Claim 1, the expected normalised probability of the true lag minus the largest of the others, "
         f"for every matrix ({matrices_in_words(config)}) and every true lag of {len(config.lags)}. The expectations "
         f"are exact (to {config.tolerance:g}).{sampled} The axes have the paper's ranges, and are cut: numbers at the "
-        "edges say how many gaps lie beyond. Right: the first matrix, exactly and sampled with "
+        "edges say how many exact gaps lie beyond. Right: the first matrix, exactly and sampled with "
         f"{config.sampled_sequences:,} sequences of each lag; bars are two standard errors, which are at most so "
         "large. Sampled gaps are lower on average, since the largest of several noisy means is too large. No models "
         "are trained."

@@ -87,7 +87,7 @@ def flags_of(config: Any) -> Iterator[inspect.Parameter]:
             continue
         else:
             kind, text = hint, texts[name]
-        annotation: Any = Annotated[kind, tyro.conf.arg(help=text)]  # type: ignore[valid-type]
+        annotation: Any = Annotated[kind, tyro.conf.arg(help=text)]
         flag = FLAGS.get(name, name)
         yield inspect.Parameter(
             flag, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=annotation

@@ -83,7 +83,8 @@ def test_figure_and_table_need_only_the_data(curves: constructions.ConstructionC
     assert figure.axes[1].get_title() == "lags {1,3,4}, Dirichlet(1) rows, K = 4"
     assert figure.axes[0].get_xlim() == (0, 48)
     words = constructions_figure.caption(curves.config)
-    assert "T = 48" in words and "3 random matrices" in words
+    assert "T = 48" in words
+    assert "3 random matrices" in words
     rows = {row[0]: row for row in constructions_figure.table(curves)}
     assert len(rows) == 8
     assert rows["two lags, 1 head"][2] == ""  # not for three lags
