@@ -9,7 +9,7 @@ DOCS := .venv-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := -m pip install --quiet --constraint constraints.txt
 
-.PHONY: run run-all test test-all test-tools docs torture lint bench setup setup-tools clean
+.PHONY: run run-all test test-all test-tools test-versions docs torture lint bench setup setup-tools clean
 
 run: $(RUNS)
 	$(BIN)/sih reproduce --out out
@@ -27,6 +27,16 @@ test-all: setup
 test-tools: setup-tools
 	$(TOOLS)/bin/pytest -W default tests/tools
 
+# The tests with the lowest or the newest versions that pyproject.toml allows (VERSIONS=lowest, VERSIONS=newest).
+# A torch from the registry brings gigabytes of CUDA on Linux, so this is for a hosted CI and for releases.
+VERSIONS ?= lowest
+test-versions:
+	$(PYTHON) -m venv .venv-$(VERSIONS)
+	.venv-$(VERSIONS)/bin/python -m pip install --quiet uv
+	.venv-$(VERSIONS)/bin/uv pip install --quiet --python .venv-$(VERSIONS)/bin/python \
+		--resolution $(if $(filter lowest,$(VERSIONS)),lowest-direct,highest) --editable '.[dev]'
+	.venv-$(VERSIONS)/bin/pytest -n auto
+
 # The site, in site/. What makes pages has a set-up of its own, which sees the packages of .venv too: notebooks are executed.
 docs: $(DOCS)/.installed
 	$(DOCS)/bin/python -m pytest -W default tests/docs
@@ -41,6 +51,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 bench: setup
 	$(BIN)/python -m benchmarks
@@ -72,4 +83,4 @@ $(DOCS)/.installed: $(STAMP) website/requirements.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(TOOLS) $(DOCS) out site
+	rm -rf $(VENV) $(TOOLS) $(DOCS) .venv-lowest .venv-newest out site

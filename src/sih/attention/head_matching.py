@@ -3,8 +3,6 @@ r"""Finds which head of one model plays the part of which head of another, by to
 `attention[i, j]` is what query i pays to key j, a distribution over the keys $j \le i$; positions count from 0.
 """
 
-from functools import cache
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -32,38 +30,12 @@ def match_heads(
 
     The total variation of all pairs together, from query `first` on, is the least that an assignment can have.
     """
+    from scipy.optimize import linear_sum_assignment  # takes a while to load
+
     distances = (
         total_variation(found, head[:, None])[..., first:] for head in wanted.unbind(dim=1)
     )
     cost = torch.stack([each.mean(dim=(0, 2)) for each in distances])
-    if len(cost) <= cost.shape[1]:
-        return list(assign(cost))
-    owner = {row: column for column, row in enumerate(assign(cost.T))}
-    return [owner.get(row) for row in range(len(cost))]
-
-
-def assign(cost: Float[Tensor, "row column"]) -> tuple[int, ...]:
-    r"""Choose a column of its own for every row, of least total cost, and the first among equals.
-
-    Exact, over sets of columns used so far: $O(2^n n^2)$ for n columns, and heads are few.
-
-    >>> assign(torch.tensor([[1.0, 2.0, 9.0], [1.0, 5.0, 9.0]]))
-    (1, 0)
-    """
-    rows, columns = cost.shape
-    if rows > columns:
-        raise ValueError(f"{rows} rows cannot have a column of {columns} each; transpose the costs")
-    prices = cost.tolist()
-
-    @cache
-    def cheapest(row: int, used: int) -> tuple[float, tuple[int, ...]]:
-        if row == rows:
-            return 0.0, ()
-        options = []
-        for column in range(columns):
-            if not used >> column & 1:
-                price, rest = cheapest(row + 1, used | 1 << column)
-                options.append((prices[row][column] + price, (column, *rest)))
-        return min(options)
-
-    return cheapest(0, 0)[1]
+    rows, columns = linear_sum_assignment(cost.numpy())
+    partner = dict(zip(rows.tolist(), columns.tolist(), strict=True))
+    return [partner.get(head) for head in range(len(cost))]

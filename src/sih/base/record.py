@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Never, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as type_hints
 
 import jaxtyping
@@ -331,7 +331,7 @@ def _record(kind: Any, value: Any, name: str) -> Any:
         raise FieldError(place, f"{name}{'.' if starts_with_field else ': '}{says}") from error
 
 
-def _refuse(name: str, wanted: str, value: object) -> Never:
+def _refuse(name: str, wanted: str, value: object) -> NoReturn:
     raise FieldError(name, f"{name} must be {wanted}; got {described(value)}")
 
 

@@ -41,7 +41,14 @@ def on_all_cores(
 
 def processes_for(items: Sequence[object], jobs: int | None = None) -> int:
     """Return how many processes work on the items: `jobs`, or as many as there are cores, and no more than items."""
-    return min(jobs or len(os.sched_getaffinity(0)), len(items))
+    return min(jobs or cores(), len(items))
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use; macOS knows only those of the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 
-import mpmath  # comes with torch
 import numpy as np
 import pytest
 import torch
@@ -11,8 +10,6 @@ from hypothesis import strategies as st
 
 from sih.base.stats import (
     Estimate,
-    beta_cdf,
-    beta_quantile,
     estimate,
     paired,
     ratio,
@@ -85,25 +82,6 @@ def test_ratios_and_intervals() -> None:
     several = ratio(Estimate(torch.tensor([1.0, 3.0]), torch.tensor([0.5, 0.5])), known)
     assert several.mean.tolist() == [2.0, -0.5]
     assert several.error.tolist() == [0.5, 0.25]
-
-
-@pytest.mark.parametrize("q", [0.025, 0.5, 0.975])
-def test_quantiles_of_beta_by_high_precision(q: float) -> None:
-    shapes = [(1.0, 3.0), (2.0, 1.0), (50.0, 0.5), (300.0, 1000.0), (7.0, 700.0), (0.3, 0.4)]
-    a, b = (torch.tensor(column, dtype=torch.float64) for column in zip(*shapes, strict=True))
-    for (one, other), x in zip(shapes, beta_quantile(a, b, q).tolist(), strict=True):
-        below = mpmath.betainc(one, other, 0, x, regularized=True)
-        assert float(below) == pytest.approx(q, abs=1e-9)
-
-
-def test_distribution_function_of_beta_by_sums() -> None:
-    """Whole shapes: P(X <= x) is the chance of a or more successes in a + b - 1 tries."""
-    for a, b in ((1, 1), (3, 4), (40, 2)):
-        for x in (0.0, 0.1, 0.5, 0.93, 1.0):
-            n = a + b - 1
-            expected = sum(math.comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a, n + 1))
-            found = beta_cdf(*(torch.tensor(v, dtype=torch.float64) for v in (x, a, b))).item()
-            assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_error_of_a_ratio_of_means_is_the_bootstraps() -> None:

@@ -38,7 +38,6 @@ from sih.base.errors import (
     plot,
 )
 from sih.base.showing import Shown
-from sih.base.stats import beta_quantile
 from sih.base.types import Seed
 from sih.task import check_lags
 from sih.task.lags import check_prior
@@ -219,7 +218,7 @@ def infer(
     transitions = _pairs(window[:, -lags[best]], child, num_states)
     total = transitions.sum(dim=1, keepdim=True).double() + num_states * concentration
     mine = transitions.double() + concentration
-    ends = [beta_quantile(mine, total - mine, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
+    ends = [_beta_quantile(mine, total - mine, q) for q in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
     rivals = {"independent": torch.zeros_like(child), "markov": _contexts(window, num_states)}
     factors = {
         name: float(
@@ -291,6 +290,15 @@ def permutation_test(
     others = torch.tensor([statistic(shuffled()) for _ in range(permutations)], dtype=torch.float64)
     as_good = int((others >= seen - 1e-9 * max(1.0, abs(seen))).sum())
     return PermutationTest(seen, others, (1 + as_good) / (1 + permutations))
+
+
+def _beta_quantile(
+    a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"], q: float
+) -> Float[Tensor, "*shape"]:
+    r"""Return the x with $\mathbb{P}(X \le x) = q$ for $X \sim \mathrm{Beta}(a, b)$."""
+    from scipy.special import betaincinv  # takes a while to load
+
+    return torch.from_numpy(np.asarray(betaincinv(a.numpy(), b.numpy(), q)))
 
 
 def _log_predictive(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath  # comes with torch
 import numpy as np
 import pytest
 import torch
@@ -91,6 +92,18 @@ def test_a_single_whole_series_is_the_fresh_task() -> None:
         torch.testing.assert_close(
             along, sih.lag_posterior(tokens[None], task)[0], rtol=0, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("concentration", [0.5, 1.0, 40.0])
+def test_the_ends_of_intervals_by_high_precision(concentration: float) -> None:
+    tokens = torch.randint(3, (200,), generator=torch.Generator().manual_seed(0))
+    found = sih.infer(tokens, lags=(1, 2), concentration=concentration)
+    made = found.transitions.double() + concentration
+    left = made.sum(dim=1, keepdim=True) - made
+    for cell in ((0, 0), (1, 2), (2, 1)):
+        for end, q in zip(found.interval[cell].tolist(), (0.025, 0.975), strict=True):
+            shapes = (made[cell].item(), left[cell].item())
+            assert float(mpmath.betainc(*shapes, 0, end, regularized=True)) == pytest.approx(q)
 
 
 def test_the_matrix_and_its_intervals() -> None:
