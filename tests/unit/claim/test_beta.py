@@ -6,6 +6,7 @@ import pytest
 
 import sih
 from sih.claim import beta, beta_figure
+from sih.predictors.averaged_kl import averaged_kl
 from sih.training.runs.run_store import RunStore
 
 
@@ -43,7 +44,7 @@ def test_lines_are_of_more_sequences_the_curves_of_the_first() -> None:
         task = sih.Task(sih.random_uniform(3, rng=rng), (1, 2), 8)
         tokens = sih.sample(task, 30, rng=rng).tokens
         law = sih.maximum_likelihood(tokens, task)
-        each.append(sih.averaged_kl(law, tokens, task)[:, 7].mean().item())
+        each.append(averaged_kl(law, tokens, task)[:, 7].mean().item())
     assert found.ml.item() == pytest.approx(sum(each) / 2)
     with pytest.raises(ValueError, match="lengths must be above the largest lag, 3; got"):
         beta.BetaConfig(lengths=(3, 8))
