@@ -70,7 +70,7 @@ def _name(words: list[str]) -> str:
 
 @cache
 def _flags(name: str) -> frozenset[str]:
-    """The flags of a command, from its help, for all that chooses flags: of `train` kinds and recipes, of `figure` names."""
+    """The flags of a command, from its help: those of all kinds and recipes, and of all figures."""
     asked = [
         ["--model", model, "--init", init]
         for model in ("standard", "disentangled")
