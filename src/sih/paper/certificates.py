@@ -17,7 +17,7 @@ from sih.models.offsets import attention_at
 from sih.paper.over_matrices import MatricesConfig
 from sih.predictors.predictors import selective_weights
 from sih.results.beside import Strengths
-from sih.results.experiment import Experiment, LagSets, MatrixLaw, Several
+from sih.results.experiment import Experiment, LagSets, MatrixLaw
 from sih.task import Task, sample
 from sih.task.matrices import random_transition_matrix
 
@@ -43,7 +43,7 @@ class CertificatesConfig(MatricesConfig, Strengths):
         *((1, 3), (2, 5), (1, 3, 4), (3, 5, 7), (1, 2, 4, 8)),
     )
     length: Size = 64
-    matrices: Several = 2
+    matrices: Size = 2
     sequences: Size = 8
     laws: tuple[MatrixLaw, ...] = ("dirichlet",)
 
