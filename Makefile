@@ -39,9 +39,11 @@ test-versions:
 
 # The site, in site/. What makes pages has a set-up of its own, which sees the packages of .venv too: notebooks are executed.
 docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m website.words
 	$(DOCS)/bin/python -m pytest -W default tests/docs
 	NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(DOCS)/bin/python -m mkdocs --quiet build --strict
 	$(DOCS)/bin/python -m website.built site
+	$(DOCS)/bin/python -m website.searched site
 
 torture: setup
 	cd tests && PYTHONPATH=. OMP_NUM_THREADS=1 ../$(BIN)/python -m torture $(TORTURE)

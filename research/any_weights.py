@@ -5,7 +5,7 @@
 Each row is of one K. It has the size of the closed form (`Profile.size`), and the sizes of other choices over it: other
 swings and phases of the waves, reads that are not moved, and weights that arch over the past. The certified error is
 proportional to the size to the power 2/3 (`sih.circuits.tempering`, two first-layer heads). What follows from the table
-is in docs/beyond.md, "Which u and g cost least?".
+is in docs/results/head-counts.md, "Which weights cost the fewest digits?".
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Measures the two channels of docs/mechanism.md along training, from weights that runs kept on the way.
+"""Measures the two channels of docs/results/evidence-paths.md along training, from weights that runs kept on the way.
 
     python research/channel_course.py paper-1.2.3-length32 paper-1.2.3 --kept unfinished --out channels-along-training
 

@@ -4,7 +4,7 @@ r"""Writes one layer of a trained model anew from the account of what it does: w
 
 A row is of one disentangled model with heads (1, H, 1): its mean KL past max_lag as it is and with a layer written
 anew, each with its standard error, on the first 128 sequences of the figure `channels`. What follows from the table is
-in docs/mechanism.md, "The test of an account is to write it by hand".
+in docs/results/evidence-paths.md, "Is this account sufficient?".
 
 - "layer 1": its scores become $b \log P$ at the lags, b the slope of its own scores on log P there, and nothing else.
 - "layer 2": of each head only the position block and the block position | 1.1/position stay, where layer 1 looked

@@ -89,7 +89,7 @@ class Planned:
             raise FieldError(
                 "at", f"stop.at is a multiple of evaluate_every, {every}; got {self.stop.at}"
             )
-        if not self.config.task.usual:
+        if not self.config.task.is_paper_task:
             raise FieldError(
                 "stop", "a stop rule needs one matrix and one lag a sequence; leave out stop"
             )

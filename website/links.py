@@ -24,12 +24,10 @@ def site_links(text: str, source: str, page: str) -> str:
     def rewritten(found: re.Match[str]) -> str:
         bang, words, target, anchor = found.groups()
         path = _joined(home, target)
-        if path.startswith("src/sih/") and path.endswith(".py"):
-            return f"[{words}][{path.removeprefix('src/').removesuffix('.py').replace('/', '.')}]"
         whole = path.partition("/")[0] if path not in PAGES else path
         place = PAGES.get(whole, path.removeprefix("docs/"))
         if path.startswith("examples/") and path.endswith(".py"):
-            anchor = "#" + slug(path.removeprefix("examples/"))
+            return f"{bang}[{words}]({relpath(path, page.rpartition('/')[0] or '.')})"
         if path.startswith("docs/tutorials/") and path.endswith(".ipynb"):
             place = place.removesuffix("ipynb") + "md"
         if place == path:  # nothing of the site: CITATION.cff, benchmarks
@@ -63,15 +61,6 @@ def spaced(text: str) -> str:
     'Two things:\\n\\n- one\\n- two'
     """
     return _outside_code(text, lambda part: LIST.sub(r"\1\n", part))
-
-
-def slug(heading: str) -> str:
-    """Give a heading's anchor as Markdown makes it.
-
-    >>> slug("tools/nnsight_hooks.py")
-    'toolsnnsight_hookspy'
-    """
-    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:

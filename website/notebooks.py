@@ -1,7 +1,8 @@
 """Notebooks: executed when the site is built, kept by content, and shown as pages like any other.
 
 One that needs the field's tools (`"sih": {"set_up": "tools"}` in its metadata) is shown with the outputs it was saved
-with; `make test-tools` runs it.
+with; `make test-tools` runs it. With SIH_NOTEBOOKS=saved in the environment none is executed, for a quick look at the
+other pages.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def _executed(path: Path, source: str) -> Any:
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    if notebook.metadata.get("sih", {}).get("set_up") == "tools":
+    quick = os.environ.get("SIH_NOTEBOOKS") == "saved"
+    if quick or notebook.metadata.get("sih", {}).get("set_up") == "tools":
         return notebook
     kept = (
         KEPT

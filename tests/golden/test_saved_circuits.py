@@ -13,7 +13,7 @@ from support.saved_circuits import FILE, constructed, rebuilt, sums
 import sih
 from sih.base.errors import DTYPES
 from sih.circuits.circuit_table import read_circuit
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.cli import main
 
 LINES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text().splitlines()]
@@ -67,7 +67,7 @@ def test_the_same_options_give_the_same_circuit(line: dict[str, Any]) -> None:
     options = dict(line["options"])
     if "dtype" in options:
         options["dtype"] = DTYPES[options["dtype"]]
-    _, task = carried(rebuilt(line))
+    _, task = circuit_and_task(rebuilt(line))
     today, wanted = (
         read_circuit(notes).to_dict()
         for notes in (

@@ -1,10 +1,9 @@
-"""What docs/training.md says was measured: sweeps, with their grids and results, and the models that ship."""
+"""The files of docs/results/data that come from sweeps and evaluations hold what those found, and pages say it."""
 
 from __future__ import annotations
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ import pytest
 from sih.base.stats import wilson
 from sih.beyond.sweep.grid import read_grid
 from sih.beyond.sweep.success_rates import SUCCESS
-from sih.training.presets import SEEN, preset
+from sih.training.presets import preset
 from sih.training.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
-TRAINING = (ROOT / "docs" / "training.md").read_text()
+RESULTS = ROOT / "docs" / "results"
 GRIDS = sorted((ROOT / "sweeps").glob("*.toml"))
 AUTO = [path for path in GRIDS if path.stem.startswith("auto-")]
 FROZEN = [path for path in GRIDS if path.stem.startswith("frozen-")]
@@ -27,7 +26,11 @@ MEASURED = [path for path in GRIDS if path.with_suffix(".csv").exists()]
 
 
 def _rows(grid: Path) -> list[dict[str, str]]:
-    with open(grid.with_suffix(".csv"), newline="") as file:
+    return _table(grid.with_suffix(".csv"))
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -41,20 +44,26 @@ def test_all_of_the_presets_runs_are_there() -> None:
 def test_the_docs_add_the_lag_sets_up() -> None:
     def rate(*names: str) -> str:
         rows = [row for name in names for row in _rows(ROOT / "sweeps" / f"auto-{name}.toml")]
-        succeeded = sum(int(row["success"]) for row in rows)
-        share = (
-            "" if succeeded == len(rows) else f" ({succeeded / len(rows):.0%})".replace("%", " %")
-        )
-        return f"{succeeded} of {len(rows)}{share}"
+        return f"{sum(int(row['success']) for row in rows)} of {len(rows)}"
 
-    three = ("1.2.3", "1.3.4", "3.5.7")
-    said = (
-        f"standard model succeeds in {rate(*(f'{lags}-length64' for lags in three))} runs with three lags and "
-        f"{rate('1.2.3.4.5-length64')} with five, the disentangled one at length 32 in "
-        f"{rate(*(f'disentangled-{lags}-length32' for lags in three))} and "
-        f"{rate('disentangled-1.2.3.4.5-length32')}."
-    )
-    assert said in (ROOT / "docs" / "training.md").read_text()
+    def by_matrix(*names: str) -> str:
+        rows = [row for name in names for row in _rows(ROOT / "sweeps" / f"auto-{name}.toml")]
+        failed = {row["matrix_seed"] for row in rows if not int(row["success"])}
+        matrices = {row["matrix_seed"] for row in rows}
+        low, high = wilson(len(matrices - failed), len(matrices))
+        return (
+            f"{len(matrices - failed)} of {len(matrices)} | {100 * low:.0f} to {100 * high:.0f} %"
+        )
+
+    said = (RESULTS / "success-rates.md").read_text()
+    sets = ("1.2.3", "1.3.4", "3.5.7", "1.2.3.4.5")
+    for model, length, prefix in (("standard", 64, ""), ("disentangled", 32, "disentangled-")):
+        names = [f"{prefix}{lags}-length{length}" for lags in sets]
+        assert f"| {model} | {length} | {rate(*names[:3])} | {rate(names[3])} |" in said
+        assert f"| {model} | {by_matrix(*names)} |" in said
+    every = [path.stem.removeprefix("auto-") for path in AUTO]
+    succeeded, _, runs = rate(*every).split()
+    assert f"succeeds in {succeeded} of {runs} runs" in " ".join(said.split())
 
 
 @pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
@@ -115,91 +124,71 @@ def test_its_results_are_of_its_runs(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*AUTO, *FROZEN], ids=lambda path: path.stem)
-def test_the_docs_say_what_was_seen(path: Path) -> None:
-    rows = _rows(path)
-    said = re.search(
-        rf"^\| `{re.escape(path.stem)}` \|(.*)\|$",
-        (ROOT / "docs" / "training.md").read_text(),
-        re.M,
+def test_the_table_of_sweeps_says_what_they_found(path: Path) -> None:
+    rows, configs = _rows(path), read_grid(path).runs.values()
+    (said,) = (
+        row for row in _table(RESULTS / "data" / "success-rates.csv") if row["sweep"] == path.stem
     )
-    assert said is not None
-    succeeded, ratios = (
-        sum(int(row["success"]) for row in rows),
-        [float(row["kl_over_ml"]) for row in rows],
-    )
+    succeeded = sum(int(row["success"]) for row in rows)
+    ratios = [float(row["kl_over_ml"]) for row in rows]
     low, high = (round(100 * end) for end in wilson(succeeded, len(rows)))
-    wanted = [
-        f"{succeeded} of {len(rows)}",
-        f"{low} to {high} %",
-        f"{min(ratios):.2f} to {max(ratios):.2f}",
-    ]
-    assert [cell.strip() for cell in said[1].split("|")][-4:-1] == wanted
+    numbers = (len(rows), succeeded, low, high, f"{min(ratios):.2f}", f"{max(ratios):.2f}")
+    columns = ("runs", "succeeded", "percent_low", "percent_high")
+    ends = ("kl_over_ml_lowest", "kl_over_ml_highest")
+    assert [said[column] for column in (*columns, *ends)] == [str(number) for number in numbers]
+    for config in configs:
+        kept = (config.model.kind, config.task.lags, config.heads, config.task.length)
+        lags, heads = (tuple(map(int, said[name].split())) for name in ("lags", "heads"))
+        assert (said["model"], lags, heads, int(said["length"])) == kept
 
 
-def test_the_command_line_says_what_was_seen() -> None:
-    rows = [row for path in AUTO for row in _rows(path)]
-    good = [float(row["kl_over_ml"]) for row in rows if int(row["success"])]
-    assert SEEN["auto"].startswith(
-        f"a held-out {min(good):.2f} to {max(good):.2f} x ML on {len(good)} of {len(rows)} runs"
-    )
-
-
-def test_the_command_line_says_what_plain_adam_reaches() -> None:
-    lengths = (("length32", "length32-seed1"), ("length64", "length64-seed1"))
-    short, middle = (
-        " and ".join(_ratio(f"paper-1.2.3-{each}") for each in pair) for pair in lengths
-    )
-    assert f"{short} x ML at length 32" in SEEN["paper"]
-    assert (
-        f"{middle} at 64 after 20,000, {_ratio('paper-1.2.3')} at 128 after 50,000" in SEEN["paper"]
-    )
-    assert SEEN["paper-disentangled"].startswith(
-        f"{_ratio('paper-disentangled-1.2.3-length32')} x ML"
-    )
+def test_the_table_of_sweeps_has_every_one() -> None:
+    said = [row["sweep"] for row in _table(RESULTS / "data" / "success-rates.csv")]
+    assert sorted(said) == sorted(path.stem for path in (*AUTO, *FROZEN))
 
 
 def test_the_table_of_models_says_what_their_evaluations_do() -> None:
     """Read from the files by json alone."""
-    table = TRAINING.split("## Models that ship")[1]
-    said = re.findall(
-        r"^\| `(\S+)` \| .* \| (\d\.\d+) \| (\d\.\d+) \| (\d\.\d+) \| (\S+ ± \S+) \|$", table, re.M
-    )
-    assert sorted(name for name, *_ in said) == sorted(RunStore().names(papers_task=True))
-    for name, *numbers in said:
-        found = _evaluation(name)
-        means = [f"{found[each][0]:.4f}" for each in ("kl", "ml", "bma")]
-        assert numbers == [*means, _with_error(name)], name
+    rows = _table(RESULTS / "data" / "model-zoo.csv")
+    assert sorted(row["run"] for row in rows) == RunStore().names()
+    for row in rows:
+        found = _evaluation(row["run"])
+        for column in ("kl", "ml", "bma"):
+            assert row[column] == f"{found[column][0]:.4f}", row["run"]
+        assert f"{row['kl_over_ml']} ± {row['two_errors']}" == _with_error(row["run"])
+        config = json.loads((SHIPPED / row["run"] / "config.json").read_text())
+        assert f"steps {row['steps']} " in f"{_said(config)} ", row["run"]
 
 
-def test_the_table_of_plain_adam_says_what_its_runs_and_evaluations_do() -> None:
-    table = TRAINING.split("## What plain Adam finds")[1].split("*End* is")[0]
-    rows = [
-        [cell.strip(" `") for cell in line.split("|")[1:-1]]
-        for line in table.splitlines()
-        if "| `paper" in line
-    ]
-    assert sorted(row[0] for row in rows) == [
+def _said(config: Any) -> str:
+    """Every field of a configuration, flat or in parts, as "name value"."""
+    if not isinstance(config, dict):
+        return str(config)
+    return " ".join(f"{name} {_said(value)}" for name, value in config.items())
+
+
+def test_the_table_of_unaided_adam_says_what_its_runs_and_evaluations_do() -> None:
+    rows = _table(RESULTS / "data" / "training-curves.csv")
+    assert [row["run"] for row in rows] == [
         name for name in RunStore().names() if name.startswith("paper-")
     ]
-    for name, _, *at_steps, end, fresh in rows:
-        lines = RunStore().run(name).evaluations
+    for row in rows:
+        lines = RunStore().run(row["run"]).evaluations
         ratios = {line["step"]: line["kl"] / lines[0]["ml"] for line in lines}
-        for step, cell in zip(
-            (2_000, 5_000, 10_000, 15_000, 20_000, 25_000), at_steps, strict=True
-        ):
-            assert cell == (f"{ratios[step]:.2f}" if step in ratios else ""), (name, step)
-        last = [ratio for step, ratio in ratios.items() if step > lines[-1]["step"] - 2_000]
-        assert end == f"{sum(last) / len(last):.2f} at {lines[-1]['step']:,}", name
-        assert fresh == _with_error(name), name
+        for step in (2_000, 5_000, 10_000, 15_000, 20_000, 25_000):
+            wanted = f"{ratios[step]:.2f}" if step in ratios else ""
+            assert row[f"at_{step}"] == wanted, (row["run"], step)
+        steps = lines[-1]["step"]
+        last = [ratio for step, ratio in ratios.items() if step > steps - 2_000]
+        assert row["end"] == f"{sum(last) / len(last):.2f}", row["run"]
+        tenth = [ratio for step, ratio in ratios.items() if step > 0.9 * steps]
+        assert row["tenth_10"] == f"{sum(tenth) / len(tenth):.2f}", row["run"]
+        assert f"{row['kl_over_ml']} ± {row['two_errors']}" == _with_error(row["run"])
 
 
 def _evaluation(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((SHIPPED / name / "evaluation.json").read_text())
     return found
-
-
-def _ratio(name: str) -> str:
-    return f"{_evaluation(name)['kl_over_ml'][0]:.2f}"
 
 
 def _with_error(name: str) -> str:

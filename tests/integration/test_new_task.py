@@ -21,7 +21,7 @@ from sih.base.errors import FieldError
 from sih.cli import main
 from sih.task import Batch, Lagged, RowLaws, random_parents
 from sih.task.laws import KnownRows
-from sih.task.parents import Steady
+from sih.task.parents import OneHypothesis
 from sih.training.config_file import digest, from_json, to_json
 from sih.training.runs.run import Run
 from sih.training.runs.run_names import run_name
@@ -32,7 +32,7 @@ SIZES: dict[str, Any] = {"heads": (1, 2, 1), "dim": 16, "qk_dim": 8, "batch": 16
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixPerLag(Lagged, Steady):
+class MatrixPerLag(Lagged, OneHypothesis):
     """Token i follows token i - k by the matrix of lag k; the first tokens are uniform."""
 
     matrices: Float[Tensor, "lag state state"]

@@ -46,7 +46,7 @@ def test_the_wheel_is_small_and_the_sdist_makes_the_same(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
     wheel, sdist = built
-    assert wheel.stat().st_size < 12e6
+    assert wheel.stat().st_size < 9e6
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (unpacked,) = tmp_path.iterdir()

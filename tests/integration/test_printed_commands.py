@@ -24,6 +24,7 @@ DEAR = {
     r"reproduce\b": "minutes; integration/test_report_commands.py runs it whole",
     r"explore(?!.*--export)": "serves until it is stopped; tests/browser and unit/explorer ask it everything",
     r"figure few_heads": "minutes; unit/beyond/shared_heads/test_few_heads.py computes it small and draws it",
+    r"runs formation runs/plain": "needs weights of a long run; unit/attention/test_circuit_formation.py",
     r"sweep .*--ray": "needs Ray; tests/tools/test_ray_sweep.py runs a cluster",
     r"claim --matrix out/search/worst.csv": "what the search finds has other lags at small sizes",
     r"infer .*vega_datasets": "needs a package that is not ours",
@@ -52,7 +53,7 @@ GRID = {
     "steps = 2400": "steps = 4\nbatch = 4\nheld_out = 8\nfrozen_steps = 1\nlength_schedule = []",
     "length = 64": "length = 16",
 }
-"""The same for the grid of docs/sweeps.md."""
+"""The same for the grids of documents."""
 
 READERS = {
     "table.csv": "\n".join(
@@ -195,17 +196,16 @@ def test_printed_commands_run(
 
 
 def _python() -> list[Path]:
-    return [document for document in DOCUMENTS if blocks(document, "python")]
+    """Documents with Python that no output stands below: of the others test_page_outputs.py has all."""
+    return [
+        document
+        for document in DOCUMENTS
+        if blocks(document, "python") and not blocks(document, "text")
+    ]
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        pytest.param(path, marks=() if path.name == "quickstart.md" else pytest.mark.slow)
-        for path in _python()
-    ],
-    ids=lambda path: path.name,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("document", _python(), ids=lambda path: path.name)
 def test_printed_python_runs(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -267,7 +267,7 @@ def test_what_rests_on_the_start_token_is_said(task: sih.Task, batch: sih.Batch)
             layer.Q[:, 0, 0], layer.K[:, 1, 0] = 10, 10
     heads = sih.diagnose(task, batch, model=model).heads
     assert all(head.start > 0.99 for head in heads)
-    assert all(head.role == "rests on the start token" for head in heads)
+    assert all(head.role == "sink at the start token" for head in heads)
     assert all(head.from_uniform > 0.9 for head in heads)
 
 

@@ -29,7 +29,7 @@ def test_stopped_by_ctrl_c_it_leaves_nothing_half_done(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert (
         said.splitlines()[-1]
-        == f"sih: interrupted: what was made is kept in {tmp_path}; the same command goes on"
+        == f"sih: interrupted: what was made is kept in {tmp_path}; the same command resumes it"
     )
     assert "Traceback" not in said
     assert not list(tmp_path.rglob(".*.part"))

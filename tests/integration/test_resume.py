@@ -115,6 +115,6 @@ def test_interrupted_it_saves_says_how_to_go_on_and_ends_the_same(
     assert process.returncode == 130, err
     assert err.startswith("sih: interrupted: ")
     assert err.count("\n") == 1
-    assert "go on with: sih train --lags 1 2" in err
+    assert "resume with: sih train --lags 1 2" in err
     finish(stopped, *STEPS)
     assert contents(stopped) == contents(whole)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_public_name_is_on_one_page_of_the_reference() -> None:
-    pages = [name for names in reference.rooms().values() for name in names]
+    pages = [name for names in reference.tasks().values() for name in names]
     assert sorted(name for name in pages if name.count(".") == 1) == [
         f"sih.{name}" for name in sih.__all__
     ]
@@ -36,31 +36,38 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
 
 
 def test_every_page_is_in_the_menu_once() -> None:
-    parts = repository.menu(ROOT / "docs", list(reference.rooms()))
-    shown = [page for part in parts for pages in part.values() for page in pages]
+    shown = list(repository.flat(repository.menu(ROOT / "docs", list(reference.tasks()))))
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert there <= set(shown)
     assert len(set(shown)) == len(shown)
 
 
 def test_old_pages_lead_to_where_their_names_are() -> None:
-    rooms = reference.rooms()
+    tasks = reference.tasks()
     made = reference.old_pages()
-    assert not {name.removesuffix(".html") for name in made} & rooms.keys()
+    assert not {name.removesuffix(".html") for name in made} & tasks.keys()
     for html in made.values():
         found = re.findall(r'id="(sih\.\w+)" href="(\w+)\.html#(sih\.\w+)"', html)
         assert found
         for old, page, new in found:
-            assert old == new in rooms[page]
+            assert old == new in tasks[page]
+    for old, new in repository.MOVED.items():
+        assert not (ROOT / "docs" / f"{old}.md").exists()
+        assert (ROOT / "docs" / f"{new}.md").exists()
 
 
 def test_the_paper_map_leads_into_the_reference() -> None:
-    docs = ROOT / "docs"
-    known = reference.known(reference.rooms(), reference.names_in(docs))
-    text = links.linked_names((docs / "paper_map.md").read_text(), known)
+    known = reference.known(reference.tasks())
+    text = links.linked_names((ROOT / "docs" / "paper_map.md").read_text(), known)
     assert "[`sih.predictors.predictors.bma`][sih.bma]" in text
-    assert "[`sih.circuits.steps.attend_to_parents`][sih.circuits.steps.attend_to_parents]" in text
-    assert text.count("][sih.") >= 40
+    assert text.count("][sih.") >= 15
+
+
+def test_a_name_says_which_tutorials_and_how_tos_use_it() -> None:
+    places = [place for _, place in reference.uses(ROOT / "docs")["sih.diagnose"]]
+    assert "how-to/diagnose-a-model.md" in places
+    assert "tutorials/05_your_own_model.md" in places
+    assert "](../how-to/diagnose-a-model.md)" in reference.pages(ROOT / "docs")["reference/read.md"]
 
 
 @pytest.mark.parametrize(
@@ -71,8 +78,8 @@ def test_the_paper_map_leads_into_the_reference() -> None:
         ("[a](../CHANGELOG.md)", "docs/b.md", "b.md", "[a](changelog.md)"),
         ("[a](../b.md)", "docs/tutorials/index.md", "tutorials/index.md", "[a](../b.md)"),
         ("[a](b.ipynb)", "docs/tutorials/index.md", "tutorials/index.md", "[a](b.md)"),
-        ("[a](../examples/tools/b.py)", "docs/c.md", "c.md", "[a](examples.md#toolsbpy)"),
-        ("[a](../src/sih/claim/exact.py)", "docs/c.md", "c.md", "[a][sih.claim.exact]"),
+        ("[a](../examples/tools/b.py)", "docs/c.md", "c.md", "[a](examples/tools/b.py)"),
+        ("[a](../src/sih/claim/exact.py)", "docs/c.md", "c.md", "a"),
         ("[a](CITATION.cff)", "README.md", "index.md", "a"),
         ("[a](https://b.org)", "README.md", "index.md", "[a](https://b.org)"),
         ("```\n[a](docs/b.md)\n```", "README.md", "index.md", "```\n[a](docs/b.md)\n```"),

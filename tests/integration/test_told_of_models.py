@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from sih.training.runs.run_store import SHIPPED, RunStore
 
 ROOT = Path(__file__).parents[2]
 NAMES = RunStore().names()
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *TUTORIALS]
 NUMBER = r"(\d+\.\d+(?: ± \d+\.\d+)?)"
 AFTER = re.compile(
     rf"`([\w.-]+)`[^|`]{{0,60}}?\b(?:is|are|ends|end|stands|comes|come) (?:at|to) {NUMBER}"
@@ -35,6 +36,8 @@ AFTER = re.compile(
 TIMES = re.compile(
     rf"`([\w.-]+)`[^|`]*?(?<![\d.]){NUMBER} ?(?:x|×|times) (?:ML|maximum likelihood)"
 )
+RATIO = re.compile(rf"`([\w.-]+)`[^|`]*?KL/ML of {NUMBER}")
+"""`NAME` has a KL/ML of 1.08."""
 """`NAME` ... 1.08 × ML."""
 BEFORE = re.compile(rf"{NUMBER} ?(?:x|×|times) (?:ML|maximum likelihood) \(`([\w.-]+)`")
 """1.09 × ML (`NAME`."""
@@ -47,7 +50,7 @@ COLUMNS = {
     "fresh": "kl_over_ml",
 }
 """Headings of tables, and what they are in an evaluation. A heading with "held-out" is none of them."""
-SELECTIVE = "| run | candidates | true lag | posterior | of it | selective | head 1.1 with p̃ |"
+DATA = ROOT / "docs" / "results" / "data"
 
 
 def text_of(path: Path) -> str:
@@ -69,9 +72,9 @@ def sentences(text: str) -> Iterator[str]:
 def told_in_sentences(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield each KL/ML that a sentence tells of a shipped model: its name, what it is, the number as printed."""
     for sentence in sentences(text):
-        if "held-out" in sentence.partition(" × ML")[0] or sentence.startswith("|"):
+        if "held-out" in re.split(" × ML|KL/ML", sentence)[0] or sentence.startswith("|"):
             continue
-        found = [*AFTER.findall(sentence), *TIMES.findall(sentence)]
+        found = [each for said in (AFTER, TIMES, RATIO) for each in said.findall(sentence)]
         found += [(name, number) for number, name in BEFORE.findall(sentence)]
         yield from ((name, "kl_over_ml", number) for name, number in found if name in NAMES)
 
@@ -112,11 +115,12 @@ def test_a_model_has_the_numbers_of_its_evaluation(path: Path) -> None:
 
 
 def test_enough_is_read_to_mean_something() -> None:
-    of_training = told((ROOT / "docs" / "training.md").read_text())
-    assert len([each for each in of_training if each[1] == "kl_over_ml"]) >= 46 + 16 + 16
-    assert {name for name, *_ in of_training} >= set(RunStore().names(papers_task=True))
-    of_mechanism = told((ROOT / "docs" / "mechanism.md").read_text())
-    assert {name for name, *_ in of_mechanism} == {"paper-1.2.3", "paper-1.2.3-length32"}
+    of_training = told((ROOT / "docs" / "results" / "training-runs.md").read_text())
+    assert len([each for each in of_training if each[1] == "kl_over_ml"]) >= 16 + 8 + 6
+    assert {name for name, *_ in of_training} >= {
+        *(name for name in NAMES if name.startswith("paper-")),
+        *("standard-1.2.3", "standard-1.2.3.4.5", "disentangled-1.2.3", "disentangled-3.5.7"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -133,6 +137,9 @@ def test_enough_is_read_to_mean_something() -> None:
         ("`paper-1.2.3` is at 1.08 ± 0.03.", 1),
         ("| run | held-out KL/ML |\n|---|---|\n| `paper-1.2.3` | 1.16 |\n", 0),
         ("`no-such-model` is at 1.16.", 0),
+        ("`paper-1.2.3` ends with a KL/ML of 1.16.", 1),
+        ("`paper-1.2.3` has a KL/ML of 1.08.", 0),
+        ("On held-out sequences `paper-1.2.3` has a KL/ML of 1.16.", 0),
     ],
 )
 def test_a_wrong_number_is_found(text: str, found: int) -> None:
@@ -162,79 +169,83 @@ def test_another_length_is_found() -> None:
     assert not other_lengths("The paper's setting has length 128. At length 32 it is another.")
 
 
-def table_of_selective_heads() -> dict[str, list[str]]:
-    table = (ROOT / "docs" / "training.md").read_text().partition(SELECTIVE)[2].split("\n\n")[0]
-    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
-    return {name: cells for name, *cells in rows}
+def rows_of(name: str) -> list[dict[str, str]]:
+    with open(DATA / f"{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def test_the_table_of_selective_heads_has_every_plain_run() -> None:
-    table = table_of_selective_heads()
-    assert sorted(table) == [name for name in NAMES if name.startswith("paper-")]
-    three_or_five = [name for name in table if len(sih.open_run(name).task.lags) > 2]
-    said = " ".join((ROOT / "docs" / "training.md").read_text().split())
-    assert (len(three_or_five), sum(table[name][4] == "yes" for name in three_or_five)) == (14, 6)
+def last_heads() -> dict[str, dict[str, str]]:
+    """Return the row of head 3.1 of every model of three layers."""
+    return {row["run"]: row for row in rows_of("training-heads") if row["head"] == "3.1"}
+
+
+def test_the_table_of_heads_has_every_model_and_counts_those_that_select() -> None:
+    readable = RunStore().names(papers_task=True)
+    assert list(dict.fromkeys(row["run"] for row in rows_of("training-heads"))) == readable
+    alone = {name: row for name, row in last_heads().items() if name.startswith("paper-")}
+    assert sorted(alone) == [name for name in NAMES if name.startswith("paper-")]
+
+    def selective(names: Iterable[str]) -> tuple[int, int]:
+        chosen = list(names)
+        return len(chosen), sum(alone[name]["selective"] == "yes" for name in chosen)
+
+    number = {name: len(sih.open_run(name).task.lags) for name in alone}
+    said = " ".join((ROOT / "docs" / "results" / "training-runs.md").read_text().split())
+    assert selective(name for name in alone if number[name] > 2) == (14, 6)
+    assert selective(name for name in alone if number[name] == 2) == (2, 0)
     assert (
         "in six of fourteen runs with three or five lags, and in neither of two with two lags"
         in said
     )
-    seeds = [name for name in table if re.fullmatch(r"paper-1\.2\.3(-length\d+)?(-seed1)?", name)]
-    assert (len(seeds), sum(table[name][4] == "yes" for name in seeds)) == (5, 2)
-    assert "there two of five runs are selective" in said
+    seeds = re.compile(r"paper-1\.2\.3(-length\d+)?(-seed1)?")
+    assert selective(name for name in alone if seeds.fullmatch(name)) == (5, 2)
+    assert "Two of these five runs are selective" in said
+    near = [
+        row
+        for name, row in alone.items()
+        if number[name] > 2
+        and row["selective"] == "no"
+        and sum(map(float, row["candidates"].split())) >= 0.88
+    ]
+    assert len(near) == 5
+    assert "In five of the other eight, head 3.1 has at least 0.88" in said
+
+
+def test_the_page_says_which_first_layers_compare_tokens() -> None:
+    firsts = {row["run"]: row for row in rows_of("training-heads") if row["head"] == "1.1"}
+    alone = [float(row["correlation"]) for name, row in firsts.items() if name.startswith("paper-")]
+    assert (len(alone), sum(number < -0.4 for number in alone)) == (16, 5)
+    assert max(alone) < 0.4
+    said = " ".join((ROOT / "docs" / "results" / "training-runs.md").read_text().split())
+    assert (
+        "Five of the sixteen runs compare tokens in layer 1, all of them with the opposite" in said
+    )
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if "length32" in name else pytest.mark.slow)
-        for name in sorted(table_of_selective_heads())
+        for name in sorted(last_heads())
     ],
 )
-def test_the_table_of_selective_heads(name: str) -> None:
+def test_the_table_of_heads(name: str) -> None:
     run = sih.open_run(name)
     heads = sih.diagnose(run.task, sih.sample(run.task, size=512, rng=0), model=run.model).heads
-    last, first = heads[-1], heads[0]
-    share = last.selected / last.exact
-    numbers = [last.selected, last.exact, share]
-    assert table_of_selective_heads()[name] == [
-        " ".join(f"{each:.2f}" for each in last.copies.values()),
-        *(f"{each:.2f}" for each in numbers),
-        "yes" if share >= 0.8 else "no",
-        f"{first.correlation:.2f}".replace("-0.00", "0.00"),
-    ]
-
-
-COPIES = {
-    "paper-1.2.3-length32-seed1": "previous token (1.1@1 of its attention), head 2.3 the one two back (2.3@2)",
-    "paper-1.3.4-length32": "one head has its largest part two back (2.4@2)",
-    "paper-1.2.3.4.5-length32": "head 1.1 copies the previous token (1.1@1)",
-    "paper-1.2.3.4.5-1.1.1-length32": "the token two back (1.1@2), head 2.1 the previous one (2.1@1)",
-    "paper-1.2.3.4.5-1.2.1-length32": "2.1 the one two back (2.1@2), 2.2 the previous one (2.2@1)",
-    "paper-1.2.3.4.5-1.3.1-length32": "1.1 from 1 (1.1@1), 2.1 from 3 (2.1@3), 2.2 from 2 (2.2@2), 2.3 from 4 (2.3@4)",
-    "paper-1.3-length32": "Head 1.1 copies the previous token (1.1@1). `auto`",
-    "paper-1.2-length32": "Head 1.1 copies the token two back (1.1@2), head 2.1 the previous one (2.1@1)",
-    "paper-1.2.3": "heads 1.1 and 2.2 copy the previous token (1.1@1 and 2.2@1)",
-}
-"""What docs/training.md says of heads that copy: HEAD@OFFSET stands for the head's attention so many back."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if "length32" in name else pytest.mark.slow) for name in COPIES],
-)
-def test_heads_that_copy_have_the_numbers_that_runs_show_prints(name: str) -> None:
-    run = sih.open_run(name)
-    heads = {
-        head.name: head
-        for head in sih.diagnose(run.task, sih.sample(run.task, 512, rng=0), model=run.model).heads
-    }
-
-    def number(found: re.Match[str]) -> str:
-        head, offset = heads[found[1]], int(found[2])
-        return f"{head.parents[offset] if offset in head.parents else head.copies[offset + 1]:.2f}"
-
-    said = re.sub(r"(\d\.\d)@(\d)", number, COPIES[name])
-    assert said in " ".join((ROOT / "docs" / "training.md").read_text().split())
+    rows = [row for row in rows_of("training-heads") if row["run"] == name]
+    assert [row["head"] for row in rows] == [head.name for head in heads]
+    for row, head in zip(rows, heads, strict=True):
+        share = head.selected / head.exact
+        offset = int(row["offset"])
+        there = head.parents.get(offset, head.copies.get(offset + 1, 0.0))
+        assert row["candidates"] == " ".join(f"{each:.2f}" for each in head.copies.values())
+        assert row["parents"] == " ".join(f"{each:.2f}" for each in head.parents.values())
+        numbers = (head.selected, head.exact, share, head.correlation, there)
+        columns = ("true_lag", "posterior", "share", "correlation", "attention")
+        wanted = [f"{each:.2f}".replace("-0.00", "0.00") for each in numbers]
+        assert [row[column] for column in columns] == wanted, head.name
+        assert there >= max(*head.parents.values(), *head.copies.values()) - 1e-6
+        assert row["selective"] == ("yes" if share >= 0.8 else "no")
 
 
 @pytest.mark.parametrize(
@@ -257,63 +268,37 @@ def test_the_two_readings_of_a_selective_head_stand_beside_each_other(name: str,
     assert said in " ".join((ROOT / "docs" / "training.md").read_text().split())
 
 
-def test_the_trained_rows_of_few_heads_on_fresh_sequences() -> None:
-    """Docs/beyond.md has them on the figure's own sequences, and KL over that of BMA from the evaluations beside."""
-    said = " ".join((ROOT / "docs" / "beyond.md").read_text().split())
-    models = {
-        "standard-1.2.3": ("1.1.1", "1.2.1", ""),
-        "standard-1.3.4": ("1.1.1", "1.2.1", "1.3.1", ""),
-        "standard-1.2.3.4.5": ("1.1.1", "1.2.1", "1.3.1", ""),
-    }
-    for lags, heads in models.items():
-        kept = [
-            json.loads(
-                (SHIPPED / "-".join(filter(None, (lags, each))) / "evaluation.json").read_text()
-            )
-            for each in heads
-        ]
-        assert ", ".join(f"{each['kl'][0] / each['bma'][0]:.2f}" for each in kept) in said, lags
+def test_the_trained_models_of_few_heads_on_fresh_sequences() -> None:
+    """KL over that of BMA is from the evaluations beside the weights."""
+    rows = rows_of("few-heads-trained")
+    assert len(rows) == 11
+    for row in rows:
+        kept = json.loads((SHIPPED / row["model"] / "evaluation.json").read_text())
+        config = sih.open_run(row["model"]).config
+        assert row["fresh"] == f"{kept['kl'][0] / kept['bma'][0]:.2f}", row["model"]
+        assert (row["lags"], int(row["heads"])) == (
+            " ".join(map(str, config.task.lags)),
+            config.heads[1],
+        )
 
 
 @pytest.mark.parametrize(
-    ("said", "models"),
+    ("heads", "name"),
     [
-        (
-            "heads for {1,2,3} end at #, #, #,",
-            "standard-1.2.3-1.1.1 standard-1.2.3-1.2.1 standard-1.2.3",
-        ),
-        (
-            "one, two, three, four for {1,3,4} at #, #, #, #,",
-            "standard-1.3.4-1.1.1 standard-1.3.4-1.2.1 standard-1.3.4-1.3.1 standard-1.3.4",
-        ),
-        ("For two lags one head ends at # ({1,2}) and # ({1,3})", "standard-1.2 standard-1.3"),
-        ("three heads (#, #, #)", "standard-1.2.3 standard-1.2.3-seed1 standard-1.2.3-seed2"),
-        (
-            "four layers end at # (by `harmonic`) and five at #",
-            "standard-1.2.3-1.3.1.1 standard-1.2.3-1.3.1.1.1",
-        ),
-        (
-            "where three end at #, #, # (by",
-            "standard-1.2.3 standard-1.2.3-seed1 standard-1.2.3-seed2",
-        ),
-        ("the width of three at #.", "standard-1.2.3-dim128"),
-        (
-            "0.73 to # with three lags (# with seed 1)",
-            "paper-3.5.7-length32 paper-1.2.3-length32-seed1",
-        ),
-        (
-            "three heads end at # and # (two seeds)",
-            "paper-1.2.3-length32 paper-1.2.3-length32-seed1",
-        ),
-        ("(`standard-1.2.3-1.1.1`), is at #.", "standard-1.2.3-1.1.1"),
-        ("`auto` gets to # at length 128 (`standard-1.3`)", "standard-1.3"),
-        ("`auto` gets to # at length 128 (`standard-1.2`)", "standard-1.2"),
+        ("[1,1]", "standard-1.2.3-1.1"),
+        ("[3,1]", "standard-1.2.3-3.1"),
+        ("[1,3]", "standard-1.2.3-1.3"),
+        ("[3,3]", "standard-1.2.3-3.3"),
+        ("[1,3,1]", "standard-1.2.3"),
+        ("[1,3,1], width 128", "standard-1.2.3-dim128"),
+        ("[1,3,1,1]", "standard-1.2.3-1.3.1.1"),
+        ("[1,3,1,1,1]", "standard-1.2.3-1.3.1.1.1"),
     ],
 )
-def test_sentences_without_names_have_the_same_numbers(said: str, models: str) -> None:
-    for name in models.split():
-        said = said.replace("#", _evaluated(name, "kl_over_ml", "0.00"), 1)
-    assert said in " ".join((ROOT / "docs" / "training.md").read_text().split())
+def test_the_table_of_layers_has_the_numbers_of_evaluations(heads: str, name: str) -> None:
+    said = (ROOT / "docs" / "results" / "training-runs.md").read_text()
+    (row,) = re.findall(rf"^\| {re.escape(heads)} \|.*\| ([^|]*) \|$", said, flags=re.M)
+    assert row == _evaluated(name, "kl_over_ml", "0.000 ± ")
 
 
 def test_no_error_is_printed_as_none() -> None:
@@ -323,7 +308,7 @@ def test_no_error_is_printed_as_none() -> None:
 
 def test_the_model_of_unknown_matrices_has_the_numbers_of_its_evaluation() -> None:
     """And the rivals beside it are as on the first of the same sequences, of eight such parts."""
-    said = " ".join((ROOT / "docs" / "family.md").read_text().split())
+    said = " ".join((ROOT / "docs" / "results" / "task-variants.md").read_text().split())
     rivals = (
         "exact Bayes",
         "maximum likelihood",
@@ -360,8 +345,8 @@ def test_the_readmes_channels_are_those_of_evidence_flow(name: str) -> None:
     said = " ".join((ROOT / "README.md").read_text().split())
     carried, looked = (f"{channels[what]:.2f}" for what in ("carried", "looked"))
     wanted = {
-        "paper-1.2.3": f"`paper-1.2.3` has {carried} carried and {looked} looked",
-        "standard-1.2.3": f"`standard-1.2.3`, which differs in training only, {carried} and {looked}",
+        "paper-1.2.3": f"The shares are {carried} and {looked} in `paper-1.2.3`",
+        "standard-1.2.3": f"They are {carried} and {looked} in `standard-1.2.3`",
     }
     assert wanted[name] in said
 
@@ -382,7 +367,10 @@ def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
     for text in shown.values():
         assert "600 of 2,000 steps" in " ".join(text.split())
         assert "`paper-1.2.3`" in text
-    assert "trained with Adam alone, in the paper's setting" in (ROOT / "README.md").read_text()
+    assert (
+        "trained with Adam, nothing added, in the paper's setting"
+        in (ROOT / "README.md").read_text()
+    )
     assert not [
         path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"
     ]
@@ -467,8 +455,5 @@ def test_the_rivals_of_tutorial_4_differ_in_what_it_says_alone() -> None:
 
 
 def test_the_readme_says_that_the_page_shows_circuits_written_by_hand() -> None:
-    for document in ("README.md", "docs/explorer.md"):
-        assert (
-            "written by hand](" in (ROOT / document).read_text()
-            or "written by hand:" in (ROOT / document).read_text()
-        )
+    for document in ("README.md", "docs/how-to/use-the-explorer.md"):
+        assert "two circuits written by hand" in (ROOT / document).read_text()

@@ -8,11 +8,11 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from sih.task.parents import KnownMatrix, Steady
+from sih.task.parents import KnownMatrix, OneHypothesis
 
 
 @dataclass(frozen=True)
-class TreeTask(KnownMatrix, Steady):
+class TreeTask(KnownMatrix, OneHypothesis):
     """Two fixed trees or more over the positions: `table[h][i]` is the parent of token i in tree h, -1 for a root."""
 
     P: Tensor

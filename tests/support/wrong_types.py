@@ -31,7 +31,7 @@ from sih.base.record import field_names
 from sih.beyond.any_parents import PARENTS_CIRCUITS
 from sih.beyond.transformer_lens.lens import export_transformer_lens
 from sih.circuits import CIRCUITS
-from sih.training.config_parts import PARTS, classes_of
+from sih.training.config_parts import SECTIONS, classes_of
 
 ODD: list[Any] = [
     None, True, False, 3, 1.5, 1j, "text", b"x", (), [], {}, {"a": 1}, set(), (1, "2"), (True, 2), [[True]], object(),
@@ -173,8 +173,8 @@ def _configuration_fields() -> Iterator[Parameter]:
             hint = typing.get_type_hints(kind)[field]
             annotation = hint | list if _names(hint, (tuple,)) else hint  # as JSON has them
             yield Parameter(f"TrainConfig {words}", sih.TrainConfig, words, field, annotation)
-    for part in PARTS:
-        allowed: Any = PARTS[part].kind
+    for part in SECTIONS:
+        allowed: Any = SECTIONS[part].kind
         if part in ("model", "optimiser"):
             allowed |= str
         if part == "task":

@@ -179,7 +179,7 @@ def test_an_exported_circuit_is_known_for_what_it_is(lens: Any, rng: torch.Gener
     assert [len(layer[0]) for layer in patterns] == [2, 2, 2]
     assert "is that of the circuit 'paper'" in found.verdict
     assert [head.role for head in found.heads if head.name in ("1.2", "3.2")] == [
-        "attends to all keys alike"
+        "attends uniformly"
     ] * 2
 
 

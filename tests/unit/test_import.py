@@ -38,9 +38,19 @@ def test_import_takes_little_longer_than_torch() -> None:
     assert any(seconds("import sih") < 1.5 * seconds("import torch") for _ in range(3))
 
 
-def test_objects_are_shown_without_matplotlib() -> None:
+def test_a_picture_loads_what_draws_it_alone() -> None:
+    """No experiment, no subject past those that `import sih` needs: a handful of modules."""
     task = "task = sih.Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 16)"
-    code = f"{task}; task._repr_html_(); sih.construct(task)._repr_html_()"
+    ours = "{name for name in sys.modules if name.startswith('sih')}"
+    code = f"before = {ours}; task.plot(); print(*sorted({ours} - before))"
+    loaded = _fresh(f"import sys, sih; {task}; {code}").split()
+    results = {"sih.results", "sih.results.maps", "sih.results.style"}
+    assert set(loaded) == results | {"sih.results.plots", "sih.results.plots.task"}
+
+
+def test_a_line_in_words_loads_no_matplotlib() -> None:
+    task = "task = sih.Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 16)"
+    code = f"{task}; repr(task); repr(sih.construct(task))"
     assert _fresh(f"import sys, sih; {code}; print('matplotlib' in sys.modules)").strip() == "False"
 
 

@@ -20,7 +20,6 @@ MODULES = [
 ELSEWHERE = {
     "base/types.py": "annotations: tests/conftest.py checks every one of them",
     "results/html_page.py": "report/test_page.py has a page of it",
-    "results/plots/forms.py": "tests/integration/test_shown_objects.py draws every object",
     "results/plots/profile.py": "drawn with the circuit that has it, in results/plots/test_heads.py",
     "models/fast/second_order.py": "models/test_derivatives.py has the derivatives of every path",
     "claim/claim_histogram.py": "claim/test_claim_expectations.py has both",
@@ -104,7 +103,7 @@ NAMING = [
     "docs/paper_map.md",
     "docs/architecture.md",
     "docs/report.md",
-    "docs/claim.md",
+    "docs/results/claim-1.md",
     "CONTRIBUTING.md",
     *PROOFS,
 ]

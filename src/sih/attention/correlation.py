@@ -54,6 +54,32 @@ def explained_variance(
     return 1 - (x - expected).square().sum(dim=(1, 2)) / x.square().sum(dim=(1, 2))
 
 
+def share_by_tokens(attention: Maps, tokens: TokenTensor, queries: slice) -> float:
+    r"""Return the part of the attention's variation between sequences that two tokens explain.
+
+    At each offset o, $a_{i,i-o}$ less its mean over sequences is compared with its mean given the tokens
+    $(s_i, s_{i-o})$. With N values and n pairs of tokens that occur, the part that is left counts
+    $(N - 1) / (N - n)$ times, so that chance explains nothing. Offsets with $N < 4 n$ count as unexplained.
+    """
+    values = attention.double() - attention.double().mean(dim=0)
+    states = int(tokens.max()) + 1
+    left, whole = 0.0, 0.0
+    for offset in range(queries.stop):
+        query = torch.arange(max(queries.start, offset), queries.stop)
+        y = values[:, query, query - offset].flatten()
+        pairs = (states * tokens[:, query] + tokens[:, query - offset]).flatten()
+        count = torch.bincount(pairs, minlength=states**2)
+        total, seen = y.square().sum().item(), int((count > 0).sum())
+        whole += total
+        if len(y) < 4 * seen:
+            left += total
+            continue
+        means = torch.zeros(states**2, dtype=y.dtype).index_add_(0, pairs, y) / count.clamp_min(1)
+        rest = (y - means[pairs]).square().sum().item()
+        left += rest * (len(y) - 1) / (len(y) - seen)
+    return max(0.0, 1 - left / whole) if whole > 0 else 0.0
+
+
 def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
     inside = torch.where(keys, values, 0.0)
     inside = inside - inside.sum(dim=-1, keepdim=True) / keys.sum(dim=-1).clamp_min(1)[:, None]

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from sih.attention.correlation import probability_correlation
+from sih.attention.correlation import probability_correlation, share_by_tokens
 from sih.attention.head_matching import total_variation, uniform_attention
 from sih.attention.offset_mass import find_period, offset_profile
 from sih.models.offsets import attention_to
@@ -27,6 +27,34 @@ COMPARES, LEANS, SOME = 0.8, 0.3, 0.2
 ON_FIRST, PERIODIC, SPREAD, SHOWN = 0.8, 0.5, 0.25, 3
 """The share of position 0, the fit of a period, the distance from uniform of a head that spreads, and the most residues
 that a role lists."""
+BY_TOKENS = 0.4
+"""The share of the variation between sequences that the tokens of query and key explain, in a content-based head."""
+FEW, ON_FEW = 4, 0.5
+"""The most offsets that a role lists, and the share of attention that they have together."""
+ROLES: dict[str, str] = {
+    "attends uniformly": f"total variation from uniform attention at most {UNIFORM:g}",
+    "attends to offset o": f"{ONE_OFFSET:g} of the attention at one offset",
+    "selects the true candidate": f"attention to the true lag's candidate at least {SELECTS:g} of "
+    f"`exact`, dependence at least {DEPENDS:g}",
+    "compares with parents (+) or (-)": f"correlation at least {COMPARES:g}, or at most -{COMPARES:g}; "
+    f"{ON_LAGS:g} of the attention on the parents",
+    "attends to candidates": f"last layer, {ON_LAGS:g} of the attention on the candidates",
+    "prefers likely parents, or unlikely": f"correlation at least {LEANS:g}, or at most -{LEANS:g}; "
+    f"{SOME:g} of the attention on the parents",
+    "sink at position 0, or at the start token": f"{ON_FIRST:g} of the attention there",
+    "local: the last n tokens": f"{ON_LAGS:g} of the attention at offsets 0 to max_lag",
+    "content-based: tokens of query and key": f"dependence at least {DEPENDS:g}, `by_tokens` at "
+    f"least {BY_TOKENS:g}",
+    "periodic: offsets r mod n, or period n": f"fit at least {PERIODIC:g}; more than {SHOWN} residues "
+    "are not listed",
+    "attends to offsets o, p, ...": f"{ON_FEW:g} of the attention at no more than {FEW} offsets",
+    "nearly uniform": f"total variation from uniform attention at most {SPREAD:g}",
+    "content-based: no preferred offset": f"dependence at least {DEPENDS:g}, `mean_from_uniform` at "
+    f"most {SPREAD:g}",
+    "content-dependent, no simple pattern": f"dependence at least {DEPENDS:g}",
+    "position-only, no simple pattern": "all others",
+}
+"""Every role and its criterion. A head has the first role that it meets."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +83,12 @@ class HeadReading:
     """The part of the variance by offset that the residues explain."""
     dependence: float
     """Total variation of a query's attention from its mean over the other sequences: 0 goes by position alone."""
+    by_tokens: float
+    """The part of that variation that the tokens of query and key explain (`share_by_tokens`)."""
     from_uniform: float
     """Total variation from uniform attention over the past."""
+    mean_from_uniform: float
+    """The same of the mean attention over sequences."""
     first_key: float
     """Attention to position 0."""
     start: float
@@ -78,53 +110,68 @@ class HeadReading:
 
     @property
     def role(self) -> str:
-        """Say what the head does: the first of these that holds. The thresholds are in `docs/field_tools.md`."""
+        """Return the first of `ROLES` whose criterion the head meets."""
         offset, most = max(enumerate(self.offsets), key=lambda pair: pair[1])
         if self.from_uniform <= UNIFORM:
-            return "attends to all keys alike"
+            return "attends uniformly"
         if most >= ONE_OFFSET:
-            return f"attends {offset} back"
-        return self._role_by_lags() or self._role_by_place()
+            return f"attends to offset {offset}"
+        return self._role_by_lags() or self._role_by_place() or self._role_by_content()
 
     def _role_by_lags(self) -> str:
-        """Say what the head does with the lags, or nothing if it does nothing with them."""
+        """Return the role that a head has by the task's lags, or nothing."""
         on_candidates, on_parents = sum(self.copies.values()), sum(self.parents.values())
         size = abs(self.correlation)
         if self.selective:
-            return "selects the token to copy"
+            return "selects the true candidate"
         if size >= COMPARES and on_parents >= ON_LAGS:
-            return "compares the lags' tokens with its own" + (
-                ", inversely" if self.correlation < 0 else ""
-            )
+            return f"compares with parents ({'+' if self.correlation > 0 else '-'})"
         if self.last and len(self.copies) > 1 and on_candidates >= ON_LAGS:
-            return "attends to the candidates, selecting none"
+            return "attends to candidates"
         if size >= LEANS and on_parents >= SOME:
-            return f"leans to the lags' {'likely' if self.correlation > 0 else 'unlikely'} tokens"
+            return f"prefers {'likely' if self.correlation > 0 else 'unlikely'} parents"
         return ""
 
     def _role_by_place(self) -> str:
-        """Say where the head attends, whatever the lags are."""
+        """Return the role that a head has by positions, unless tokens explain its attention; or nothing."""
         near = sum(self.offsets[: max(self.parents) + 1])
+        few = sorted(range(len(self.offsets)), key=self.offsets.__getitem__)[-FEW:]
         if self.first_key >= ON_FIRST:
-            return "rests on position 0"
+            return "sink at position 0"
         if self.start >= ON_FIRST:
-            return "rests on the start token"
+            return "sink at the start token"
         if near >= ON_LAGS:
-            return f"attends to the last {max(self.parents) + 1} tokens"
+            return f"local: the last {max(self.parents) + 1} tokens"
+        if self.dependence >= DEPENDS and self.by_tokens >= BY_TOKENS:
+            return "content-based: tokens of query and key"
         if self.period is not None and self.fit >= PERIODIC:
             return self._period_role(self.period)
-        if self.from_uniform <= SPREAD:
-            return "spreads over the past"
-        return (
-            "attends by tokens and positions"
-            if self.dependence >= DEPENDS
-            else "attends by position"
-        )
+        if sum(self.offsets[offset] for offset in few) >= ON_FEW:
+            return self._role_by_offsets(few)
+        return "nearly uniform" if self.from_uniform <= SPREAD else ""
+
+    def _role_by_content(self) -> str:
+        """Return the role of a head that has no other."""
+        if self.dependence < DEPENDS:
+            return "position-only, no simple pattern"
+        if self.mean_from_uniform <= SPREAD:
+            return "content-based: no preferred offset"
+        return "content-dependent, no simple pattern"
 
     def _period_role(self, period: int) -> str:
         if len(self.residues) > SHOWN:
-            return f"attends with period {period}"
-        return f"attends at offsets {' '.join(map(str, self.residues))} mod {period}"
+            return f"periodic: period {period}"
+        return f"periodic: offsets {', '.join(map(str, self.residues))} mod {period}"
+
+    def _role_by_offsets(self, rising: list[int]) -> str:
+        """Return the role of the fewest offsets that have the share, of some by their attention."""
+        total, found = 0.0, []
+        for offset in reversed(rising):
+            total += self.offsets[offset]
+            found.append(offset)
+            if total >= ON_FEW:
+                break
+        return f"attends to offset{'s' * (len(found) > 1)} {', '.join(map(str, sorted(found)))}"
 
 
 def queries_read(task: CausalTask, time: int) -> slice:
@@ -189,7 +236,9 @@ def read_head(
         residues=tuple(sorted((r + first_row) % period for r in residues)) if period else (),
         fit=fit,
         dependence=apart * total_variation(whole, others)[:, rows].mean().item(),
+        by_tokens=share_by_tokens(attention, batch.tokens, rows),
         from_uniform=total_variation(whole, flat)[:, rows].mean().item(),
+        mean_from_uniform=total_variation(others, flat)[rows].mean().item(),
         first_key=attention[:, rows, 0].mean().item(),
         start=whole[:, rows, :first].sum(dim=-1).mean().item(),
         offsets=tuple(profile.tolist()),

@@ -1,7 +1,6 @@
 """Checks that several rooms need, and the error they raise: it knows which field is at fault."""
 
 import functools
-import importlib
 import math
 import os
 import reprlib
@@ -129,7 +128,9 @@ WANTED = {
 
 @functools.cache
 def _hints(record: Any) -> dict[str, Any]:
-    return typing.get_type_hints(record)
+    """Return the annotated classes of fields by name, those of the class itself left out."""
+    hints = typing.get_type_hints(record).items()
+    return {name: hint for name, hint in hints if typing.get_origin(hint) is not typing.ClassVar}
 
 
 def _fits(value: object, hint: Any) -> bool:
@@ -297,8 +298,3 @@ def check_tokens(tokens: Tokens, num_states: int, length: int | None) -> Int[Ten
                 f"tokens must be states 0 to {num_states - 1}; got {low if low < 0 else high}",
             )
     return tokens
-
-
-def plot(data: Any, **options: Any) -> Any:
-    """Draw an object that `sih.results.plots` has a form for. It is imported only now: the objects live below it."""
-    return importlib.import_module("sih.results.plots.forms").draw(data, **options)

@@ -17,15 +17,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.base.record import Increasing, Size
-from sih.base.showing import Drawn, coloured_cells
+from sih.base.showing import Drawn
 from sih.circuits.any_circuit import AnyCircuit, Expected
 from sih.circuits.masks import Masks
 from sih.circuits.positions import at_candidates, rows_from
 from sih.heads.profiles import Profile
 from sih.task import Task
-
-SHOWN = 24
-"""Offsets whose heads are shown in a notebook."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +35,8 @@ class Circuit(AnyCircuit, Drawn):
     PaperCircuit(lags=(1, 2, 3), heads=3, length=32, beta=100, lam=500, temper=1,
             third='mask', evidence='mean')
     """
+
+    drawing = "sih.results.plots.heads:draw_circuit"
 
     task_kind: ClassVar[Any] = Task
     only_heads: ClassVar[str] = "the one number of heads that this circuit has"
@@ -107,9 +106,3 @@ class Circuit(AnyCircuit, Drawn):
 
     def _facts(self) -> Mapping[str, Any]:
         return {"lags": self.lags, "heads": self.heads, **super()._facts()}
-
-    def _pictures(self) -> Iterator[str]:
-        if self.pattern:
-            heads = [self.pattern[o % len(self.pattern)] for o in range(min(SHOWN, self.length))]
-            cells = [(str(head) if head >= 0 else "-", head) for head in heads]
-            yield coloured_cells([cells], "the head that takes each offset")

@@ -39,7 +39,7 @@ import torch
 
 from sih.circuits.any_circuit import AnyCircuit, Bounds
 from sih.circuits.rounding import UNITS, early_rounding, rounding_bounds, weight_error
-from sih.task import MatrixTask, counted
+from sih.task import MatrixTask, has_parent
 
 LOG_ZERO = {torch.float64: -100.0, torch.float32: -25.0}
 """The logarithm of a probability 0: e^-100 of a weight is nothing."""
@@ -68,7 +68,7 @@ def best_tempering(
         size: a bound on what the second layer's heads add up to, in transitions.
     """
     R = column_spread(task, dtype)
-    transitions = int(counted(task.parents(task.length)).sum())
+    transitions = int(has_parent(task.parents(task.length)).sum())
     unit = torch.finfo(dtype).eps / 2
     found = []
     for power in range(20, 240):

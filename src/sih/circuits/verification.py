@@ -7,7 +7,7 @@ number format. Nothing of the kind is read from a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.base.errors import DTYPES, check_kind, generator
-from sih.base.showing import Drawn, html_table
+from sih.base.showing import Drawn
 from sih.base.types import Seed
 from sih.circuits.any_circuit import AnyCircuit, Expected
 from sih.circuits.circuit_table import read_circuit
@@ -49,6 +49,8 @@ class Comparison:
 class Verification(Drawn):
     """Says what was compared, on what, and how far off the worst of it was."""
 
+    drawing = "sih.results.plots.verification:draw_verification"
+
     comparisons: tuple[Comparison, ...]
     tolerance: float
     """How far rounding, and what the masks let through, may move an attention weight of
@@ -79,20 +81,6 @@ class Verification(Drawn):
         }
         found = {name: value for name, value in posterior.items() if value is not None}
         return {**facts, **found, "sequences": sum(self.sequences.values()), "dtype": self.dtype}
-
-    def _pictures(self) -> Iterator[str]:
-        rows = [["value", "compared from", "largest error", "at position", "of a sequence"]]
-        for found in self.comparisons:
-            rows.append(
-                [
-                    found.site,
-                    str(found.first),
-                    f"{found.error:.1e}",
-                    str(found.position),
-                    found.kind,
-                ]
-            )
-        yield html_table(rows)
 
     @property
     def worst(self) -> Comparison:
@@ -156,7 +144,7 @@ def verify(
     >>> found.ok, found.max_error < 1e-9
     (True, True)
     """
-    circuit, task = carried(model, task)
+    circuit, task = circuit_and_task(model, task)
     _check_fit(model, task, circuit)
     rng = generator(0 if rng is None else rng)
     named = {"of the task": sample(task, size, rng=rng).tokens, **adversarial(task, rng)}
@@ -187,14 +175,15 @@ def verify(
     )
 
 
-def carried(model: Model, task: Task | ParentsTask | None = None) -> tuple[AnyCircuit, Any]:
+def circuit_and_task(
+    model: Model, task: Task | ParentsTask | None = None
+) -> tuple[AnyCircuit, Any]:
     """Return the circuit that a model carries, and the task: the one given or the one in its notes."""
     check_kind("model", model, Model, "a model with a circuit, e.g. sih.construct(task)")
     if model.circuit is None and "circuit" not in model.notes:
         raise ValueError(
             "verify compares weights that sih.construct wrote with the closed form of their "
-            "circuit, and this model carries no circuit; of a trained model, sih.diagnose says "
-            "what it has learnt"
+            "circuit, and this model has no circuit; for a trained model use sih.diagnose"
         )
     try:
         circuit: AnyCircuit = model.circuit or read_circuit(

@@ -20,7 +20,8 @@ def caption(config: BetaConfig) -> str:
     each = " of each kind" if len(config.laws) > 1 else ""
     lines = max(config.sequences, config.limit_sequences)
     return (
-        "KL divergence from the true next-token law (nats) after T tokens against the inverse temperature of the "
+        "KL divergence from the true next-token distribution (nats) after T tokens against the inverse "
+        "temperature of the "
         "estimator, with the mean of the normalised probabilities as evidence (left, the paper's) and with their sum "
         f"(right), lags {braces(config.lags)}, {config.num_states} states. Horizontal lines: the Bayesian model "
         f"average and maximum likelihood. Means over {config.matrices} matrices{each} "
@@ -40,7 +41,7 @@ def draw(data: BetaCurves) -> Figure:
                 _draw_panel(ax, data, found, kind)
                 papers = " (the paper's)" if kind == "mean" else ""
                 ax.set_title(f"{law_in_words(law)}; evidence: {kind} of $\\tilde p$" + papers)
-            axes[0].set_ylabel("KL to the true law (nats)")
+            axes[0].set_ylabel("KL to the true distribution (nats)")
         for ax in grid[-1]:
             ax.set_xlabel(r"$\beta$")
         handles, labels = grid[0, 0].get_legend_handles_labels()

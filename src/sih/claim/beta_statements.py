@@ -25,7 +25,7 @@ def _limit_over_ml(data: beta.BetaCurves) -> list[Measured]:
 LARGE_BETA = Statement(
     "large-beta", "Sec. 5.3; Fig. 3 right",
     "For large beta the estimator predicts as well as maximum likelihood.",
-    beta.EXPERIMENT, _limit_over_ml, MATCH, "× ML",
+    beta.EXPERIMENT, _limit_over_ml, MATCH, "KL/ML",
     "KL of the estimator at beta = infinity over KL of ML, the worst of the lengths up to 32, for matrices of two "
     "distributions",
     "It comes close and stays above ML, the more so the longer the sequence: its errors fall with a smaller "

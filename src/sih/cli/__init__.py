@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from sih.base.errors import FieldError
@@ -109,17 +109,46 @@ def _parse(
                 check_place(place)  # before anything is computed
         return functools.partial(command, *args, **kwargs)
 
-    complaint = io.StringIO()
+    complaint, printed = io.StringIO(), _Help()
     try:
-        with redirect_stderr(complaint), REGISTRY:
+        with redirect_stderr(complaint), redirect_stdout(printed), REGISTRY:
             flat = (tyro.conf.OmitArgPrefixes, tyro.conf.AvoidSubcommands)
             return tyro.cli(bind, args=words, prog=f"sih {name}", config=flat)
     except SystemExit as stop:
-        if stop.code in (0, None):
-            return lambda: 0  # --help
+        if stop.code in (0, None):  # --help
+            print(without_empty_defaults(printed.getvalue()), end="")
+            return lambda: 0
         raise ValueError(
             _unbox(complaint.getvalue()) or f"could not read the arguments {words}"
         ) from None
+
+
+class _Help(io.StringIO):
+    """Keeps a help text, in colours if it will be shown on a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown_on = sys.stdout
+
+    @property
+    def encoding(self) -> str | None:  # type: ignore[override]
+        return self._shown_on.encoding
+
+    def isatty(self) -> bool:
+        return self._shown_on.isatty()
+
+
+def without_empty_defaults(text: str) -> str:
+    """Return a help text with spaces for the defaults None and nothing, also where a line ends within one.
+
+    >>> without_empty_defaults("the seed (default: 0) of P (default: None) |")
+    'the seed (default: 0) of P                 |'
+    """
+
+    def spaces(found: re.Match[str]) -> str:
+        return re.sub(r"[^\s│]", " ", found[0])
+
+    return re.sub(r"\(default:(?:\s|│)*(?:None)?\)", spaces, text)
 
 
 def _flag(command: Callable[..., int | None] | None, error: ValueError) -> str:

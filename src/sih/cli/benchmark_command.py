@@ -26,10 +26,10 @@ def circuits(
     Example: sih benchmark circuits --out bench --circuits 1.2.3-soft 1.2.3-hard
 
     Args:
-        out: the folder to write.
-        circuits: names of circuits; all unless given.
-        pairs: pairs of sequences for each two lags.
-        seed: of the matrix, the decoys and the sequences.
+        out: The folder to write.
+        circuits: Names of circuits. Default: all.
+        pairs: Pairs of sequences for each two lags.
+        seed: Random seed for the matrix, the decoys and the sequences.
     """
     from sih.beyond.discovery.discovery_figure import draw_discovery
     from sih.results.style import save

@@ -96,9 +96,7 @@ def options_by_name() -> dict[str, dict[str, Option]]:
         texts = docstring_parser.parse_from_object(kind.Options).params
         text = {each.arg_name: " ".join((each.description or "").split()) for each in texts}
         for each in dataclasses.fields(kind.Options):
-            by_default = (
-                "" if each.default in (None, False) else f" {word(each.default)} unless said."
-            )
+            by_default = "" if each.default in (None, False) else f" Default: {word(each.default)}."
             option = Option(hints[each.name], each.default, text[each.name] + by_default)
             found.setdefault(each.name, {})[target] = option
     return found

@@ -44,28 +44,29 @@ def claim(
 ) -> int:
     """Compute the expectations of Claim 1 exactly: is the true lag's normalised probability the largest on average?
 
-    Says for each true lag and rival whether that is a theorem for all matrices with so many states, and by which lemma
-    (docs/claim.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation of every lag,
-    and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true lag's.
+    Reports for each true lag and rival whether it is a theorem for all matrices of that size, and by which lemma
+    (docs/concepts/claim-1.md), or open. Writes claim.json and three figures: the gap over matrices, the expectation
+    of every lag, and cumulative averages along a sequence. Exit code 1 if some lag's expectation exceeds the true
+    lag's.
 
     Example: sih claim --states 10 --matrices 1000 --lags 1 2 7 9 10 11 13 15 16 22 26 28 --seed 0 --out out/claim
 
     Args:
-        out: the folder to write to.
-        states: number of states of the random matrices.
-        matrices: how many random matrices.
-        lags: the lag set, increasing.
-        matrix: one transition matrix, .npy or .csv, instead of random ones (a search leaves a worst.csv).
-        matrix_law: how random matrices are drawn; uniform is uniform numbers, each row divided by its sum.
-        concentration: of the Dirichlet rows; small is nearly deterministic.
-        seed: of the matrices and the sequences.
-        tolerance: the error allowed in each expectation.
-        monte_carlo: also estimate by sampling: whole sequences as the paper prints it, or only the variables that
-            matter. Resumable.
-        sequences: sequences a matrix and lag of the Monte Carlo.
-        length: tokens in a sequence of the printed form.
-        rational: also enumerate one small matrix in exact rational arithmetic.
-        figures: whether to draw.
+        out: The folder to write to.
+        states: Number of states of the random matrices.
+        matrices: How many random matrices.
+        lags: The lag set, increasing.
+        matrix: One transition matrix, .npy or .csv, instead of random ones (a search leaves a worst.csv).
+        matrix_law: Distribution of the random matrices; uniform means uniform numbers, each row divided by its sum.
+        concentration: Concentration of the Dirichlet rows; small is nearly deterministic.
+        seed: Random seed for the matrices and the sequences.
+        tolerance: The error allowed in each expectation.
+        monte_carlo: Also estimate the expectations by sampling: printed (whole sequences, as in the paper) or trimmed
+            (only the tokens involved). Can be resumed.
+        sequences: Sequences per matrix and lag of the Monte Carlo estimate.
+        length: Tokens in a sequence of the printed form.
+        rational: Also enumerate one small matrix in exact rational arithmetic.
+        figures: Whether to draw the figures.
     """
     if len(lags) < 2:
         raise ValueError(f"a comparison needs at least 2 lags, e.g. 1 2 3; got {lags}")
@@ -229,7 +230,7 @@ def _compare(
                 save_estimates(folder, check, done)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"{len(done)} matrices done; the same command goes on from {folder}"
+            f"{len(done)} matrices done; the same command resumes from {folder}"
         ) from None
     finally:
         save_estimates(folder, check, done)

@@ -32,13 +32,13 @@ def rates(
     Example: sih claim rates --states 5 --lags 1 2 3 --length 99 --out out/claim
 
     Args:
-        out: the folder to write to.
-        states: number of states of the random matrix; states ** max_lag windows must be at most 65536.
-        lags: the lag set, increasing.
-        length: tokens in a sequence.
-        blocks: independent blocks of sequences, for the error bars.
-        sequences: sequences a block.
-        seed: of the matrix and the sequences.
+        out: The folder to write to.
+        states: Number of states of the random matrix; states ** max_lag windows must be at most 65536.
+        lags: The lag set, increasing.
+        length: Tokens in a sequence.
+        blocks: Independent blocks of sequences, for the error bars.
+        sequences: Sequences per block.
+        seed: Random seed for the matrix and the sequences.
     """
     if blocks < 2 or sequences < 1:
         raise ValueError(
@@ -62,13 +62,13 @@ def beta(
     Example: sih claim beta --states 5 --lags 1 2 3 --lengths 8 16 32 64 128 --out out/claim
 
     Args:
-        out: the folder to write to.
-        states: number of states of the random matrices.
-        lags: the lag set, increasing.
-        lengths: lengths of context at which the KL is taken.
-        matrices: random matrices, for the error bars.
-        sequences: sequences a matrix.
-        seed: of the matrices and the sequences.
+        out: The folder to write to.
+        states: Number of states of the random matrices.
+        lags: The lag set, increasing.
+        lengths: Lengths of context at which the KL is taken.
+        matrices: Random matrices, for the error bars.
+        sequences: Sequences per matrix.
+        seed: Random seed for the matrices and the sequences.
     """
     if matrices < 2 or sequences < 1:
         raise ValueError(
@@ -88,7 +88,7 @@ def beta(
         laws=("dirichlet",),
         seed=seed,
     )
-    _show(BETA, config, out, "KL to the true law after T tokens, in nats")
+    _show(BETA, config, out, "KL to the true distribution after T tokens, in nats")
 
 
 def _show(experiment: Experiment[C, Any], config: C, out: Path, title: str) -> None:

@@ -29,25 +29,25 @@ def search(
     """Descend on the normalised gap of Claim 1 from many random matrices; keep the worst case found.
 
     The folder holds search.json (everything found) and worst.csv (the worst matrix, which `sih claim --matrix` reads).
-    The same command goes on where the last one stopped; more --descents makes a finished search longer. Exit code 1 if
+    The same command resumes a stopped search; more --descents makes a finished search longer. Exit code 1 if
     the statement was violated.
 
     Example: sih claim search --out out/search --states 3 4 --sizes 3 4 --descents 512
 
     Args:
-        out: folder of the search.
-        states: numbers of states to try.
-        sizes: numbers of lags to try.
-        max_lag: the largest lag a lag set may have.
-        lags: try this lag set only.
-        descents: stop once so many descents have been made in all, rounded up to whole rounds of --starts.
-        starts: descents made side by side, on one lag set and true lag.
-        steps: steps of a descent.
-        seed: of everything drawn.
-        statement: what is to be violated: Claim 1, or a false statement to see the search succeed.
-        open_only: leave out the pairs of true lag and rival that are theorems (see `sih claim`).
-        family: search among all matrices, reversible or symmetric ones.
-        begin: where descents begin, in turn: random matrices, slow rotations, walks on trees, blocks in a cycle.
+        out: The folder of the search.
+        states: Numbers of states to try.
+        sizes: Numbers of lags to try.
+        max_lag: The largest lag a lag set may have.
+        lags: The only lag set to try.
+        descents: Number of descents in all, rounded up to whole rounds of --starts.
+        starts: Descents made at once, on one lag set and true lag.
+        steps: Steps of a descent.
+        seed: Random seed for everything drawn.
+        statement: The statement to violate: Claim 1, or a false one, to see the search succeed.
+        open_only: Leave out the pairs of true lag and rival that are theorems (see `sih claim`).
+        family: Search among all matrices, reversible or symmetric ones.
+        begin: Where descents begin, in turn: random matrices, slow rotations, walks on trees, blocks in a cycle.
     """
     console = plain_console(120)
     config = SearchConfig(
@@ -69,7 +69,7 @@ def search(
                 if state.rounds >= wanted:
                     break
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"the same command goes on from {out}") from None
+        raise KeyboardInterrupt(f"the same command resumes from {out}") from None
     console.print(_search_table(state))
     if state.least is not None:
         told = " ".join(map(str, state.least.lags))

@@ -19,7 +19,7 @@ from sih.circuits import construct as construct_circuit
 from sih.circuits import verify as verify_circuit
 from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import notes_of_certificate
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.cli.circuit_flags import given_options, with_circuit_flags
 from sih.cli.printing import plain_console, table_of
 from sih.cli.sample_command import Law, choose_matrix, seeded
@@ -54,22 +54,23 @@ def construct(
     Example: sih construct --lags 1 3 4 --states 5 --length 128 --target bayes --out circuit
 
     Args:
-        out: the folder to write: config.json, weights.safetensors, notes.json (circuit and task), certificate.json.
-        lags: the task's lags.
-        length: positions of the model.
-        parents: any parents, instead of lags and length: a .csv, .npy or .json table with a row for each hypothesis, of
+        out: The folder to write: config.json, weights.safetensors, notes.json (circuit and task), certificate.json.
+        lags: The task's lags.
+        length: Longest sequence that the model accepts, in tokens.
+        parents: Any parents, instead of lags and length: a .csv, .npy or .json table with one row per hypothesis:
             the position of each token's parent or -1, and last that of the token after the sequence.
-        target: the paper's circuit, the single head for two lags, the Bayes-optimal one, or one that looks.
-        model: the kind of transformer; standard, of a width that does not grow with the length, for the target bayes.
-        readout: P^T, or log P^T before a softmax.
-        dtype: of the weights.
-        states: number of states of a random matrix (5 unless said).
-        matrix: a transition matrix, .npy or .csv, instead of a random one.
-        matrix_law: how a random matrix is drawn; uniform is uniform numbers, each row divided by its sum.
-        concentration: of the Dirichlet rows.
-        table: also show the largest error over masks, temperatures and number formats.
-        seed: of the matrix.
-        options: of the circuit, as flags: `circuit_flags`.
+        target: The circuit: paper, two-lags (a single second-layer head), bayes (optimal), or looking (evidence passes
+            through the attention pattern of layer 2).
+        model: The kind of transformer. With target bayes it may be standard, of a width that does not grow with length.
+        readout: Output probabilities (P^T), or logits (log P^T, before a softmax).
+        dtype: Number format of the weights.
+        states: Number of states of a random matrix. Default: 5.
+        matrix: A transition matrix, .npy or .csv, instead of a random one.
+        matrix_law: Distribution of the random matrix; uniform means uniform numbers, each row divided by its sum.
+        concentration: Concentration of the Dirichlet rows.
+        table: Also show the largest error over masks, temperatures and number formats.
+        seed: Random seed for the matrix.
+        options: Options of the circuit, as flags: `circuit_flags`.
     """
     rng = seeded(seed)
     P = choose_matrix(rng, states, matrix, matrix_law, concentration)
@@ -119,10 +120,10 @@ def verify(
     Example: sih verify circuit
 
     Args:
-        folder: what `sih construct` wrote.
-        size: sequences of the task to run, besides adversarial ones.
-        seed: of the sequences.
-        out: a file for what was found, .json.
+        folder: A folder of `sih construct`.
+        size: Number of sequences of the task to run, besides adversarial ones.
+        seed: Random seed for the sequences.
+        out: A file for the result, .json.
     """
     if out is not None and out.suffix != ".json":
         raise ValueError(f"what was found is written as .json; got {out}")
@@ -132,7 +133,7 @@ def verify(
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
     console = plain_console()
-    _describe(console, carried(model)[0])
+    _describe(console, circuit_and_task(model)[0])
     _report(console, found)
     return 0 if found.ok else 1
 

@@ -27,26 +27,26 @@ def explore(
     export: Path | None = None,
     sequences: int = 4,
 ) -> None:
-    """See the circuit choose: a page that shows a sequence, the circuit's attention, and each lag's evidence.
+    """Open a page that shows a sequence, the circuit's attention and the evidence for each lag.
 
     Example: sih explore --lags 1 2 3
 
     Example: sih explore --export page.html --lags 1 3 4 --sequences 6
 
     Args:
-        lags: the task's lags, from 1 to 16.
-        states: number of states, 2 to 10.
-        length: tokens in the sequence, up to 256.
-        seed: of the sequence.
-        matrix_seed: of the transition matrix.
-        matrix_law: how it is drawn; uniform is uniform numbers, each row divided by its sum.
-        concentration: of its Dirichlet rows.
-        host: the address to listen on; other machines can reach the page only if you change it.
+        lags: The task's lags, from 1 to 16.
+        states: Number of states, 2 to 10.
+        length: Tokens in the sequence, up to 256.
+        seed: Random seed for the sequence.
+        matrix_seed: Random seed for the transition matrix.
+        matrix_law: Its distribution; uniform means uniform numbers, each row divided by its sum.
+        concentration: Concentration of its Dirichlet rows.
+        host: Address to listen on; other machines can reach the page only if you change it.
         port: 0 takes any free one.
-        names: further host names that the page is asked for under, if other machines are to reach it.
-        browser: open the page in the browser, if there is one.
-        export: write the page to this .html file instead, with a few sequences inside; it needs no server.
-        sequences: how many sequences an exported page holds.
+        names: Further host names of the page, if other machines are to reach it.
+        browser: Open the page in the browser, if there is one.
+        export: Write the page to this .html file instead, with a few sequences inside; it needs no server.
+        sequences: How many sequences an exported page holds.
     """
     matrix = Matrix(matrix_law, matrix_seed, concentration)
     chosen = State(lags, states, length, matrix, seed)

@@ -17,14 +17,14 @@ def export(
 ) -> None:
     """Write a model for TransformerLens, or one that was written for it as a model of sih again.
 
-    Neither needs TransformerLens. docs/field_tools.md has the lines that load the folder there.
+    Neither needs TransformerLens. docs/how-to/use-transformerlens.md has the lines that load the folder there.
 
     Example: sih export standard-1.2.3 --to transformer-lens --out lens
 
     Args:
-        model: a folder of `sih train`, `sih construct` or `sih.save`, or a shipped model's name; with --to sih, a
+        model: A folder of `sih train`, `sih construct` or `sih.save`, or a shipped model's name; with --to sih, a
             folder that this command wrote.
-        out: the folder to write: config.json and weights.safetensors.
+        out: The folder to write: config.json and weights.safetensors.
         to: transformer-lens, or sih for the way back.
     """
     if Path(model).exists() and out.exists() and out.samefile(model):

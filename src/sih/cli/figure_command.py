@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,21 +40,25 @@ def figure(
     Example: sih figure constructions --states 10 --lags 1 2 3 --length 64 --out out
 
     Each figure has flags of its own, for the task that it shows: `sih figure constructions --help` lists them. A figure
-    of another task is written as NAME-DIGEST, beside the paper's, and no statement is judged on it. What is in the
-    folder already, made from the same configuration, models and source, is not made again.
+    of another task is written as NAME-DIGEST, beside the paper's, and no statement is judged on it.
+    A figure in the folder that has the same configuration, models and source is kept.
 
     Args:
-        name: of the figure; --list shows them all.
-        out: the folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
-        runs: a folder of training runs in which models are looked for first (OUT/runs unless said).
-        list_names: only list the names.
+        name: Name of the figure; --list shows all.
+        out: The folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
+        runs: Folder of training runs that is searched for models first. Default: OUT/runs.
+        list_names: List the figures instead, one per line.
     """
     figures = subjects.figures(subjects.SUBJECTS)
     if list_names:
-        print("\n".join(figures))
+        longest = max(map(len, figures))
+        for each in figures.values():
+            print(f"{each.name:<{longest}}  {_short(each.caption, 78 - longest)}")
         return
     if name is None:
-        raise ValueError(f"which figure? One of {', '.join(figures)}")
+        raise ValueError(
+            "name a figure, e.g. sih figure constructions. `sih figure --list` lists all"
+        )
     paper = subjects.figure_named(name, figures)
     store = RunStore(out / "runs" if runs is None else runs)
     wanted = asked(paper, given)
@@ -68,6 +73,12 @@ def figure(
     if wanted is not paper:
         console.print(f"{wanted.name}: {wanted.caption}", style=None)
         console.print(f"{wanted.name} is of another task than {name}: no statement is judged on it")
+
+
+def _short(caption: str, width: int) -> str:
+    """Return the beginning of a caption, in whole words: its first sentence if that is short enough."""
+    sentence = caption.partition(". ")[0].partition(" (")[0].rstrip(".")
+    return textwrap.shorten(sentence, width, placeholder=" ...", break_on_hyphens=False)
 
 
 def show(made: Made[Any], console: Console) -> None:

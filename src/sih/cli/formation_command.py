@@ -17,8 +17,8 @@ def show_formation(runs: tyro.conf.Positional[tuple[str, ...]], keep: bool = Fal
     circuit: `way` is at least 0.9 in every window from 17 tokens on (`sih runs evaluate`).
 
     Args:
-        runs: the runs' folders.
-        keep: write formation.json into each run's folder, where `sih runs show` and `sih.formation` then read it.
+        runs: The runs' folders.
+        keep: Write formation.json into each run's folder, for `sih runs show` and `sih.formation`.
     """
     console = plain_console()
     if not runs:

@@ -43,7 +43,7 @@ def heads(
     draw: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> int:
-    """Count second-layer heads: the paper's, those that mix nothing, those that mix and are exact, each with a reason.
+    """Count the second-layer heads that a lag set needs: in the paper's form, without mixing lags, and with mixing.
 
     Example: sih heads --lags 1 2 4 8 --draw pattern.png
 

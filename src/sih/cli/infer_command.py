@@ -38,15 +38,15 @@ def infer_lag(
     within 3 nats of the best are reported as a tie. A permutation test asks whether order carries information.
 
     Args:
-        file: text (a series in each line, of characters, or of words if it has spaces), CSV, or FASTA.
-        lags: the lags to compare, increasing.
-        out: a folder for inference.json, a figure and a page to look at (nothing is written unless given).
-        format: text, csv or fasta (by the file's name).
-        column: of a CSV file, by its name or its number from 1.
-        symbols: those to look for, in this order; others count as missing (all that are found).
-        concentration: of the Dirichlet law of the matrix's rows.
-        permutations: shuffled series of the test; 0 leaves it out.
-        seed: of the shuffling.
+        file: Text (one series per line, of characters, or of words if there are spaces), CSV or FASTA.
+        lags: The lags to compare, increasing.
+        out: A folder for inference.json, a figure and an HTML page. By default nothing is written.
+        format: Format of the file: text, csv or fasta. By default from the file's name.
+        column: Column of a CSV file, by its name or by its number from 1.
+        symbols: Symbols to use, in this order; others count as missing. By default all that occur.
+        concentration: Concentration of the Dirichlet distribution of the matrix's rows.
+        permutations: Number of shuffled series in the permutation test; 0 omits it.
+        seed: Random seed for the shuffling.
     """
     lags = check_lags(lags)
     if not 0 <= permutations <= 10**6:

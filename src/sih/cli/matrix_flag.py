@@ -1,5 +1,7 @@
 """How flags give a transition matrix: as a file, .npy or .csv, or by the law that a random one is drawn by."""
 
+import dataclasses
+import re
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -27,6 +29,39 @@ def _from_file(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
         1, "FILE", lambda words: read_matrix(words[0]), is_matrix, lambda _: ["P.csv"]
     )
     return rule if info.type == Matrix else None
+
+
+@REGISTRY.primitive_rule
+def _readable(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """Return tyro's own rule for what may be None or several, with a metavar that people write."""
+    global _asking
+    if _asking or info.type == Matrix:
+        return None
+    _asking = True
+    try:
+        found = ConstructorRegistry.get_primitive_spec(info)
+    finally:
+        _asking = False
+    if not isinstance(found, PrimitiveConstructorSpec):
+        return None
+    return dataclasses.replace(found, metavar=readable(found.metavar))
+
+
+_asking = False
+"""Whether tyro is asked for its own rule."""
+
+
+def readable(metavar: str) -> str:
+    """Return what help calls a value: without None, and with dots for several.
+
+    >>> readable("{None}|PATH"), readable("[INT [INT ...]]"), readable("{None}|{[FLOAT [FLOAT ...]]}")
+    ('PATH', 'INT ...', 'FLOAT ...')
+    >>> readable("{None,mean,sum}"), readable("{dirichlet,uniform}")
+    ('{mean,sum}', '{dirichlet,uniform}')
+    """
+    text = metavar.replace("{None}|", "").replace("{None,", "{")
+    several = re.fullmatch(r"\{?\[(.+) \[\1 \.\.\.\]\]\}?", text)
+    return f"{several[1]} ..." if several else text
 
 
 def check_drawn(law: MatrixLaw) -> None:

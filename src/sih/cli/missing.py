@@ -40,7 +40,7 @@ def train_missing(names: list[str], folder: Path, console: Console) -> None:
         f"training {len(names)} models takes about {_minutes(sum(left.values()))} on this machine; ",
         end="",
     )
-    console.print("stop at any time, the same command goes on")
+    console.print("stop at any time, the same command resumes it")
     for name, config in configs.items():
         try:
             run_to_the_end(RunWriter(config, folder / name), console, "the same command")

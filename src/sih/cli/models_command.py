@@ -1,33 +1,49 @@
 """`sih models`: the trained models that come with the package."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import torch
+import tyro
 from rich.console import Console
 
 from sih.cli.printing import plain_console
 from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.models.fast.choice import fastest
+from sih.report.model_zoo import listing, model_entry, write_page
 from sih.training.runs.run import Run
 from sih.training.runs.run_store import RunStore
 
 
-def models(plain: bool = False, machine: bool = False) -> None:
-    """List the trained models that come with the package: how each was trained and how good it is.
+def models(
+    plain: bool = False,
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False,
+    page: Path | None = None,
+    machine: bool = False,
+) -> None:
+    """List the trained models that ship with the package: how each was trained and how good it is.
 
-    Example: sih models --plain
+    Example: sih models --json
 
     KL/ML is the mean KL to the true distribution divided by maximum likelihood's, on fresh sequences.
-    `sih.load(NAME)` gives the model, `sih.open_run(NAME)` its run: task, configuration and metrics too.
+    `sih.load(NAME)` returns the model, `sih.open_run(NAME)` its run: task, configuration and metrics.
 
     Args:
-        plain: only the names, one on each line.
-        machine: how models compute on this machine, instead: the ways, the seconds each was measured to take.
+        plain: Print only the names, one per line.
+        as_json: Print one JSON document with every number.
+        page: Write the page of the model zoo to this Markdown file; with a new model, read its last layer first.
+        machine: Print instead which backend computes models on this machine, with measured times.
     """
     store = RunStore()
     if machine:
         print("\n".join(_machine()))
+    elif as_json:
+        print(listing("models", [model_entry(store.run(name)) for name in store.names()]))
+    elif page is not None:
+        write_page(page, [store.run(name) for name in store.names()])
+        print(f"wrote {page}")
     elif plain:
         print("\n".join(store.names()))
     else:
@@ -59,14 +75,14 @@ def _row(run: Run) -> Row:
 
 
 def _machine() -> list[str]:
-    """Say in lines which path each kind of model takes here, and what was measured."""
+    """Return lines that name the backend of each kind of model on this machine, and its measured time."""
     found = fastest()
     took = ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in found.seconds.items())
     usual = "compiled" if found.compiled else "fused"
     return [
         f"processor: {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}",
-        f"standard and relative models: path {usual!r} in float32 on a CPU, 'fused' elsewhere",
+        f"standard and relative models: backend {usual!r} in float32 on a CPU, 'fused' elsewhere",
         f"  attention of the paper's size, forward and backward, on one thread: {took or 'not measured: ' + found.why}",
-        f"disentangled models: path {DisentangledTransformer.paths[0]!r}",
-        "`model(tokens, path=...)` takes another path; SIH_COMPILED=0 does without the compiled one",
+        f"disentangled models: backend {DisentangledTransformer.paths[0]!r}",
+        "`model(tokens, path=...)` chooses another backend; SIH_COMPILED=0 disables the compiled one",
     ]

@@ -46,16 +46,18 @@ def predict(
     Example: sih predict sample.npz --predictor bma --out predictions.npz
 
     Args:
-        file: what `sih sample` wrote, or your own tokens: .npz with an array `tokens`, or .csv with a sequence a line.
-        predictor: bma, the Bayesian model average; ml, maximum likelihood; selective, the paper's estimator; ...
-        out: where to write law, weights and inferred lag of every position, .npz or .csv (FILE.predictions.npz).
-        matrix: the transition matrix, .npy or .csv, where the file holds none.
-        lags: the possible lags, where the file holds none.
-        fresh: the matrix is unknown, each sequence has its own: instead of --matrix.
-        switch_rate: the chance that the lag switches from one token to the next.
-        beta: inverse temperature of the selective estimator.
-        evidence: whether the selective estimator averages or sums.
-        temper: exponent on the probabilities before the selective estimator normalises them.
+        file: A file of `sih sample`, or your own tokens: .npz with an array `tokens`, or .csv with one sequence
+            per line.
+        predictor: The predictor, e.g. bma (Bayesian model average), ml (maximum likelihood) or selective (the paper's).
+        out: The file for the distribution, weights and inferred lag at every position, .npz or .csv. Default:
+            FILE.predictions.npz.
+        matrix: The transition matrix, .npy or .csv, where the file holds none.
+        lags: The possible lags, where the file holds none.
+        fresh: Treat the matrix as unknown, one per sequence, instead of --matrix.
+        switch_rate: Probability that the lag switches at each token.
+        beta: Inverse temperature of the selective estimator.
+        evidence: Whether the selective estimator averages or sums.
+        temper: Exponent on the probabilities before the selective estimator normalises them.
     """
     out = check_suffix(file.with_suffix(".predictions.npz") if out is None else out)
     sample = load_sample(file)
@@ -63,7 +65,8 @@ def predict(
     chosen = PREDICTORS[predictor]
     size = sample.tokens.numel() * (4 * task.num_states + 8 * len(task.lags)) * 8
     check_memory(
-        size, f"the laws of {sample.tokens.numel():,} tokens over {task.num_states:,} states"
+        size,
+        f"the distributions of {sample.tokens.numel():,} tokens over {task.num_states:,} states",
     )
     given = {"beta": beta, "evidence": evidence, "temper": temper}
     options = {name: given[name] for name in chosen.options}
@@ -128,7 +131,7 @@ def _report(
         last = int(inferred[b, -1])
         wavering = (inferred[b] != last).nonzero()
         settled = int(wavering[-1]) + 1 if len(wavering) else 0
-        next_token = " ".join(f"{p:.2f}".removeprefix("0") for p in law[b, -1, :8].tolist())
+        next_token = " ".join(f"{p:.2f}" for p in law[b, -1, :8].tolist())
         next_token += " ..." if task.num_states > 8 else ""
         rows.append(
             [
@@ -147,7 +150,7 @@ def _report(
     if (batch := sample.batch) is not None:
         right = f"lag right at the end: {lag_accuracy(weights, batch, task)[-1].item():.1%}"
         console.print(f"{_mean_kl(law, batch, task)}; {right}")
-    console.print(f"law, weights and lag at every position -> {out}")
+    console.print(f"distribution, weights and lag at every position -> {out}")
 
 
 def _mean_kl(law: Law, batch: Batch, task: LagTask) -> str:
@@ -155,4 +158,4 @@ def _mean_kl(law: Law, batch: Batch, task: LagTask) -> str:
     if len(batch.tokens[0]) < task.max_lag + 2:
         return f"no mean KL: that needs {task.max_lag + 2} tokens or more"
     kl = mean_kl(kl_to_truth(law, batch, task), task).mean().item()
-    return f"mean KL to the true law past position {task.max_lag}, without the last: {kl:.5f} nats"
+    return f"mean KL to the true distribution, from position {task.max_lag} to the last but one: {kl:.5f} nats"

@@ -31,18 +31,16 @@ def reproduce(
 
     Example: sih reproduce --out out
 
-    Nothing is trained unless asked: models come from the folder of runs or from those that ship. What is in the folder
-    already, made from the same configuration, models and source, is not made again; stopped by Ctrl-C, the same command
-    goes on.
+    Models come from the folder of runs or from the package; only --train trains. Figures in the folder that have the
+    same configuration, models and source are kept. After a Ctrl-C the same command resumes.
 
     Args:
-        out: the folder to write to: report.html, report.json, figures/, data/.
-        runs: a folder of training runs in which models are looked for first, and to which new ones go (OUT/runs).
-        all: also make what goes beyond the paper, some ten minutes more (`make run-all`).
-        train: first train the models that figures ask for and that are not there; says how long it will take.
-        jobs: processes to compute with (as many as cores unless said).
-        seed: of matrices and sequences, instead of each figure's own; the report of another seed is in OUT/seed-N, and
-            the paper's stays.
+        out: The folder to write to: report.html, report.json, figures/, data/.
+        runs: Folder of training runs that is searched for models first; new models go there. Default: OUT/runs.
+        all: Also make the figures beyond the paper, about ten minutes more (`make run-all`).
+        train: First train the missing models of the figures, with an estimate of the time.
+        jobs: Number of processes. Default: one per core.
+        seed: Random seed for matrices and sequences, instead of each figure's own; that report is in OUT/seed-N.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
@@ -65,7 +63,7 @@ def reproduce(
         made = {one.figure.name: one for one in track(making, len(figures), "figures", left=left)}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"what was made is kept in {out}; the same command goes on"
+            f"what was made is kept in {out}; the same command resumes it"
         ) from None
     in_order = [made[one.name] for one in figures]
     results = {one.result.experiment.name: one.result for one in in_order}

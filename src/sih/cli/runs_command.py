@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -12,6 +12,7 @@ from sih.base.errors import FieldError
 from sih.cli.printing import plain_console
 from sih.cli.run_tables import WIDTH, Row, fresh_quality, print_fitting, print_ways, shape_of
 from sih.cli.train_command import explicit_command
+from sih.report.model_zoo import entry, listing
 from sih.task import Task, sample
 from sih.training.how_trained import how_trained
 from sih.training.runs.run import Run, list_runs
@@ -21,17 +22,24 @@ READ = 512
 """Sequences that a run's heads are read on."""
 
 
-def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs")) -> None:
-    """List the runs in a folder, side by side: how they are trained, how far they are and how good.
+def runs(
+    folder: Annotated[Path, tyro.conf.Positional] = Path("runs"),
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False,
+) -> None:
+    """List the runs in a folder side by side: how each was trained, its progress and its quality.
 
     Example: sih runs runs
 
-    KL, ML and BMA are means on the held-out sequences that training watches, and held-out is the first divided by the
-    second. KL/ML is on fresh sequences, with two standard errors (`sih runs evaluate --keep`).
+    KL, ML and BMA are means on training's held-out sequences, and held-out is the ratio of the first two. KL/ML is on
+    fresh sequences, with two standard errors (`sih runs evaluate --keep`).
 
     Args:
-        folder: the folder that holds the runs' folders.
+        folder: The folder that holds the runs' folders.
+        as_json: Print one JSON document with every number.
     """
+    if as_json:
+        print(listing("runs", list(_entries(folder))))
+        return
     rows, readable = [], []
     for run in list_runs(folder):
         try:
@@ -46,6 +54,23 @@ def runs(folder: Annotated[Path, tyro.conf.Positional] = Path("runs")) -> None:
     console = plain_console(WIDTH, wrap=False)
     print_fitting(rows, f"Runs in {folder}; held-out is KL/ML on the held-out sequences", console)
     print_ways(readable, console)
+
+
+def _entries(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the runs of a folder as `--json` has them. What cannot be read is reported on standard error."""
+    for run in list_runs(folder):
+        try:
+            measured = run.evaluations
+            yield {
+                **entry(run),
+                "finished": run.finished,
+                "step": run.metrics[-1]["step"] if run.metrics else 0,
+                "seconds": run.environment.get("seconds"),
+                "held_out_kl": measured[-1]["kl"] if measured else None,
+                "held_out_kl_over_ml": run.held_out_kl_over_ml if measured else None,
+            }
+        except ValueError as error:
+            print(f"sih: {error}", file=sys.stderr)
 
 
 def _row(run: Run) -> Row:
@@ -72,14 +97,14 @@ def _progress(run: Run) -> str:
 
 
 def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, seed: int = 0) -> None:
-    """Print how a run was trained, how good its model is and what its heads do. With --out, draw loss and KL too.
+    """Print how a run was trained, how good its model is and the role of each head. With --out, also draw loss and KL.
 
     Example: sih runs show runs/flagship --out flagship
 
     Args:
-        run: a run's folder, or the name of a shipped model.
-        out: draw loss and KL, beside maximum likelihood's and the Bayes average's, here: a path without an ending.
-        seed: of the sequences that the heads are read on.
+        run: A run's folder, or the name of a shipped model.
+        out: Also draw loss and KL, beside those of maximum likelihood and exact inference, to this path without suffix.
+        seed: Random seed for the sequences on which the heads are read.
     """
     from sih.results import style
     from sih.results.plots.run import draw_training
@@ -87,7 +112,7 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
     found = open_run(run)
     console = plain_console()
     if not found.evaluations:
-        raise ValueError(f"{run} has nothing to show yet: its run has no metrics")
+        raise ValueError(f"{run} has nothing to show yet: it has no metrics")
     for line in [*_facts(found), *_heads(found, seed)]:
         console.print(line)
     if out is not None:
@@ -105,7 +130,7 @@ def _heads(run: Run, seed: int) -> list[str]:
         return [f"heads are not read: {error}"]
     if not isinstance(task, Task):
         return [
-            f"heads are not read: that is for tasks of one matrix and one lag, not {type(task).__name__}"
+            f"heads are read for tasks of one matrix and one lag only; this is {type(task).__name__}"
         ]
     if not run.config.heads or task.length < task.max_lag + 2:
         return []
@@ -121,8 +146,8 @@ def _facts(run: Run) -> Iterator[str]:
     task, heads = config.task, list(config.heads)
     shape = f"{config.model.kind}, {task.in_words}, heads {heads}, length {task.length}"
     yield f"{run.name}: {shape}, seed {config.seed}"
-    yield f"trained by {how_trained(config)}"
-    yield f"made by: {explicit_command(config)}"
+    yield f"trained by: {how_trained(config)}"
+    yield f"command: {explicit_command(config)}"
     seconds = run.environment.get("seconds")
     yield f"steps: {_progress(run)}{f', {seconds:,.0f} s' if seconds is not None else ''}"
     if run.evaluation is not None:
@@ -147,15 +172,15 @@ def remove(run: Annotated[Path, tyro.conf.Positional], yes: bool = False) -> int
     Example: sih runs rm runs/flagship
 
     Args:
-        run: the run's folder.
-        yes: do not ask.
+        run: The run's folder.
+        yes: Remove it without asking.
     """
     if not run.is_dir():
         raise ValueError(f"there is no folder {run}")
     state = "finished" if open_run(run).finished else "unfinished"
     if not yes:
         if not sys.stdin.isatty():
-            raise ValueError(f"removing {run} needs a yes: run it on a terminal, or say --yes")
+            raise ValueError(f"removing {run} needs a yes: run it on a terminal, or give --yes")
         if input(f"remove the {state} run {run}? [y/N] ").strip().lower() not in ("y", "yes"):
             print("kept")
             return 0

@@ -63,17 +63,17 @@ def sample(
     Example: sih sample --lags 1 2 3 --states 5 --length 128 --size 256 --seed 0 --out sample.npz
 
     Args:
-        out: the file to write, .npz or .csv; P, lags and seed are inside it.
-        lags: the lags a sequence may have, increasing.
-        length: tokens in a sequence.
-        size: number of sequences.
-        states: number of states of a random matrix (5 unless said).
-        matrix: a transition matrix, .npy or .csv, instead of a random one.
-        matrix_law: how a random matrix is drawn; uniform is uniform numbers, each row divided by its sum.
-        concentration: of the Dirichlet rows; small is nearly deterministic, large nearly uniform.
-        fresh: draw a matrix for each sequence, with Dirichlet rows, instead of one for all (.npz).
-        switch_rate: the chance that the lag switches from one token to the next (.npz).
-        seed: of the matrix and the sequences.
+        out: The file to write, .npz or .csv, with P, the lags and the seed inside.
+        lags: The lags a sequence may have, increasing.
+        length: Tokens in a sequence.
+        size: Number of sequences.
+        states: Number of states of a random matrix. Default: 5.
+        matrix: A transition matrix, .npy or .csv, instead of a random one.
+        matrix_law: Distribution of the random matrix; uniform means uniform numbers, each row divided by its sum.
+        concentration: Concentration of the Dirichlet rows; small is nearly deterministic, large nearly uniform.
+        fresh: Draw a matrix with Dirichlet rows for each sequence instead of one for all (.npz only).
+        switch_rate: Probability that the lag switches at each token (.npz only).
+        seed: Random seed for the matrix and the sequences.
     """
     check_suffix(out)
     rng = seeded(seed)

@@ -40,22 +40,23 @@ def sweep(
     device: str = "cpu",
     keep_every: int | None = None,
 ) -> int:
-    """Train every run of a grid. The same command goes on where it was stopped, and does nothing twice.
+    """Train every run of a grid. The same command resumes a stopped sweep, and repeats nothing.
 
     Example: sih sweep grid.toml --out sweep
 
-    The grid is a TOML file: [base] has what all runs share, [grid] lists whose every combination is run, by the names
-    of `sih train`'s flags. Each run is on one thread, in a folder of its own; a run that fails stops no other. Written
-    are OUT/results.csv and OUT/success.png, and with --keep-every OUT/formation.csv (`sih runs formation`).
+    The grid is a TOML file with the names of `sih train`'s flags: [base] has the fields that all runs share, and
+    [grid] has lists, of which every combination is run. Each run uses one thread and a folder of its own; a failed run
+    stops no
+    other. The command writes OUT/results.csv and OUT/success.png, and with --keep-every OUT/formation.csv.
 
     Args:
-        grid: the grid's file.
-        out: the folder of the runs and results.
-        jobs: how many runs at a time on this machine (the number of cores unless said).
-        ray: address of a Ray cluster whose nodes share the folder, or "local" (needs the extra "cluster").
-        device: where to compute, cpu or cuda.
-        keep_every: keep the weights at every so many steps, too, in each run's folder `kept`; runs that are finished
-            already keep none.
+        grid: The grid's file.
+        out: The folder of the runs and results.
+        jobs: Number of runs at a time on this machine. Default: one per core.
+        ray: Address of a Ray cluster with a shared folder, or "local" (needs the extra "cluster").
+        device: Device to compute on, cpu or cuda.
+        keep_every: Also save the weights every N steps, in each run's subfolder kept; runs that are already finished
+            keep none.
     """
     found = read_grid(grid)
     if jobs is not None and jobs < 1:
@@ -90,7 +91,7 @@ def sweep(
                     write_results(found, out, failed)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
-                f"what is done is kept in {out}; the same command goes on"
+                f"what is done is kept in {out}; the same command resumes it"
             ) from None
     if keep_every is not None:
         write_formations(found, out)

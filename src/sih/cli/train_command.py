@@ -27,9 +27,9 @@ from sih.cli.train_flags import defaults
 from sih.cli.train_flags import explicit_command as explicit_command
 from sih.models import KINDS, ModelShape
 from sih.training.config import TARGETS, TrainConfig
-from sih.training.config_parts import WORDS, EvaluationConfig
+from sih.training.config_parts import CHOICES, EvaluationConfig
 from sih.training.optimiser import OPTIMISERS, Optimiser
-from sih.training.presets import PRESETS, SEEN
+from sih.training.presets import PRESETS
 from sih.training.recipes import Recipe, all_recipes
 from sih.training.runs.run import Run
 from sih.training.runs.run_names import run_name
@@ -37,6 +37,14 @@ from sih.training.runs.run_writer import CHECKPOINT_SECONDS, RunWriter, describe
 from sih.training.runs.tensorboard import EventWriter
 from sih.training.task_config import TaskConfig
 from sih.training.trainer import DivergedError, Step
+
+LAYERS = 3
+"""Attention layers of the paper's circuit."""
+TOO_FEW_LAYERS = (
+    "the paper's circuit needs three attention layers, fewer cannot hold it: the four shipped models "
+    "with two end at KL/ML 3.2 to 7.8"
+)
+PAPER_PRESET = "preset paper: unaided Adam, hours at length 128; for a selective head in minutes: --preset auto"
 
 
 def _one_of(choices: Iterable[str], flag: str | None = None) -> Any:
@@ -50,9 +58,9 @@ def train(
     recipe: Recipe,
     evaluation: EvaluationConfig,
     preset: Annotated[str, _one_of(PRESETS)] = "paper",
-    kind: Annotated[str, _one_of(KINDS, "model")] = WORDS["model"],
-    init: Annotated[str, _one_of(recipe.name for recipe in all_recipes())] = WORDS["init"],
-    method: Annotated[str, _one_of(OPTIMISERS, "optimiser")] = WORDS["optimiser"],
+    kind: Annotated[str, _one_of(KINDS, "model")] = CHOICES["model"],
+    init: Annotated[str, _one_of(recipe.name for recipe in all_recipes())] = CHOICES["init"],
+    method: Annotated[str, _one_of(OPTIMISERS, "optimiser")] = CHOICES["optimiser"],
     stored: str = "float32",
     target: Annotated[str, _one_of(TARGETS)] = "sampled",
     seed: int = 0,
@@ -63,32 +71,34 @@ def train(
     keep_every: int | None = None,
     tensorboard: bool = False,
 ) -> int:
-    """Train a model. The same command on an unfinished folder goes on where it stopped, to the same bytes.
+    """Train a model. The same command on an unfinished folder resumes it, and ends with the same bytes.
 
     Example: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 32 --out runs/mine
 
-    What a flag does not say comes from the preset. On a finished folder the command has nothing to do. Further flags
-    belong to the kind of model and the recipe: `sih train --init harmonic --help` shows those of a harmonic start.
+    The preset sets every value that no flag gives. On a finished folder the command does nothing. Some flags belong to
+    one kind of model or one recipe: `sih train --init harmonic --help` shows those of a harmonic start.
 
     Args:
-        preset: where to start from; "paper" is the paper's setting, docs/training.md says what the others are for.
-        task: what is learned.
-        model: what learns it.
-        optimiser: how weights are moved.
-        recipe: how weights start, and what moves when.
-        evaluation: when the model is measured.
-        kind: attention with embeddings added up, or the paper's disentangled transformer.
-        init: the recipe: how weights are drawn and which of them move at first (docs/training.md).
-        method: how weights are moved.
-        stored: type of the numbers in the weights' file, float32 or float16.
-        target: what the loss compares a prediction with: the next token as sampled, or its true distribution.
-        seed: of the initial weights and the batches.
-        out: the run's folder (runs/NAME, the name made from the configuration).
-        device: where to compute, cpu or cuda.
-        threads: of the CPU (all cores unless said); an unfinished run keeps the number it began with.
-        checkpoint_seconds: how often the state is saved, and how much work a kill -9 can cost.
-        keep_every: keep the weights at every so many steps, too, in the folder's `kept`.
-        tensorboard: write TensorBoard events into the folder, too (needs the extra "tensorboard").
+        preset: Set of defaults: auto (minutes; restricts layers at first), harmonic (the same with Adam) or paper
+            (unaided Adam, up to hours). paper-disentangled and paper-relative are paper for other kinds of model.
+        task: The task.
+        model: The model.
+        optimiser: The optimiser.
+        recipe: The initial weights, and which of them are trained when.
+        evaluation: When the model is evaluated.
+        kind: Kind of transformer: standard (embeddings are added), disentangled (the paper's) or relative (relative
+            positions).
+        init: Recipe for the initial weights, and for which of them are trained at first.
+        method: Optimiser.
+        stored: Number format of the weights' file, float32 or float16.
+        target: Target of the loss: the sampled next token, or its true distribution.
+        seed: Random seed for the initial weights and the batches.
+        out: The run's folder. By default runs/NAME, with a name made from the configuration.
+        device: Device to compute on, cpu or cuda.
+        threads: Number of CPU threads. By default one per core; an unfinished run keeps its number.
+        checkpoint_seconds: Seconds between two checkpoints, the most work that a kill -9 can cost.
+        keep_every: Also save the weights every N steps, in the subfolder kept.
+        tensorboard: Also write TensorBoard events into the folder (needs the extra "tensorboard").
     """
     parts: dict[str, Any] = {"task": task, "model": model, "optimiser": optimiser, "recipe": recipe}
     config = TrainConfig(**parts, evaluation=evaluation, seed=seed, stored=stored, target=target)
@@ -104,9 +114,7 @@ def train(
         _summary(Run(folder), console)
         return 0
     if preset == "paper" and not writer.resumed:
-        console.print(
-            "presets, and what each was seen to reach:", "; ".join(map(" ".join, SEEN.items()))
-        )
+        console.print(PAPER_PRESET)
     again = (
         shlex.join(["sih", "train", *sys.argv[2:]])
         if sys.argv[1:2] == ["train"]
@@ -135,7 +143,7 @@ def run_to_the_end(
                 break
     if stopped and not writer.finished:
         place = f"{writer.folder} is saved at step {writer.trainer.step} of {total}"
-        raise KeyboardInterrupt(f"{place}; go on with: {again}")
+        raise KeyboardInterrupt(f"{place}; resume with: {again}")
     _summary(Run(writer.folder), console)
 
 
@@ -153,29 +161,36 @@ def _say_how_it_begins(writer: RunWriter, console: Console) -> None:
     config = writer.config
     heads = list(config.heads)
     weights = sum(weight.numel() for weight in writer.trainer.model.parameters())
-    verb = "going on with" if writer.resumed else "training"
+    verb = "resuming" if writer.resumed else "training"
     console.print(
         f"{verb} {config.model.kind}, heads {heads}, {config.task.in_words}, {weights:,} weights, "
-        f"{config.optimiser.steps:,} steps, {writer.environment['threads']} threads -> {writer.folder}"
+        f"{config.optimiser.steps:,} steps, {_threads(writer.environment['threads'])} -> {writer.folder}"
     )
+    if len(config.heads) < LAYERS and len(config.task.lags) > 1 and not writer.resumed:
+        console.print(TOO_FEW_LAYERS)
     here = describe_environment(writer.environment["device"], writer.environment["threads"])
     for name in ("torch", "processor"):
         if here[name] != writer.environment[name]:
             console.print(
-                f"begun with {name} {writer.environment[name]}, going on with {here[name]}: ",
+                f"begun with {name} {writer.environment[name]}, resumed with {here[name]}: ",
                 end="",
             )
             console.print(
-                "the result may differ in its last digits from that of a run never stopped"
+                "the result may differ in its last digits from that of an uninterrupted run"
             )
+
+
+def _threads(number: int) -> str:
+    return f"{number} thread{'s' * (number != 1)}"
 
 
 def _summary(run: Run, console: Console) -> None:
     first, last = run.evaluations[0], run.evaluations[-1]
+    seconds = run.environment.get("seconds", math.nan)
     console.print(
-        f"held-out KL past the first {run.config.task.first} positions, but for the last: {last['kl']:.4f} "
-        f"({run.held_out_kl_over_ml:.2f} x maximum likelihood's {first['ml']:.4f}; Bayes {first['bma']:.4f}), "
-        f"{last['step']:,} steps, {run.environment.get('seconds', math.nan):.0f} s -> {run.folder}"
+        f"held-out KL {last['kl']:.4f} nats, KL/ML {run.held_out_kl_over_ml:.2f} "
+        f"(ML {first['ml']:.4f}, BMA {first['bma']:.4f}). "
+        f"{last['step']:,} steps in {seconds:.0f} s, saved to {run.folder}"
     )
 
 
@@ -190,7 +205,7 @@ def _interruptible() -> Iterator[list[int]]:
     def note(number: int, _: object) -> None:
         asked.append(number)
         if len(asked) > 1:
-            raise KeyboardInterrupt("the last checkpoint is kept; the same command goes on from it")
+            raise KeyboardInterrupt("the last checkpoint is kept; the same command resumes from it")
 
     with on_stop(note):
         yield asked
@@ -220,7 +235,7 @@ def _bar(writer: RunWriter, console: Console) -> Iterator[Step]:
         task = progress.add_task("", total=writer.config.optimiser.steps)
         for step in writer:
             if step.evaluation:
-                kl = f"held-out KL {step.evaluation.kl_over_ml:.2f} x ML"
+                kl = f"held-out KL/ML {step.evaluation.kl_over_ml:.2f}"
             words = f"{_loss(writer)}{kl}  {step.tokens_per_second:,.0f} tokens/s"
             progress.update(task, completed=step.step, description=words)
             yield step
@@ -228,18 +243,24 @@ def _bar(writer: RunWriter, console: Console) -> Iterator[Step]:
 
 def _lines(writer: RunWriter, console: Console) -> Iterator[Step]:
     """Pass steps on, and print a line at every evaluation."""
-    total = writer.config.optimiser.steps
+    total, references_shown = writer.config.optimiser.steps, False
     for step in writer:
         if step.evaluation:
             found = step.evaluation
+            if not references_shown:
+                console.print(
+                    f"held-out KL of the references: maximum likelihood (ML) {found.ml_kl:.4f}, "
+                    f"exact inference (BMA) {found.bma_kl:.4f}"
+                )
+                references_shown = True
             speed = (
                 ""
                 if step.loss is None
                 else f"  {_loss(writer)}{step.tokens_per_second:,.0f} tokens/s"
             )
             console.print(
-                f"step {step.step:,}/{total:,}  held-out KL {found.mean_kl:.4f} = "
-                f"{found.kl_over_ml:.2f} x ML (ML {found.ml_kl:.4f}, BMA {found.bma_kl:.4f}){speed}"
+                f"step {step.step:,}/{total:,}  held-out KL {found.mean_kl:.4f}  "
+                f"KL/ML {found.kl_over_ml:.2f}{speed}"
             )
         yield step
 

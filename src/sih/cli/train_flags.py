@@ -22,8 +22,8 @@ from sih.base.record import field_names
 from sih.cli.matrix_flag import read_matrix
 from sih.models import KINDS, ModelShape
 from sih.training.config import TrainConfig
-from sih.training.config_file import NOT_IN_ALL
-from sih.training.config_parts import RENAMED, TOP, WORDS, parts_of
+from sih.training.config_file import NOT_IN_EVERY_KIND
+from sih.training.config_parts import CHOICES, RENAMED, RUN_FIELDS, parts_of
 from sih.training.presets import PRESETS, preset_fields
 
 
@@ -48,7 +48,7 @@ def defaults(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     """
     words = _by_new_names(words)
     choices = _choices(words)
-    asked = {word: getattr(choices, word) for word in WORDS}
+    asked = {word: getattr(choices, word) for word in CHOICES}
     given = {word: value for word, value in asked.items() if value is not None}
     if choices.matrix is not None:
         matrix = read_matrix(choices.matrix)
@@ -60,11 +60,11 @@ def defaults(words: list[str]) -> tuple[dict[str, Any], list[str]]:
         given["fresh"] = True
     base = preset_fields(choices.preset, given)
     parts = parts_of(given, base)
-    for name in sorted(NOT_IN_ALL):
+    for name in sorted(NOT_IN_EVERY_KIND):
         if not any(hasattr(part, name) for part in parts.values()):
             words = _without(words, name.replace("_", "-"), parts)
     _check_kind_has(words, parts["model"])
-    own = {name: base[name] for name in TOP if name in base}
+    own = {name: base[name] for name in RUN_FIELDS if name in base}
     return {"preset": choices.preset, **parts, **own}, words
 
 
@@ -92,7 +92,7 @@ def explicit_command(config: TrainConfig) -> str:
     flat = config.flat()
     names = ("lags", "heads", "length", "seed")
     always = {name: flat[name] for name in names if flat.get(name, ()) != ()}
-    if config.model.kind != WORDS["model"]:
+    if config.model.kind != CHOICES["model"]:
         always["model"] = config.model.kind
     ways = {name: _changes(name, config, always) for name in PRESETS if config.task.lags}
     found = {name: changes for name, changes in ways.items() if changes is not None}
@@ -138,7 +138,9 @@ def _check_kind_has(words: list[str], model: ModelShape) -> None:
     has = {kind: set(field_names(each.Shape)) for kind, each in KINDS.items()}
     names = (word.partition("=")[0].removeprefix("--").removeprefix("no-") for word in words)
     said = {name.replace("-", "_") for name in names}
-    for name in sorted(said & set().union(*has.values()) - has[model.kind] - NOT_IN_ALL.keys()):
+    for name in sorted(
+        said & set().union(*has.values()) - has[model.kind] - NOT_IN_EVERY_KIND.keys()
+    ):
         flag, others = name.replace("_", "-"), ", ".join(kind for kind in has if name in has[kind])
         raise ValueError(f"--{flag} is for --model {others}; got --model {model.kind}")
 

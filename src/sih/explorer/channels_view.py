@@ -65,7 +65,7 @@ def _key_votes(
     if len(model.config.heads) < 3:
         raise FieldError(
             where,
-            f"{run.name} has no layer between the first and the last, so no head that carries or looks",
+            f"{run.name} has no layer between the first and the last, so no head that copies values",
         )
     return path_votes(model, task, tokens, _averages(run, task.length))
 

@@ -14,14 +14,14 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from sih.base.errors import FieldError, check_number
-from sih.base.showing import Drawn, coloured_cells
+from sih.base.showing import Drawn
 from sih.heads.colouring import (
     Budget,
     OutOfBudgetError,
@@ -50,6 +50,8 @@ class Pattern(Drawn):
     (2, 3, 6, 7)
     """
 
+    drawing = "sih.results.plots.heads:draw_pattern"
+
     lags: tuple[int, ...]
     colours: tuple[int, ...]
     heads: int
@@ -59,12 +61,6 @@ class Pattern(Drawn):
     def _facts(self) -> Mapping[str, Any]:
         used = {} if self.used == 1 else {"used": str(self.used)}
         return {"lags": self.lags, "heads": self.heads, "colours": self.colours, **used}
-
-    def _pictures(self) -> Iterator[str]:
-        heads = [self.colours[o % self.period] for o in range(24)]
-        yield coloured_cells(
-            [[(str(h) if h >= 0 else "-", h) for h in heads]], "the head that takes each offset"
-        )
 
     @property
     def period(self) -> int:

@@ -36,6 +36,8 @@ class Profile(Drawn):
     Whatever finds one returns it; `Circuit.profile` has it written as weights, run, certified and verified.
     """
 
+    drawing = "sih.results.plots.profile:draw_profile"
+
     lags: tuple[int, ...]
     length: int
     weights: Float[Tensor, "head offset"]

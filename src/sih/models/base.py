@@ -7,7 +7,7 @@ calling `site(name, value)` at each value worth a name. Everything else here fol
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -27,11 +27,11 @@ from sih.base.errors import (
     is_concrete,
 )
 from sih.base.record import Above, Among, NotEmpty, Size, check
-from sih.base.showing import Drawn, heat_map
+from sih.base.showing import Drawn
 from sih.base.types import Seed, Tokens
 from sih.models.fast.causal import mask_later
 from sih.models.hooks import HookPoints, module_name
-from sih.models.parts import in_parts, usual_rows
+from sih.models.parts import default_rows, in_parts
 from sih.models.sites import PassRecorder, Replacement, Site, Trace, layer_of
 
 Heads = Annotated[tuple[Size, ...], NotEmpty("the number of heads of each layer, e.g. (1, 3, 1)")]
@@ -115,6 +115,8 @@ class Model(Drawn, nn.Module, ABC):
     >>> type(model).from_config(model.config).get_submodule("2.1/attention")
     HookPoint()
     """
+
+    drawing = "sih.results.plots.model:draw_model"
 
     Config: ClassVar[type[ModelConfig]] = ModelConfig
     Shape: ClassVar[type[ModelShape]]
@@ -242,7 +244,7 @@ class Model(Drawn, nn.Module, ABC):
         )
         if not torch.is_grad_enabled() or elsewhere:
             return False
-        many = len(tokens) > usual_rows(tokens, torch.get_num_threads())
+        many = len(tokens) > default_rows(tokens, torch.get_num_threads())
         weights = dict(self.named_parameters())
         whole = weights.keys() == self.points.weights
         return many and whole and any(weight.requires_grad for weight in weights.values())
@@ -477,12 +479,3 @@ class Model(Drawn, nn.Module, ABC):
         facts = {name: value for name, value in asdict(self.config).items() if value is not None}
         facts["weights"] = sum(weight.numel() for weight in self.parameters())
         return facts if self.circuit is None else {**facts, "circuit": self.circuit.target}
-
-    def _pictures(self) -> Iterator[str]:
-        for name, maps in list(self.direct_attention().items())[:24]:
-            for what, attention in maps.items():
-                if what == "position" or name.startswith("1."):
-                    relative = attention / attention.amax(dim=-1, keepdim=True)
-                    yield heat_map(
-                        attention if what == "token" else relative, f"{name} by {what} alone"
-                    )

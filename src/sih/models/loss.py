@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from sih.base.errors import FieldError, as_tokens, check_sizes, described, is_concrete
 from sih.base.types import Law, Tokens, TokenTensor
 from sih.models.base import Model, check_model
-from sih.models.fast.threads import side_by_side
-from sih.models.parts import usual_rows
+from sih.models.fast.threads import map_in_threads
+from sih.models.parts import default_rows
 
 LAW_TOLERANCE = 1e-3
 """How far the sum of a distribution may be from 1."""
@@ -47,7 +47,7 @@ def next_token_loss(
         model: whose loss it is, of any kind.
         tokens: of shape (batch, time).
         path: the model's forward path, the fastest one here unless given.
-        rows: sequences at a time, which bounds the memory; `usual_rows` unless given.
+        rows: sequences at a time, which bounds the memory; `default_rows` unless given.
         laws: distributions of the next token at every position, (batch, time, state), e.g. `sih.truth(batch, task)`.
 
     >>> import sih
@@ -68,7 +68,7 @@ def next_token_loss(
     if not is_concrete(tokens):
         return _summed(model, (tokens, laws), path) / _terms(tokens)
     path = model.choose_path(tokens, path)
-    rows = rows or usual_rows(tokens, _threads(model, tokens))
+    rows = rows or default_rows(tokens, _threads(model, tokens))
     wanted = [weight for weight in model.parameters() if weight.requires_grad]
     if not wanted or not torch.is_grad_enabled():
         summed = [_summed(model, part, path) for part in _parts(tokens, laws, rows)]
@@ -157,7 +157,7 @@ class _NextTokenLoss(torch.autograd.Function):
 
         totals = [torch.zeros_like(parameter) for parameter in wanted]
         loss = wanted[0].new_zeros(())
-        for summed, grads in side_by_side(
+        for summed, grads in map_in_threads(
             gradient, _parts(tokens, laws, rows), _threads(model, tokens)
         ):
             loss += summed

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.base.types import TokenTensor
-from sih.models.fast.threads import side_by_side
+from sih.models.fast.threads import map_in_threads
 
 ROWS, TOKENS = 32, 4096
 """Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all
@@ -22,10 +22,10 @@ the disentangled model's; more no longer fit the cache."""
 Pass = Callable[[TokenTensor], Tensor]
 
 
-def usual_rows(tokens: TokenTensor, threads: int) -> int:
+def default_rows(tokens: TokenTensor, threads: int) -> int:
     """Say how many sequences go at a time: `ROWS`; of short ones `TOKENS` tokens, if each thread has its part then.
 
-    >>> [usual_rows(torch.zeros(256, time, dtype=torch.int64), threads=2) for time in (16, 32, 64, 128, 256)]
+    >>> [default_rows(torch.zeros(256, time, dtype=torch.int64), threads=2) for time in (16, 32, 64, 128, 256)]
     [128, 128, 64, 32, 32]
     """
     batch, time = tokens.shape
@@ -52,8 +52,8 @@ class _InParts(torch.autograd.Function):
             with torch.enable_grad():
                 return fast(part)
 
-        ctx.parts = torch.split(tokens, usual_rows(tokens, threads))
-        outputs = list(side_by_side(output, ctx.parts, threads))
+        ctx.parts = torch.split(tokens, default_rows(tokens, threads))
+        outputs = list(map_in_threads(output, ctx.parts, threads))
         ctx.save_for_backward(*outputs)  # with their graphs, which go when this one goes
         ctx.again, ctx.weights = lambda: equations(tokens), weights
         return torch.cat([part.detach() for part in outputs])
@@ -77,7 +77,7 @@ class _InParts(torch.autograd.Function):
             def gradient(pair: tuple[Tensor, Tensor]) -> Sequence[Tensor]:
                 return torch.autograd.grad(pair[0], wanted, pair[1], retain_graph=True, **how)
 
-            for grads in side_by_side(gradient, pairs, torch.get_num_threads()):
+            for grads in map_in_threads(gradient, pairs, torch.get_num_threads()):
                 for total, grad in zip(totals, grads, strict=True):
                     total += grad
             found = iter(totals)

@@ -22,7 +22,7 @@ A model with a start token has a row and a key for it, the first, in all values 
 `Trace.first`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sih.base.errors import plot
-from sih.base.showing import Drawn, heat_map
+from sih.base.showing import Drawn
 
 Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
@@ -88,6 +87,8 @@ class Trace(Drawn):
     (torch.Size([3, 16, 16]), torch.Size([3, 2, 16, 16]))
     """
 
+    drawing = "sih.results.plots.trace:draw_trace"
+
     tokens: Int[Tensor, "batch time"]
     values: Mapping[str, Tensor]
     heads: tuple[int, ...]
@@ -106,15 +107,6 @@ class Trace(Drawn):
         size, time = self.tokens.shape
         return {"sequences": size, "length": time, "heads": self.heads, "values": len(self.values)}
 
-    def _pictures(self) -> Iterator[str]:
-        for name in (
-            [name for name in self.names if name.endswith("/attention")][:24]
-            if len(self.tokens)
-            else ()
-        ):
-            attention = self[name][0]
-            yield heat_map(attention / attention.amax(dim=-1, keepdim=True), f"{name}, sequence 0")
-
     def plot(self, sequence: int = 0, length: int = 48) -> Any:
         """Draw the attention of every head on one sequence, as a matplotlib figure.
 
@@ -128,7 +120,7 @@ class Trace(Drawn):
         >>> [ax.get_title() for ax in figure.axes[:4]]
         ['head 1.1', 'head 2.1', 'head 2.2', 'head 3.1']
         """
-        return plot(self, sequence=sequence, length=length)
+        return self._draw(sequence=sequence, length=length)
 
     @property
     def names(self) -> tuple[str, ...]:

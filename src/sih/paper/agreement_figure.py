@@ -23,17 +23,17 @@ from sih.results.tables import Rows, braces, with_error
 CAPTION = (
     "Share of the third layer's attention on the token that the true lag copies (solid) and on those of all lags "
     "together (dotted), against the position, a curve for each model that has as many heads as the circuit needs, and "
-    "for the construction: models trained as in the paper (at length 32, and {1,2,3} at 64 and 128 too) or with our "
-    "recipe; black, the posterior of the true lag. Means over fresh sequences of each model's task, bands "
-    "one standard error over sequences. Lag 1 copies the query's own token, which the residual stream holds anyway: "
-    "there a low share need not mean a wrong choice."
+    "for the construction: models trained as in the paper (at length 32, and {1,2,3} at 64 and 128 too) or by the "
+    "presets auto and harmonic; black, the posterior of the true lag. Means over fresh sequences of each model's "
+    "task, bands one standard error over sequences. Lag 1 copies the query's own token, which the residual stream "
+    "holds anyway: there a low share need not mean a wrong choice."
 )
 
 _COLOURS = {
-    "standard, plainly trained": style.RED,
-    "disentangled, plainly trained": style.PURPLE,
-    "standard, our recipe": style.BLUE,
-    "disentangled, our recipe": style.GREEN,
+    "standard, unaided Adam": style.RED,
+    "disentangled, unaided Adam": style.PURPLE,
+    "standard, preset auto or harmonic": style.BLUE,
+    "disentangled, preset auto or harmonic": style.GREEN,
 }
 
 _LOOKS: dict[str, style.Look] = {
@@ -53,7 +53,7 @@ def draw(data: Agreements) -> Figure:
         if one in Models(heads="needed", usual_width=True)
     }
     for name, one in sorted(shown.items(), key=lambda item: item[1].training != "paper"):
-        way = "plainly trained" if one.training == "paper" else "our recipe"
+        way = "unaided Adam" if one.training == "paper" else "preset auto or harmonic"
         panels.setdefault(one.lags, []).append((f"{one.kind}, {way}", data.models[name]))
     columns = max(1, min(3, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))

@@ -1,8 +1,11 @@
-"""Attention of trained and constructed models on one sequence: Fig. 5, Apps. B, C."""
+"""Attention of trained and constructed models on one sequence: Fig. 5, Apps. B, C.
+
+As printed: a map for each of three layers, of the first 48 positions at length 128. Models with
+several second-layer heads are shown by the one that is nearest to the construction's first.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,17 +13,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.attention.head_matching import match_heads, total_variation
+from sih.attention.head_matching import total_variation
 from sih.attention.reference_circuit import reference_model, sequence_of_lag
 from sih.models.base import Model
 from sih.models.offsets import attention_at
 from sih.results.experiment import Experiment, Seeded, named_models
+from sih.results.models import training_of
 from sih.task import Task
 from sih.training.runs.run import Run
 from sih.training.runs.run_store import RunStore
 
 Layers = Sequence[Float[Tensor, "head query key"]]
 Tokens = Int[Tensor, "batch time"]
+CONSTRUCTED = "construction"
 
 
 @dataclass(frozen=True)
@@ -30,28 +35,31 @@ class MapsConfig(Seeded):
     models: tuple[str, ...] = (
         "paper-3.5.7-length32",
         "paper-disentangled-3.5.7-length32",
-        "standard-3.5.7",
+        "standard-3.5.7-1.1.1",
         "disentangled-3.5.7",
     )
     true_lag: int = 3
     shown: int = 48
-    """Positions shown; the models see the whole sequence."""
+    """Positions shown, at most; models see the whole sequence, as far as they can read."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelMaps:
-    """A model's maps of each layer, its heads in the order of the construction's.
-
-    Where no head of the model is left for one of the construction's, numbers are nan.
-    """
+    """A model's map of each layer: of the head nearest to the construction's first."""
 
     name: str
     kind: str
     """Of model; of the construction, no kind."""
-    maps: tuple[Float[Tensor, "_ query key"], ...]
-    numbers: tuple[Int[Tensor, " _"], ...]
-    """Which head of the model each map is, counted from 1; 0 for none."""
-    variation: tuple[Float[Tensor, " _"], ...]
+    as_in_the_paper: bool
+    """Whether it is trained as in the paper."""
+    length: int
+    """Tokens that it reads."""
+    heads: tuple[int, ...]
+    maps: tuple[Float[Tensor, "query key"], ...]
+    """Without the last position that the model reads: no token follows it."""
+    numbers: tuple[int, ...]
+    """Which head of its layer each map is of, counted from 1."""
+    variation: tuple[float, ...]
     """Mean total variation to the construction's map, over the queries compared."""
     selected: float
     """Mean share of the last layer's attention on what the true lag copies."""
@@ -59,44 +67,51 @@ class ModelMaps:
 
 @dataclass(frozen=True, eq=False)
 class AttentionMaps:
-    """The maps of each model, the construction's last."""
+    """The maps of models trained as in the paper, of the construction, then of the others."""
 
     config: MapsConfig
     lags: tuple[int, ...]
     first: int
-    """The first query compared. The last one compared is the last but one."""
+    """The first query compared. The last one compared is a model's last but one."""
     rows: tuple[ModelMaps, ...]
     missing: tuple[str, ...]
     """Models that cannot be shown, and why."""
 
+    @property
+    def construction(self) -> ModelMaps:
+        """Return the construction's maps."""
+        return next(row for row in self.rows if row.name == CONSTRUCTED)
+
 
 def compute(config: MapsConfig, store: RunStore) -> AttentionMaps:
-    """Run every model, and the construction, on one sequence of the task they share."""
+    """Run the construction on one sequence of the task, and every model on what it can read."""
     found, absent = store.finished(config.models)
     if not found:
         raise ValueError(f"none of the models of this figure is there: {', '.join(config.models)}")
-    task = shared_task(list(found.values()))
+    task = longest_task(list(found.values()))
     reasons = dict.fromkeys(absent, "not shipped")
     reasons |= {name: reason_against(run, task) for name, run in found.items()}
     runs = [run for name, run in found.items() if not reasons[name]]
     tokens = sequence_of_lag(task, config.true_lag, rng=config.fresh_rng())
-    most_heads = max((run.config.heads[1] for run in runs), default=None)
-    construction = reference_model(task, most_heads)
+    construction = reference_model(task, 1 if len(task.lags) == 2 else None)
     first = construction.circuit.first_exact_position
     wanted = attention_of(construction, tokens)
-    rows = []
+    built = maps(CONSTRUCTED, wanted, wanted, first, config)
+    papers: list[ModelMaps] = []
+    ours: list[ModelMaps] = []
     for run in runs:
-        attention = attention_of(run.model, tokens)
-        rows.append(maps(run.name, run.config.model.kind, attention, wanted, first, config))
-    rows.append(maps("constructed", "", wanted, wanted, first, config))
+        plain = training_of(run.config) == "paper"
+        attention = attention_of(run.model, tokens[:, : run.task.length])
+        row = maps(run.name, attention, wanted, first, config, run.config.model.kind, plain)
+        (papers if plain else ours).append(row)
     missing = tuple(f"{name}: {reason}" for name, reason in reasons.items() if reason)
-    return AttentionMaps(config, task.lags, first, tuple(rows), missing)
+    return AttentionMaps(config, task.lags, first, (*papers, built, *ours), missing)
 
 
-def shared_task(runs: Sequence[Run]) -> Task:
-    """Return the first model's task at the length that the shortest model can read."""
+def longest_task(runs: Sequence[Run]) -> Task:
+    """Return the first model's task, at the length of the longest that any model reads."""
     task: Task = runs[0].task
-    return task.with_length(min(run.task.length for run in runs))
+    return task.with_length(max(run.task.length for run in runs))
 
 
 def reason_against(run: Run, task: Task) -> str:
@@ -116,42 +131,39 @@ def attention_of(model: Model, tokens: Tokens) -> Layers:
 
 
 def maps(
-    name: str, kind: str, found: Layers, wanted: Layers, first: int, config: MapsConfig
+    name: str,
+    found: Layers,
+    wanted: Layers,
+    first: int,
+    config: MapsConfig,
+    kind: str = "",
+    as_in_the_paper: bool = False,
 ) -> ModelMaps:
-    """Return a model's maps, its heads put in the order of the construction's."""
-    orders = [
-        match_heads(ours[None], theirs[None], first)
-        for ours, theirs in zip(found, wanted, strict=True)
-    ]
-    ordered = [in_order(ours, order) for ours, order in zip(found, orders, strict=True)]
-    compared = slice(first, -1)
-    variation = [
-        total_variation(ours, theirs)[:, compared].mean(dim=1)
-        for ours, theirs in zip(ordered, wanted, strict=True)
-    ]
-    chosen = next(head for head in orders[-1] if head is not None)
-    copied = attention_at(found[-1][chosen], [config.true_lag - 1])[compared, 0]
+    """Return a model's maps: in each layer that of the head nearest to the construction's first.
+
+    A model that reads less than the construction is compared on what it reads: attention looks
+    only backwards.
+    """
+    length = found[0].shape[-1]
+    compared, shown = slice(first, length - 1), min(config.shown, length - 1)
+    chosen, variation = [], []
+    for ours, theirs in zip(found, wanted, strict=True):
+        far = total_variation(ours, theirs[0, :length, :length])[:, compared].mean(dim=1)
+        chosen.append(int(far.argmin()))
+        variation.append(far[chosen[-1]].item())
+    layers = [layer[head] for layer, head in zip(found, chosen, strict=True)]
+    copied = attention_at(layers[-1], [config.true_lag - 1])[compared, 0]
     return ModelMaps(
         name,
         kind,
-        maps=tuple(layer[:, : config.shown, : config.shown].clone() for layer in ordered),
-        numbers=tuple(head_numbers(order) for order in orders),
+        as_in_the_paper,
+        length,
+        heads=tuple(len(layer) for layer in found),
+        maps=tuple(layer[:shown, :shown].clone() for layer in layers),
+        numbers=tuple(head + 1 for head in chosen),
         variation=tuple(variation),
         selected=copied.mean().item(),
     )
-
-
-def in_order(
-    layer: Float[Tensor, "head query key"], order: Sequence[int | None]
-) -> Float[Tensor, "other query key"]:
-    """Return the heads in this order, nan where there is none."""
-    nobody = torch.full_like(layer[0], math.nan)
-    return torch.stack([nobody if head is None else layer[head] for head in order])
-
-
-def head_numbers(order: Sequence[int | None]) -> Int[Tensor, " head"]:
-    """Return the numbers of heads from 1, 0 for none."""
-    return torch.tensor([0 if head is None else head + 1 for head in order])
 
 
 def experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
@@ -162,14 +174,25 @@ def experiments() -> Iterator[Experiment[MapsConfig, AttentionMaps]]:
 
     yield experiment("3.5.7_lag3", MapsConfig())
     for n in (1, 2, 3):
-        models = (f"paper-1.2.3.4.5-1.{n}.1-length32", f"standard-1.2.3.4.5-1.{n}.1")
-        yield experiment(f"1.2.3.4.5_heads{n}", MapsConfig(models, true_lag=3, shown=64))
-    for lags, true_lags in {"1.2": (2,), "1.2.3": (1, 2, 3), "1.3.4": (1, 3, 4)}.items():
-        kinds = ("paper", "paper-disentangled") if lags == "1.2.3" else ("paper",)
-        plain = [f"{kind}-{lags}-length32" for kind in kinds]
-        every = (*plain, f"standard-{lags}", f"disentangled-{lags}")
-        for lag in true_lags:
-            yield experiment(f"{lags}_lag{lag}", MapsConfig(every, true_lag=lag))
+        pair = (f"paper-1.2.3.4.5-1.{n}.1-length32", f"standard-1.2.3.4.5-1.{n}.1")
+        yield experiment(f"1.2.3.4.5_heads{n}", MapsConfig(pair, true_lag=1))
+    each = {
+        "1.2": (("paper-1.2-length32",), "standard-1.2"),
+        "1.2.3": (
+            (
+                "paper-1.2.3",
+                "paper-1.2.3-1.1.1-length32",
+                "paper-disentangled-1.2.3-length32",
+            ),
+            "standard-1.2.3-1.1.1",
+        ),
+        "1.3.4": (("paper-1.3.4-length32",), "standard-1.3.4-1.1.1"),
+    }
+    true_lags = {"1.2": (2,), "1.2.3": (1, 2, 3), "1.3.4": (1, 3, 4)}
+    for lags, (plain, one_head) in each.items():
+        for lag in true_lags[lags]:
+            models = (*plain, one_head, f"disentangled-{lags}")
+            yield experiment(f"{lags}_lag{lag}", MapsConfig(models, true_lag=lag))
 
 
 EXPERIMENTS = tuple(experiments())

@@ -1,90 +1,96 @@
-"""Attention maps: a row for each model, a column for each head of the construction."""
+"""Attention maps as the paper prints them: a row for each model, a column for each layer."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sih.paper.attention_maps import AttentionMaps, ModelMaps
+from sih.paper.attention_maps import CONSTRUCTED, AttentionMaps, ModelMaps
 from sih.results import style
-from sih.results.maps import draw_map, draw_scale
+from sih.results.maps import draw_layer_scale, draw_map
 from sih.results.tables import Rows, braces
 
 CAPTION = (
-    "Attention of every head on one sequence of the task, its first positions (query down, key across; darker is more, "
-    "relative to the query's largest). Rows: trained standard and disentangled transformers, by the name of the model "
-    "(paper-...: trained as the paper trains, at the length in its name; the others with our recipe, at length 128), "
-    "and the construction with as many second-layer heads. Heads of a layer come in the order of the construction's "
-    "that they match best. TV is the total variation to the construction's map, the mean over the queries of the whole "
-    "sequence (0 equal, 1 disjoint); 'lag k' the share of the third layer's attention on the token that the true lag "
-    "copies."
+    "Attention of each layer on one sequence of the task, positions 1 to 48 (query down, key "
+    "across). Rows: models trained as in the paper, which ship at length 32 but for {1,2,3}; the "
+    "construction; models trained with our recipe, at length 128. No model trained as in the "
+    "paper with one head a layer at length 128 ships. A model of length 32 reads the first 32 "
+    "tokens, and its last position, which is never trained, is not drawn. Where a layer has "
+    "several heads, the map is of one of them: of the construction its first, of a model the "
+    "nearest to that. Each layer has a scale of its own, from 0 to the mean over the later half "
+    "of the queries of the construction's largest attention; larger ones are as dark. TV is the "
+    "total variation to the construction's map above or below, the mean over all queries (0 "
+    "equal, 1 disjoint); 'lag k' the third layer's attention on the token that the true lag copies."
 )
-Place = tuple[int, int]
-"""A layer and a head of the construction, from 0."""
+SIDE, LABEL = 1.35, 1.15
+"""Inches of a map, and of the words beside a row."""
 
 
 def draw(data: AttentionMaps) -> Figure:
-    """Draw a row of maps for each model, the construction's last."""
-    places = places_of(data)
-    side = min(1.6, (style.PAGE - 0.95) / len(places))
-    with style.paper_figure(side * len(places) + 0.95, side * len(data.rows) + 0.6) as figure:
-        axes = figure.subplots(len(data.rows), len(places), squeeze=False, sharex=True, sharey=True)
-        image = None
+    """Draw a row of maps for each model."""
+    columns = len(data.construction.maps)
+    width, height = SIDE * columns + LABEL, SIDE * len(data.rows) + 0.85
+    with style.paper_figure(width, height) as figure:
+        axes = figure.subplots(len(data.rows), columns, squeeze=False)
+        for layer, column in enumerate(axes.T):
+            top = darkest(data, layer)
+            for row, ax in zip(data.rows, column, strict=True):
+                image = draw_map(ax, row.maps[layer], note(data, row, layer), top)
+            column[0].set_title(heading(data, layer), fontsize=7, pad=3)
+            column[-1].set_xlabel("key", fontsize=6, labelpad=1)
+            draw_layer_scale(figure, image, column.tolist(), top)
         for row, line in zip(data.rows, axes, strict=True):
-            for (layer, head), ax in zip(places, line, strict=True):
-                if row.numbers[layer][head] == 0:
-                    ax.set_visible(False)
-                    continue
-                image = draw_map(ax, row.maps[layer][head], note(data, row, (layer, head)))
-            line[0].set_ylabel(label(row), fontsize=7)
-        for (layer, head), ax in zip(places, axes[0], strict=True):
-            several = (layer, 1) in places
-            name = f"layer {layer + 1}, head {head + 1}" if several else f"layer {layer + 1}"
-            ax.set_title(name, fontsize=7, pad=3)
-        for ax in axes[-1]:
-            ax.set_xlabel("key", fontsize=6, labelpad=1)
-        draw_scale(figure, image, axes.flatten().tolist())
+            line[0].set_ylabel(label(row), fontsize=6)
         figure.suptitle(title(data), fontsize=8)
     return figure
 
 
-def places_of(data: AttentionMaps) -> list[Place]:
-    """Return the place of each head of the construction."""
-    layers = enumerate(data.rows[-1].numbers)
-    return [(layer, head) for layer, heads in layers for head in range(len(heads))]
+def darkest(data: AttentionMaps, layer: int) -> float:
+    """Return the attention that is darkest in a layer: the construction's usual largest."""
+    attention = data.construction.maps[layer]
+    return attention[len(attention) // 2 :].amax(dim=1).mean().item()
+
+
+def heading(data: AttentionMaps, layer: int) -> str:
+    """Return a column's name, the true lag with the last."""
+    last = layer == len(data.construction.maps) - 1
+    return f"layer {layer + 1}{f', true lag {data.config.true_lag}' if last else ''}"
 
 
 def title(data: AttentionMaps) -> str:
-    """Return the lags, the true one, and which models are missing."""
+    """Return the lags, and which models are missing."""
     words = f"lags {braces(data.lags)}, true lag {data.config.true_lag}"
     if not data.missing:
         return words
-    return f"{words}   (without {'; '.join(data.missing)})"
+    return f"{words}\n(without {'; '.join(data.missing)})"
 
 
-def note(data: AttentionMaps, row: ModelMaps, place: Place) -> str:
-    """Return how near a map is to the construction's, and the last layer's choice."""
-    layer, head = place
+def note(data: AttentionMaps, row: ModelMaps, layer: int) -> str:
+    """Return which head is shown, how near its map is, and the last layer's choice."""
     lines = []
-    if row is not data.rows[-1]:
-        lines.append(f"TV {row.variation[layer][head]:.2f}".replace("0.", "."))
+    if row.heads[layer] > 1:
+        lines.append(f"head {row.numbers[layer]} of {row.heads[layer]}")
+    if row.name != CONSTRUCTED:
+        lines.append(f"TV {row.variation[layer]:.2f}")
     if layer == len(row.maps) - 1:
-        lines.append(f"lag {data.config.true_lag}: {row.selected:.2f}".replace("0.", "."))
+        lines.append(f"lag {data.config.true_lag}: {row.selected:.2f}")
     return "\n".join(lines)
 
 
 def label(row: ModelMaps) -> str:
-    """Return a model's kind, and below it what tells it from others of its kind."""
-    name = row.name.replace(f"{row.kind}-", "", 1).replace("-length", "\nlength ")
-    return f"{row.kind}\n{name}" if row.kind else row.name
+    """Return what a model is, how it was trained, its heads and its length."""
+    heads = f"[{','.join(map(str, row.heads))}]"
+    if row.name == CONSTRUCTED:
+        return f"construction\n{heads}"
+    training = "as the paper trains" if row.as_in_the_paper else "our recipe"
+    return f"{row.kind}\n{training}\n{heads}, length {row.length}"
 
 
 def table(data: AttentionMaps) -> Rows:
-    """Return each head's total variation to the construction, and the share on the true lag."""
-    places = places_of(data)
-    heads = [f"TV {layer + 1}.{head + 1}" for layer, head in places]
-    rows = [["model", *heads, f"on lag {data.config.true_lag}"]]
+    """Return each layer's total variation to the construction, and the share on the true lag."""
+    layers = [f"TV {layer + 1}" for layer in range(len(data.construction.maps))]
+    rows = [["model", "head of layer 2", *layers, f"on lag {data.config.true_lag}"]]
     for row in data.rows:
-        far = [row.variation[layer][head] for layer, head in places]
-        cells = ["" if value.isnan() else f"{value:.3f}" for value in far]
-        rows.append([row.name, *cells, f"{row.selected:.3f}"])
+        far = [f"{value:.3f}" for value in row.variation]
+        shown = f"{row.numbers[1]} of {row.heads[1]}"
+        rows.append([row.name, shown, *far, f"{row.selected:.3f}"])
     return rows

@@ -18,7 +18,7 @@ BETAS = ("#C6DBEF", "#9ECAE1", "#6BAED6", "#4292C6", "#2171B5", "#08306B")
 def caption(config: BetaAlongConfig) -> str:
     """Say what is shown of the task that was asked for."""
     return (
-        "KL divergence from the true next-token law (nats) along the sequence for the estimator of Prop. 1 at "
+        "KL divergence from the true next-token distribution (nats) along the sequence for the estimator of Prop. 1 at "
         "several inverse temperatures (darker is larger), beside maximum likelihood (ML) and the Bayesian model "
         f"average (BMA). {means_in_words(config)} {CUT} No models are trained."
     )

@@ -17,7 +17,7 @@ from sih.results.tables import Rows
 def caption(config: ConstructionsConfig) -> str:
     """Say what is shown of the task that was asked for."""
     return (
-        "KL divergence from the true next-token law (nats) along the sequence for circuits written by hand "
+        "KL divergence from the true next-token distribution (nats) along the sequence for circuits written by hand "
         f"(T = {config.length}, lambda = {config.lam:g}, beta = {config.beta:g}), the construction also with a sink "
         "at the first position, beside maximum likelihood (ML) and the Bayesian model average (BMA). Curves are of "
         "what the weights compute, by its closed form where that is exact (`certificates`). K is the least number of "

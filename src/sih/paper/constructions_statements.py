@@ -41,7 +41,7 @@ def _over_ml(data: ConstructionCurves) -> list[Measured]:
 CONSTRUCTION_ML = Statement(
     "construction-ml", "Sec. 6, main results; Fig. 4",
     "The construction with the optimal number of heads matches maximum likelihood.",
-    constructions.EXPERIMENT, _over_ml, MATCH, "× ML",
+    constructions.EXPERIMENT, _over_ml, MATCH, "KL/ML",
     "mean KL of the construction over that of ML past the largest lag, the worst of four lag sets, for matrices of two "
     "distributions",
     "As written it is near ML but above it, since at the first positions some heads have nothing to average and since "

@@ -77,7 +77,7 @@ def draw_panels(
             if number >= len(panels) - wide:
                 ax.set_xlabel("position $i$ in the sequence")
         for ax in grid[:, 0]:
-            ax.set_ylabel("KL to the true law (nats)")
+            ax.set_ylabel("KL to the true distribution (nats)")
         style.legend(figure, looks, columns=columns, note=note)
     return figure
 

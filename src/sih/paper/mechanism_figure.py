@@ -125,4 +125,4 @@ def _shade(value: float) -> float:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
+    return f"{value:.2f}"

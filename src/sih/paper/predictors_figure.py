@@ -18,14 +18,15 @@ LOOKS: dict[str, style.Look] = {
     "ML": (style.RED, (0, (1, 1)), 1.2),
     "plug-in, P by counting": (style.SKY, (0, (4, 1)), 1.2),
     "n-gram in context": (style.PURPLE, (0, (3, 1, 1, 1)), 1.2),
-    "stationary law": (style.ORANGE, (0, (5, 2)), 1.2),
+    "stationary distribution": (style.ORANGE, (0, (5, 2)), 1.2),
 }
 
 
 def caption(config: PredictorsConfig) -> str:
     """Say what is shown of the task that was asked for."""
     return (
-        f"KL divergence from the true next-token law (nats) along the sequence (T = {config.length}) for reference "
+        f"KL divergence from the true next-token distribution (nats) along the sequence (T = "
+        f"{config.length}) for reference "
         "predictors that know the matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram). "
         f"{means_in_words(config)} {CUT} No models are trained."
     )

@@ -11,6 +11,7 @@ from torch import Tensor
 from sih.results.beside import by_seeds
 from sih.results.curves import Compared
 from sih.results.experiment import Experiment
+from sih.results.models import PAPER_STATES
 from sih.training.runs.run import Run
 from sih.training.runs.run_store import RunStore
 
@@ -38,6 +39,7 @@ class Course:
     ml: float
     bma: float
     fresh: tuple[float, float] | None = None
+    states: int = PAPER_STATES
 
     @property
     def held_out_kl_over_ml(self) -> float:
@@ -77,7 +79,15 @@ def _course(run: Run) -> Course:
     kl = torch.tensor([line["kl"] for line in found], dtype=torch.float64)
     fresh = None if run.evaluation is None else run.evaluation.kl_over_ml.pair()
     return Course(
-        run.name, run.task.lags, compared, steps, kl, found[0]["ml"], found[0]["bma"], fresh
+        run.name,
+        run.task.lags,
+        compared,
+        steps,
+        kl,
+        found[0]["ml"],
+        found[0]["bma"],
+        fresh,
+        run.config.task.states,
     )
 
 

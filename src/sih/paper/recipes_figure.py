@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 from sih.paper.recipes import Course, TrainingCourses
 from sih.results import style
 from sih.results.beside import heads_label
-from sih.results.models import usual_heads
+from sih.results.models import circuit_heads
 from sih.results.tables import Rows, braces
 from sih.training.config import TrainConfig
 
 CAPTION = (
-    "Mean KL to the true next-token law past the first max_lag positions, but for the last, which has no next token, "
-    "as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of every shipped "
-    "model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One run each, nothing "
-    "is averaged. The numbers are of the trained models, on fresh sequences (`sih.evaluate`)."
+    "Mean KL to the true next-token distribution past the first max_lag positions, but for the last, which has no "
+    "next token, as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of "
+    "every shipped model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One "
+    "run each, nothing is averaged. The numbers are of the trained models, on fresh sequences (`sih.evaluate`)."
 )
 
 FLAGSHIP = TrainConfig()
@@ -74,14 +74,16 @@ def place(course: Course) -> tuple[tuple[int, str], str]:
     of, lags = course.compared, braces(course.lags)
     heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
     suffix = f", seed {seed}" if seed else ""
+    if course.states != FLAGSHIP.task.states:
+        suffix += f", {course.states} states"
     if of.plain:
         return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
     if of.kind != FLAGSHIP.model.kind:
         return (3, of.kind), f"{lags} {heads}{suffix}"
-    if of.heads != usual_heads(course.lags) or of.dim:
+    if of.heads != circuit_heads(course.lags) or of.dim:
         return (2, f"lags {lags}, other models"), f"{heads}{suffix}"
-    if course.lags != FLAGSHIP.task.lags:
-        return (1, "other lags"), f"{lags} {heads}{suffix}"
+    if (course.lags, course.states) != (FLAGSHIP.task.lags, FLAGSHIP.task.states):
+        return (1, "other lags or states"), f"{lags} {heads}{suffix}"
     return (0, f"lags {lags}, heads {heads}"), f"seed {seed}"
 
 

@@ -19,12 +19,12 @@ from sih.results.curves import CIRCUIT, Compared, Panel, minus
 from sih.results.tables import Rows, braces, with_error
 
 CAPTION = (
-    "KL divergence of the predicted from the true next-token law (nats) for standard transformers of different depth "
-    "(top, lags {1,2,3}, our recipes: optimised with SOAP unless Adam is said) and with different numbers of "
-    "second-layer heads (lags {1,2,3,4,5}; beside them the construction with as many): trained as in the paper, at "
-    "length 32 (middle), and with our recipe, at length 128 (bottom). Left: along the sequence. Right: means past the "
-    "first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL averaged over "
-    "the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged. "
+    "KL divergence of the predicted from the true next-token distribution (nats) for standard transformers of "
+    "different depth (top, lags {1,2,3}, preset auto, with SOAP, unless the label has Adam) and with different "
+    "numbers of second-layer heads (lags {1,2,3,4,5}; beside them the construction with as many): trained as in the "
+    "paper, at length 32 (middle), and by preset auto, at length 128 (bottom). Left: along the sequence. Right: "
+    "means past the first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL "
+    "averaged over the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged. "
 ) + CUT
 
 _REFERENCES: dict[str, style.Look] = {
@@ -52,9 +52,9 @@ def draw(data: ScalingCurves) -> Figure:
     with style.paper_figure(style.PAGE, 7.2) as figure:
         (depth_curves, by_depth), *rows = figure.subplots(3, 2, width_ratios=(1.25, 1))
         looks = _depth_looks(data.layers)
-        _draw_by_position(depth_curves, data.layers, looks, "our recipe")
+        _draw_by_position(depth_curves, data.layers, looks, "preset auto or harmonic")
         _draw_by_depth(by_depth, data.layers, looks)
-        ways = {"as the paper trains": data.plain_heads, "our recipe": data.heads}
+        ways = {"unaided Adam": data.plain_heads, "preset auto": data.heads}
         for (curves, by_heads), (way, panel) in zip(rows, ways.items(), strict=True):
             looks = _head_looks(panel)
             _draw_by_position(curves, panel, looks, way)
@@ -88,7 +88,7 @@ def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, style.Look], w
     draw_curves(ax, panel.lags[-1], {label: panel.kl[label] for label in looks}, looks, {})
     papers_axes(ax, panel)
     ax.set(title=f"lags {braces(panel.lags)}, {way}", xlabel="position $i$ in the sequence")
-    ax.set_ylabel("KL to the true law (nats)")
+    ax.set_ylabel("KL to the true distribution (nats)")
 
 
 def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:

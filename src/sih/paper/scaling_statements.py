@@ -12,7 +12,7 @@ from sih.paper.scaling import ScalingCurves
 from sih.paper.trained_statements import BELOW, BY_PAIR, RECIPES, beside_reference
 from sih.results.beside import heads_label
 from sih.results.judging import BEYOND, Measured, Rule, Statement
-from sih.results.models import Models, TrainedModel, Training, heads_of, usual_heads
+from sih.results.models import Models, TrainedModel, Training, circuit_heads, heads_of
 
 FAILS = Rule("at least", 2.0, 1.25)
 
@@ -70,7 +70,7 @@ def _more_heads(models: Models, rule: Rule, data: ScalingCurves) -> list[Measure
         return (
             bool(fewer)
             and other.heads[1] == max(fewer)
-            and one.heads[1] <= usual_heads(one.lags)[1]
+            and one.heads[1] <= circuit_heads(one.lags)[1]
         )
 
     return _pairs(models, None, data, next_smaller)
@@ -81,7 +81,7 @@ def _enough_heads(models: Models, rule: Rule, data: ScalingCurves) -> list[Measu
         models,
         rule,
         data,
-        lambda one, other: one.heads[1] > other.heads[1] == usual_heads(one.lags)[1],
+        lambda one, other: one.heads[1] > other.heads[1] == circuit_heads(one.lags)[1],
     )
 
 
@@ -112,7 +112,7 @@ def _scaled(
 
 TWO_LAYERS, TWO_LAYERS_RECIPE, TWO_LAYERS_ADAM = _scaled(
     "two-layers", "Two layers cannot solve the task, whatever the heads", Models("standard", layers=(2,)), _two_layers,
-    FAILS, "× ML", "mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
+    FAILS, "KL/ML", "mean KL of the best two-layer transformer over that of ML, lags {1,2,3}",
     "A perfect predictor is below 1 and would refute it, as it should.", section="App. B; Fig. 6 left",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The task and the circuit at a glance: the paper's Fig. 1."""
+"""The task and the circuit at a glance: the paper's Fig. 1, of a trained model."""
 
 from __future__ import annotations
 
@@ -8,59 +8,81 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sih.attention.reference_circuit import reference_model, sequence_of_lag
-from sih.base.record import Size
-from sih.heads import heads_needed
+from sih.attention.reference_circuit import sequence_of_lag
 from sih.models.offsets import attention_at
-from sih.results.experiment import Experiment, Lags, Positive, Seeded, States
+from sih.results.experiment import Experiment, Seeded
+from sih.results.models import training_of
 from sih.task import Task
-from sih.task.matrices import random_transition_matrix
+from sih.training.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)
 class TeaserConfig(Seeded):
-    lags: Lags = (1, 2)
-    true_lag: Size = 2
-    num_states: States = 4
-    concentration: Positive = 0.4
-    """Of the rows of P: small enough that a few tokens tell the lags apart."""
-    length: Size = 32
-    shown: Size = 16
+    """A model of three layers, and a sequence of its task.
+
+    The usual one is trained on lags 1 and 2, 4 states and length 32, with rows of P that are far
+    enough from uniform that a few tokens tell the lags apart.
+    """
+
+    model: str = "teaser-1.2"
+    true_lag: int = 2
+    shown: int = 16
     """Tokens drawn one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Teaser:
-    """Holds sequences, as states from 0, and the construction's attention on the last of them.
+    """Holds sequences, as states from 0, and the model's attention on the last of them.
 
-    `examples` has one for each lag. `weights`, at the last token shown, has one for each lag too.
+    `examples` has one for each lag. `weights`, at the last token shown, has the third layer's
+    attention to what each lag would copy.
     """
 
     config: TeaserConfig
+    lags: tuple[int, ...]
+    as_in_the_paper: bool
+    """Whether the model is trained as in the paper."""
     examples: Int[Tensor, "lag shown"]
     tokens: Int[Tensor, " time"]
     weights: Float[Tensor, " lag"]
     maps: Float[Tensor, "layer query key"]
-    """Of the first head of each layer."""
+    """Of the first head of each layer, without the last position: no token follows it."""
     heads: tuple[int, ...]
 
 
-def compute(config: TeaserConfig, store: object) -> Teaser:
-    """Draw sequences of every lag, and run the construction on one more."""
+def reads(config: TeaserConfig, store: object) -> tuple[str, ...]:
+    """Return the one model."""
+    return (config.model,)
+
+
+@torch.no_grad()
+def compute(config: TeaserConfig, store: RunStore) -> Teaser:
+    """Draw sequences of every lag, and run the model on one more."""
     rng = config.rng()
-    P = random_transition_matrix(config.num_states, concentration=config.concentration, rng=rng)
-    task = Task(P, config.lags, config.length)
-    if not task.max_lag <= config.shown <= config.length:
+    run = store.run(config.model)
+    task: Task = run.task
+    if not task.max_lag <= config.shown < task.length:
         raise ValueError(
-            f"shown is between the largest lag and the length of {config.length}; got {config.shown}"
+            f"shown is at least the largest lag and below the length of {task.length}; "
+            f"got {config.shown}"
         )
-    examples = [sequence_of_lag(task, k, rng=rng)[0, : config.shown] for k in config.lags]
+    if len(run.config.heads) != 3:
+        raise ValueError(f"the model has three layers, the circuit's; {config.model} has not")
+    examples = [sequence_of_lag(task, k, rng=rng)[0, : config.shown] for k in task.lags]
     tokens = sequence_of_lag(task, config.true_lag, rng=rng)
-    model = reference_model(task, heads_needed(config.lags))
-    attention = model.trace(tokens).attention
-    weights = attention_at(attention[-1][:, 0], [k - 1 for k in config.lags])[0, config.shown - 1]
-    maps = torch.stack([layer[0, 0] for layer in attention])
-    return Teaser(config, torch.stack(examples), tokens[0], weights, maps, model.config.heads)
+    trace = run.model.trace(tokens)
+    attention = [layer[0, 0].double() for layer in trace.between_tokens]
+    weights = attention_at(attention[-1][None], [k - 1 for k in task.lags])[0, config.shown - 1]
+    return Teaser(
+        config,
+        task.lags,
+        training_of(run.config) == "paper",
+        torch.stack(examples),
+        tokens[0],
+        weights,
+        torch.stack(attention)[:, :-1, :-1],
+        run.config.heads,
+    )
 
 
-EXPERIMENT = Experiment("teaser", TeaserConfig(), Teaser, compute)
+EXPERIMENT = Experiment("teaser", TeaserConfig(), Teaser, compute, reads)

@@ -38,8 +38,10 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)),
 def caption(config: TrainedConfig) -> str:
     """Say what is shown of the tasks that were asked for."""
     return (
-        "KL divergence of the predicted from the true next-token law (nats) along the sequence, for circuits written "
-        f"by hand (lambda = {config.lam:g}, beta = {config.beta:g}), trained transformers, maximum likelihood (ML) and "
+        "KL divergence of the predicted from the true next-token distribution (nats) along the sequence, "
+        "for circuits written "
+        f"by hand (lambda = {config.lam:g}, beta = {config.beta:g}), trained transformers, maximum "
+        f"likelihood (ML) and "
         "the Bayesian model average (BMA). A panel is of one matrix and one length. K is the least number of "
         "second-layer heads that keep lags apart, which the construction has. Unaided Adam is the paper's way of "
         "training; other starts and optimisers are ours. Models: every shipped one of three layers with as many "

@@ -35,8 +35,8 @@ BY_PAIR = (
 )
 
 RECIPES: dict[str, tuple[Training, str]] = {
-    "recipe": ("SOAP", "our recipe, optimised with SOAP"),
-    "recipe-adam": ("Adam", "our recipe, optimised with Adam"),
+    "recipe": ("SOAP", "preset auto (SOAP)"),
+    "recipe-adam": ("Adam", "preset harmonic (Adam)"),
 }
 """The ends of names of statements on models trained with our recipes, and what they say."""
 
@@ -105,7 +105,7 @@ def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
 LATE = (
     "The mean is decided by the first 32 tokens, where a model that hedges is better than the construction. Late in a "
     "sequence the construction is all but certain of the lag, and trained models are less so. It is about the "
-    "construction's KL, not every solution's: with {3,5,7} the looking circuit (docs/beyond.md) has 0.86 times that in "
+    "construction's KL, not every solution's: with {3,5,7} the looking circuit (docs/results) has 0.86 times that in "
     "the mean, and 1.4 to 1.5 times from 17 to 32 tokens."
 )
 
@@ -178,7 +178,8 @@ def _found(data: TrainedCurves) -> list[Measured]:
 
 PAPER_TRAINING = Statement(
     "paper-training", "Sec. 6, setup",
-    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; in how many steps is not said.",
+    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; the paper does not give the number of "
+    "steps.",
     trained.EXPERIMENT, _found, ShareRule(), "of the runs",
     f"share of the runs whose KL is at most {MATCH.slack:g} times that of the construction with as many heads, in the "
     "mean and in every window of positions, with Wilson's interval; 1 is a run that does, 0 one that does not",

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sih.base.errors import FieldError, as_tokens, described
 from sih.base.types import Tokens
-from sih.task import CausalTask, Laws, MatrixTask, RowLaws, check_task, counted, possible
+from sih.task import CausalTask, Laws, MatrixTask, RowLaws, check_task, has_parent, possible
 
 
 def log_probabilities(
@@ -47,7 +47,7 @@ def normalised_of(
     log_p: Float[Tensor, "batch time hypothesis"], task: CausalTask, temper: float = 1.0
 ) -> Float[Tensor, "batch time hypothesis"]:
     """Give `normalised_probabilities` from the logarithms of the probabilities."""
-    counts = counted(task.parents(log_p.shape[1])).to(log_p.device)
+    counts = has_parent(task.parents(log_p.shape[1])).to(log_p.device)
     return torch.softmax(temper * log_p, dim=-1) * counts[:, None]
 
 

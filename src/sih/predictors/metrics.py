@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sih.base.errors import FieldError, described, is_concrete
 from sih.predictors.predictors import truth
-from sih.task import Batch, CausalTask, check_batch, check_task, first_counted
+from sih.task import Batch, CausalTask, check_batch, check_task, first_with_parent
 
 LAW_TOLERANCE = 1e-3
 """How far a law may be from summing to 1: far more than rounding in any format, far less than what is no law."""
@@ -46,7 +46,7 @@ def check_law(
     """Give the law if it has this shape and its numbers are probabilities that sum to 1, or raise a FieldError."""
     if not isinstance(law, Tensor) or law.shape != shape or not law.is_floating_point():
         raise FieldError(
-            name, f"{name} must be a law, a tensor of shape {shape}; got {described(law)}"
+            name, f"{name} must be distributions, a tensor of shape {shape}; got {described(law)}"
         )
     if is_concrete(law):
         gap = (law.detach().sum(dim=-1) - 1).abs().amax() if law.numel() else law.new_zeros(())
@@ -88,7 +88,7 @@ def mean_kl(kl: Float[Tensor, "*batch time"], task: CausalTask) -> Float[Tensor,
         wanted = "a tensor of shape (batch, time), e.g. of sih.kl_to_truth"
         raise FieldError("kl", f"kl must be {wanted}; got {described(kl)}")
     time = kl.shape[-1]
-    first = first_counted(task.parents(max(time, task.length)))
+    first = first_with_parent(task.parents(max(time, task.length)))
     return kl[..., scored_positions(first, time)].mean(dim=-1)
 
 

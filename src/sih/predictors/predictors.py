@@ -38,7 +38,7 @@ from sih.task import (
     RowLaws,
     check_batch,
     check_task,
-    counted,
+    has_parent,
     leaders,
     possible,
 )
@@ -158,7 +158,7 @@ def selective_evidence(
     total = normalised_of(log_p, task, temper).cumsum(dim=1)
     if evidence == "sum":
         return total
-    seen = counted(task.parents(tokens.shape[1])).cumsum(dim=0).to(tokens.device)
+    seen = has_parent(task.parents(tokens.shape[1])).cumsum(dim=0).to(tokens.device)
     return total / seen.clamp_min(1)[:, None]
 
 
@@ -374,6 +374,6 @@ PREDICTORS: dict[str, Predictor] = {
     "ml": Predictor("ML", maximum_likelihood, yardstick=True),
     "plug-in": Predictor("plug-in, P by counting", plug_in, plug_in_weights),
     "ngram": Predictor("n-gram in context", ngram),
-    "stationary": Predictor("stationary law", stationary_law),
+    "stationary": Predictor("stationary distribution", stationary_law),
 }
 """By the name in commands, in the order of figures."""

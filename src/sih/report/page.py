@@ -49,15 +49,16 @@ def page(figures: list[Shown], findings: list[Finding]) -> str:
     papers = [one for one in findings if one.statement.section != BEYOND]
     ours = [one for one in findings if one.statement.section == BEYOND]
     counts = Counter(one.verdict for one in papers)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    verdicts = ", ".join(f"{verdict} {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
     versions = (
         f"sih {metadata.version('selective-induction-heads')}, torch {escape(torch.__version__)}"
     )
     sections = {
-        "summary": ("Summary", _summary(findings)),
-        "statements": ("Statements of the paper", "".join(map(_finding, papers))),
-        "added": ("What is added", ADDED + "".join(map(_finding, ours))),
-        "figures": ("Figures", "".join(map(_figure, figures))),
+        "verdicts": ("Verdicts on the paper's statements", _summary(papers)),
+        "added": ("Verdicts on what is added", ADDED + _summary(ours) if ours else ADDED),
+        "reading": ("How to read them", READING),
+        "statements": ("Statements, with rules and numbers", "".join(map(_finding, findings))),
+        "figures": ("Figures", _figures(figures)),
         "errata": ("Errata", _errata()),
         "models": ("Trained models", _models(figures)),
         "again": ("Making it again", AGAIN),
@@ -65,27 +66,37 @@ def page(figures: list[Shown], findings: list[Finding]) -> str:
     links = " · ".join(f'<a href="#{name}">{title}</a>' for name, (title, _) in sections.items())
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
-        "<p>Each statement of the paper (ICLR 2025), in our words and by section, with the number that was measured, "
-        "its interval, the rule by which it was judged and the command that makes it again.</p>",
-        "<p>Intervals are two standard errors either way: over matrices for circuits, over sequences for trained "
-        "models; of a median, the range over models; of a share of runs, Wilson's interval; for Claim 1 a proved bound "
-        "on the error. A number without one is exact, or of one draw.</p>",
-        "<p>Every shipped model that a statement is about is judged alone; &quot;3 of 8&quot; says how many hold. A "
-        f"model is at the paper's setting if it is trained as in the paper on sequences of length {PAPER_LENGTH}. "
-        "Only such models decide what the paper says of training. Where there is none, the number of the others is "
-        "shown, and the verdict is not measured at the paper's length.</p>",
-        f"<p>Made by {versions}. Verdicts on the paper's statements: {verdicts}.</p></header>",
+        f"<p>Every statement of the paper (ICLR 2025) that this project measures, with its verdict: {verdicts}. "
+        f"A statement opens its rule and its numbers, a verdict its figure. Made by {versions}.</p></header>",
+        *(_section(id, title, text) for id, (title, text) in sections.items()),
         f'<nav aria-label="Contents">{links}</nav>',
-        *(
-            f'<section id="{id}"><h2>{title}</h2>{text}</section>'
-            for id, (title, text) in sections.items()
-        ),
     ]
     return document("Selective Induction Heads: what held", body)
 
 
+FOLDED = ("added", "errata", "models", "again")
+"""Sections that are closed at first."""
+
+
+def _section(id: str, title: str, text: str) -> str:
+    """Return a section. A closed one opens when something in it is followed to."""
+    if id in FOLDED:
+        title = f"<details><summary><h2>{title}</h2></summary>"
+        return f'<section>{title}<div id="{id}">{text}</div></details></section>'
+    return f'<section id="{id}"><h2>{title}</h2>{text}</section>'
+
+
+READING = (
+    "<p><b>Measured</b> is the number that decides, with two standard errors either way: over matrices for circuits, "
+    "over sequences for trained models. For a median it is the range over models, for a share of runs Wilson's "
+    "interval, for Claim 1 a proved bound on the error. A number without an interval is exact, or of one draw.</p>"
+    "<p><b>At the paper's own setting?</b> A model is, if it is trained as in the paper on sequences of length "
+    f"{PAPER_LENGTH}. Only such models decide what the paper states about training. Where there is none, the number "
+    "of the others is shown, and the verdict is <i>not measured at the paper's length</i>. Every shipped model that a "
+    "statement is about is judged alone: &quot;3 of 8&quot; counts those that hold.</p>"
+)
 ADDED = (
-    "<p>Where the paper leaves a question open, or more can be had, this project goes on: Claim 1 computed exactly "
+    "<p>Where the paper leaves a question open, or more can be had, this project adds: Claim 1 computed exactly "
     "instead of sampled, and attacked by descent; the exponents of the error rates; the least number of heads for any "
     "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that compare every layer of a "
     "circuit with its closed form; recipes that find the circuit by gradient descent in minutes.</p>"
@@ -132,30 +143,30 @@ def span(interval: Interval | None) -> str:
 
 
 def _summary(findings: list[Finding]) -> str:
+    """Return the table of verdicts: a line for each statement, whose words open it and whose verdict its figure."""
     rows = []
     for one in findings:
         asked = one.statement
-        unit = f"<br><small>{escape(asked.unit)}</small>" if one.measured else ""
-        link = f'<a href="#{asked.id}">{escape(asked.text)}</a>'
-        count = (
-            f"<br><small>{escape(one.count)}</small>" if one.count and one.statement.models else ""
+        words = escape(asked.text)
+        link = f'<a href="#{asked.id}" title="{escape(asked.text)}">{words}</a>'
+        unit = f" <small>{escape(asked.unit)}</small>" if one.measured else ""
+        count = f"{escape(one.count)} hold" if one.count and asked.models else ""
+        badge = f'<a href="#figure-{escape(asked.experiment.name)}">{_badge(one.verdict)}</a>'
+        setting = (
+            f'<span title="{count}">{escape(one.paper_setting or "nothing is trained")}</span>'
         )
-        setting = escape(one.paper_setting or "nothing is trained")
-        rows.append(
-            [
-                escape(asked.section),
-                link,
-                _measured(one) + unit,
-                setting,
-                _badge(one.verdict) + count,
-            ]
-        )
+        short = escape(asked.section.split(";")[0].split(",")[0])
+        where = f'<span title="{escape(asked.section)}">{short}</span>'
+        rows.append([where, link, _measured(one) + unit, setting, badge])
     return html_table(
-        ["Where", "Statement", "Measured", "At the paper's setting", "Verdict"], rows, "summary"
+        ["Where", "Statement", "Measured", "At the paper's own setting?", "Verdict"],
+        rows,
+        "summary",
     )
 
 
 def _finding(one: Finding) -> str:
+    """Return a statement, closed to one line."""
     asked = one.statement
     figure = escape(asked.experiment.name)
     said = f" ({escape(one.measured.label)})" if one.measured and one.measured.label else ""
@@ -170,10 +181,10 @@ def _finding(one: Finding) -> str:
         "Figure": f'<a href="#figure-{figure}">{figure}</a>',
     }
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines.items() if text)
+    heading = f"<h3>{escape(asked.section)}: {escape(asked.id)} {_badge(one.verdict)}</h3>"
     return (
-        f'<article class="statement" id="{asked.id}">'
-        f"<h3>{escape(asked.section)}: {escape(asked.id)} {_badge(one.verdict)}</h3>"
-        f"<p>{escape(asked.text)}</p><dl>{listed}</dl>{_parts(one)}</article>"
+        f'<details class="statement"><summary>{heading}</summary><article id="{asked.id}">'
+        f"<p>{escape(asked.text)}</p><dl>{listed}</dl>{_parts(one)}</article></details>"
     )
 
 
@@ -216,23 +227,50 @@ def css_class(verdict: Verdict) -> str:
     return verdict.replace(" ", "-").replace("'", "")
 
 
-def _figure(figure: Shown) -> str:
-    name, result, caption = figure.name, figure.result, figure.caption
+def _figures(figures: list[Shown]) -> str:
+    """Return all figures, closed to one line each. Those with one caption share it."""
+    groups: dict[str, list[Shown]] = {}
+    for each in figures:
+        groups.setdefault(each.caption, []).append(each)
+    return "".join(map(_group, groups.values()))
+
+
+def _group(figures: list[Shown]) -> str:
+    """Return figures of one caption: a single one with it, several below it."""
+    caption = figures[0].caption
+    if len(figures) == 1:
+        return _figure(figures[0], caption)
+    names = f"{figures[0].name.split('_')[0]}: {len(figures)} figures"
+    inside = "".join(_figure(each, "") for each in figures)
+    return (
+        f'<details class="group"><summary><b>{escape(names)}</b> {escape(_first(caption))}</summary>'
+        f'<p class="caption">{escape(caption)}</p>{inside}</details>'
+    )
+
+
+def _first(caption: str) -> str:
+    """Return the first sentence of a caption."""
+    return f"{caption.split('. ')[0].rstrip('.')}." if caption else ""
+
+
+def _figure(figure: Shown, caption: str) -> str:
+    """Return a figure, closed to one line, with a caption unless its group has one."""
+    name, result = escape(figure.name), figure.result
     if figure.png is None:
-        words = f"<b>{escape(name)}</b>: not made, it {escape(result.missing)}."
-        return f'<figure id="figure-{escape(name)}"><figcaption>{words}</figcaption></figure>'
-    alt = f"{name}: {caption.split('. ')[0].rstrip('.')}."
+        words = f"<b>{name}</b>: not made, it {escape(result.missing)}."
+        return f'<figure id="figure-{name}"><figcaption>{words}</figcaption></figure>'
     content = figure.png.read_bytes()
     picture = base64.b64encode(content).decode()
     part = min(1.0, int.from_bytes(content[16:20]) / FULL_WIDTH)  # a PNG's width is there
     models = ", ".join(f"{model} ({source})" for model, source in result.models.items())
     read = f" Models: {models}." if models else ""
     lacking = f" Left out: {'; '.join(result.absent)}." if result.absent else ""
+    summary = f"<summary><b>{name}</b> {escape(_first(caption))}</summary>"
     return (
-        f'<figure id="figure-{escape(name)}"><img style="width:{part:.0%}" '
-        f'src="data:image/png;base64,{picture}" alt="{escape(alt)}">'
-        f"<figcaption><b>{escape(name)}.</b> {escape(caption + read + lacking)} "
-        f"<code>sih figure {escape(name)} --out out</code></figcaption></figure>"
+        f'<details class="figure">{summary}<figure id="figure-{name}"><img style="width:{part:.0%}" '
+        f'src="data:image/png;base64,{picture}" alt="{escape(f"{figure.name}: {_first(figure.caption)}")}">'
+        f"<figcaption><b>{name}.</b> {escape((caption + read + lacking).strip())} "
+        f"<code>sih figure {name} --out out</code></figcaption></figure></details>"
     )
 
 

@@ -36,7 +36,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         4, "Sec. 5.1, 𝒜^(2,1)", "rows without an allowed key are 0",
         "they are uniform over the past, for every λ; so Prop. 1's identity fails on the first rows after k̂. A sink "
-        "at position 1 mends it (docs/beyond.md)",
+        "at position 1 mends it (docs/concepts/sharing-heads.md)",
         "integration/test_errata.py::test_4_early_rows",
     ),
     Erratum(
@@ -68,7 +68,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         10, 'Sec. 5.1, end of "First layer"', "p̃_{i,k} is stored in element S + T − k",
-        "in element S + i − k, as said some lines earlier",
+        "in element S + i − k, as stated some lines earlier",
         "integration/test_errata.py::test_10_where_layer_1_stores",
     ),
     Erratum(
@@ -79,7 +79,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         12, 'App. A, end of "Independent lags"', "similar techniques prove Claim 1 for symmetric P",
         "exchanging k and r does it only where reversing the chain exchanges them, as for lags 1 and 3 of {1,2,3}; "
-        "for lags 1 and 4 of {1,2,4} the argument does not go through, and the claim is open there (docs/claim.md)",
+        "for lags 1 and 4 of {1,2,4} the argument does not go through, and the claim is open there (docs/results)",
         "mathematics/test_any_chain.py::test_symmetry_does_not_exchange_other_lags",
     ),
     Erratum(
@@ -89,7 +89,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         14, "Sec. 5.3, Claim 1; App. A", "i ≥ k̂",
-        "i > k̂: token k̂ was not made by a transition, and lag k̂ would look at a token 0",
+        "i > k̂: token k̂ was not made by a transition, and lag k̂ would need a token 0",
         "integration/test_errata.py::test_14_claim_1_is_about_tokens_that_follow_others",
     ),
     Erratum(

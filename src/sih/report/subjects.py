@@ -19,6 +19,7 @@ from sih.results.cache import Result
 from sih.results.experiment import Experiment
 from sih.results.figure import Figure
 from sih.results.judging import BEYOND, Finding, Statement, not_measured
+from sih.training.runs.run_store import nearest_names
 
 Named = TypeVar("Named")
 
@@ -43,9 +44,11 @@ def figures(subjects: Iterable[Subject] = SUBJECTS) -> dict[str, Figure[Any]]:
 
 
 def figure_named(name: str, every: Mapping[str, Figure[Any]]) -> Figure[Any]:
-    """Return a figure, or raise a ValueError with all names."""
+    """Return a figure, or raise a ValueError with the nearest names."""
     if name not in every:
-        raise ValueError(f"there is no figure {name!r}; the figures are {', '.join(every)}")
+        raise ValueError(
+            f"there is no figure {name!r}{nearest_names(name, every) or '.'} `sih figure --list` lists all"
+        )
     return every[name]
 
 

@@ -1,7 +1,7 @@
 r"""An attention map as a picture, the same in every figure: query down, key across, darker is more.
 
 Colours are relative to the query's largest attention, $a_{ij} / \max_j a_{ij}$: a head that shares its attention among
-forty keys is as legible as one that has a single key.
+forty keys is as legible as one that has a single key. Where figures say so they are relative to one number for a layer.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ COLOURS = "Blues"
 """White to dark, ordered by lightness: it survives print and any eye."""
 
 
-def draw_map(ax: Axes, attention: Float[Tensor, "query key"], note: str = "") -> Any:
-    """Draw one map, with positions from 1 as in the paper, and a note where no key is, above the diagonal."""
+def draw_map(
+    ax: Axes, attention: Float[Tensor, "query key"], note: str = "", top: float | None = None
+) -> Any:
+    """Draw one map, with positions from 1 as in the paper, and a note where no key is, above the diagonal.
+
+    What is `top` or more is darkest; without one, each query's largest is.
+    """
     size = len(attention)
     low, high = edges = (0.5, size + 0.5)
     attention = attention.detach().double()
-    relative = attention / attention.amax(dim=-1, keepdim=True)
+    relative = attention / (attention.amax(dim=-1, keepdim=True) if top is None else top)
     image = ax.imshow(
         relative.numpy(),
         cmap=COLOURS,
@@ -56,3 +61,14 @@ def draw_scale(figure: Figure, image: Any, axes: Sequence[Axes]) -> None:
     bar.ax.tick_params(length=1.5, width=0.4, labelsize=6)
     bar.outline.set_linewidth(0.4)
     bar.set_label("attention / the query's largest", fontsize=6)
+
+
+def draw_layer_scale(figure: Figure, image: Any, axes: Sequence[Axes], top: float) -> None:
+    """Draw the colour bar of maps that have one largest attention, below them."""
+    bar = figure.colorbar(
+        image, ax=list(axes), location="bottom", shrink=0.8, aspect=20, pad=0.01, extend="max"
+    )
+    bar.set_ticks([0, 0.5, 1], labels=["0", f"{top / 2:.2f}", f"{top:.2f}"])
+    bar.ax.tick_params(length=1.5, width=0.4, labelsize=6)
+    bar.outline.set_linewidth(0.4)
+    bar.set_label("attention", fontsize=6)

@@ -21,26 +21,29 @@ from sih.training.task_config import TaskConfig
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
 """As in the paper (Adam at a constant rate, for any number of steps), or from harmonic positions with an optimiser."""
-Heads = Literal["needed", "one"]
-"""As many in the second layer as the circuit needs; or one, where it needs more."""
+Heads = Literal["needed", "one", "fewer"]
+"""As many in the second layer as the circuit needs; or one, where it needs more; or fewer, one or more."""
 PAPER_LENGTH = TrainConfig().task.length
 """Length of the sequences in the paper's experiments."""
+PAPER_STATES = TrainConfig().task.states
+"""The number of states in the paper's experiments."""
 WORDS: dict[str, str] = {
     "paper": "trained as in the paper",
-    "SOAP": "trained from harmonic positions with SOAP",
-    "Adam": "trained from harmonic positions with Adam",
+    "SOAP": "trained by preset auto (SOAP)",
+    "Adam": "trained by preset harmonic (Adam)",
     "other": "trained in another way",
     "needed": "as many heads as the circuit needs",
     "one": "one second-layer head where the circuit needs more",
+    "fewer": "fewer second-layer heads than the circuit needs",
 }
 
 OUR_RECIPES: dict[str, tuple[str, Training, str]] = {
-    "recipe": ("standard", "SOAP", "With our recipe, standard, optimised with SOAP"),
-    "recipe-tied": ("disentangled", "Adam", "With our recipe, disentangled, optimised with Adam"),
+    "recipe": ("standard", "SOAP", "By preset auto (SOAP), standard models"),
+    "recipe-tied": ("disentangled", "Adam", "By preset harmonic (Adam), disentangled models"),
     "recipe-tied-soap": (
         "disentangled",
         "SOAP",
-        "With our recipe, disentangled, optimised with SOAP",
+        "By preset auto (SOAP), disentangled models",
     ),
 }
 """Kinds and ways of training them, by the ends of the names of statements about them."""
@@ -59,6 +62,7 @@ class TrainedModel:
     seed: int
     dim: int | None
     """None for the usual width of its kind."""
+    states: int = PAPER_STATES
     unsettled: str = ""
     """Why its last KL may not be the end: "at 2,000 steps, where its KL still falls". Empty for a finished run."""
 
@@ -70,7 +74,7 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class Models:
-    """The models that fit. What is None may be anything."""
+    """The models that fit. What is None may be anything. Of states there are as many as in the paper, unless said."""
 
     kind: str | None = None
     training: Training | None = None
@@ -80,18 +84,25 @@ class Models:
     layers: tuple[int, ...] | None = (3,)
     usual_width: bool = False
     longer_than: int = 0
+    states: tuple[int, ...] | None = (PAPER_STATES,)
 
     def __contains__(self, model: TrainedModel) -> bool:
         return (
             self.kind in (None, model.kind)
             and self.training in (None, model.training)
-            and self.heads in (None, heads_of(model))
+            and self._heads_fit(model)
             and self.lags in (None, model.lags)
             and self.number_of_lags in (None, len(model.lags))
             and (self.layers is None or len(model.heads) in self.layers)
             and not (self.usual_width and model.dim)
             and model.length > self.longer_than
+            and (self.states is None or model.states in self.states)
         )
+
+    def _heads_fit(self, model: TrainedModel) -> bool:
+        if self.heads == "fewer":
+            return has_fewer_heads(model)
+        return self.heads in (None, heads_of(model))
 
     def __str__(self) -> str:
         words = [self.kind or "any kind"]
@@ -104,6 +115,8 @@ class Models:
         words += ["the usual width"] if self.usual_width else []
         words += [f"more than {self.longer_than} positions"] if self.longer_than else []
         words += [WORDS[self.training]] if self.training else []
+        if self.states not in (None, (PAPER_STATES,)):
+            words.append(f"{' or '.join(map(str, self.states))} states")
         return ", ".join(words)
 
 
@@ -123,7 +136,9 @@ def _shipped() -> dict[str, TrainedModel]:
 def _shipped_runs() -> tuple[Run, ...]:
     runs = [Run(path.parent) for path in sorted(SHIPPED.glob(f"*/{WEIGHTS}"))]
     return tuple(
-        run for run in runs if run.config.task.usual and run.config.model.kind in PAPER_KINDS
+        run
+        for run in runs
+        if run.config.task.is_paper_task and run.config.model.kind in PAPER_KINDS
     )
 
 
@@ -171,6 +186,7 @@ def model_of(run: Run) -> TrainedModel:
         training=training_of(config),
         seed=config.seed,
         dim=width(config),
+        states=config.task.states,
         unsettled=unsettled(run),
     )
 
@@ -239,11 +255,17 @@ def width(config: TrainConfig) -> int | None:
 
 def heads_of(model: TrainedModel) -> Heads | None:
     """Return how a model's heads compare with those that the circuit needs."""
-    if model.heads == usual_heads(model.lags):
+    if model.heads == circuit_heads(model.lags):
         return "needed"
     return "one" if model.heads == (1, 1, 1) else None
 
 
-def usual_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
+def has_fewer_heads(model: TrainedModel) -> bool:
+    """Tell whether a model has three layers and fewer second-layer heads than the circuit needs."""
+    needed = circuit_heads(model.lags)
+    return len(model.heads) == 3 and model.heads[1] < needed[1]
+
+
+def circuit_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
     """Return the heads that the circuit needs, layer by layer: for two lags, one in the second."""
     return 1, heads_needed(lags), 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 Rows = list[list[str]]
@@ -15,8 +14,8 @@ def braces(lags: Sequence[int]) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """Return a number and its error to 4 decimals, with no zero before the point: .0128±.0003."""
-    return re.sub(r"(?<!\d)0\.", ".", f"{value:.4f}±{error:.4f}")
+    """Return a number and its error to 4 decimals: 0.0128±0.0003."""
+    return f"{value:.4f}±{error:.4f}"
 
 
 def law_in_words(law: str, concentration: float = 1.0) -> str:

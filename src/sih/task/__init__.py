@@ -14,8 +14,8 @@ from sih.task.lags import check_prior as check_prior
 from sih.task.laws import Laws as Laws
 from sih.task.laws import RowLaws as RowLaws
 from sih.task.laws import as_slice as as_slice
-from sih.task.laws import counted as counted
-from sih.task.laws import first_counted as first_counted
+from sih.task.laws import first_with_parent as first_with_parent
+from sih.task.laws import has_parent as has_parent
 from sih.task.laws import leaders as leaders
 from sih.task.laws import possible as possible
 from sih.task.parents import CausalTask as CausalTask

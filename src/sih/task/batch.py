@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.base.errors import check_fields, check_kind
-from sih.base.showing import Drawn, coloured_cells
+from sih.base.showing import Drawn
 
 
 class Sequence(NamedTuple):
@@ -50,6 +50,8 @@ class Batch(Drawn):
     Batch(size=3, length=16, lags={1: 3})
     """
 
+    drawing = "sih.results.plots.batch:draw_batch"
+
     tokens: Int[Tensor, "batch time"]
     lags: Int[Tensor, "batch *time"]
     P: Float[Tensor, "batch state state"] | None = None
@@ -81,17 +83,6 @@ class Batch(Drawn):
         found, counts = self.lags.unique(return_counts=True)
         lags = dict(zip(found.tolist(), counts.tolist(), strict=True))
         return {"size": len(self), "length": self.tokens.shape[1], "lags": lags}
-
-    def _pictures(self) -> Iterator[str]:
-        tokens = self.tokens[:8, :32].tolist()
-        rows = [[(str(state), state) for state in row] for row in tokens]
-        labels = [
-            f"lag {lag}" if self.lags.ndim == 1 else "lags switch" for lag in self.lags[:8].tolist()
-        ]
-        whole = self.tokens.shape == (len(rows), len(rows[0]) if rows else 0)
-        yield coloured_cells(
-            rows, "" if whole else "the first sequences, as far as they fit", labels
-        )
 
     def to(self, device: torch.device | str) -> "Batch":
         """Give the same batch on another device.

@@ -14,11 +14,11 @@ from sih.task.batch import Batch
 from sih.task.counting import CountedRows, CountLaws
 from sih.task.lags import Lagged, check_lags, check_length, check_prior
 from sih.task.matrices import check_dirichlet, random_transition_matrices
-from sih.task.parents import Steady
+from sih.task.parents import OneHypothesis
 
 
 @dataclass(frozen=True, eq=False)
-class FreshTask(Lagged, Steady):
+class FreshTask(Lagged, OneHypothesis):
     """Holds the number of states, the lags, the length of a sequence, and how matrices and lags are drawn.
 
     Each sequence has its own matrix, with independent rows from a symmetric Dirichlet law of this `concentration`, and

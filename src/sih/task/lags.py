@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sih.base.errors import FieldError, described
 from sih.task.matrices import MatrixLike, as_transition_matrix
-from sih.task.parents import KnownMatrix, ShownTask, Steady
+from sih.task.parents import KnownMatrix, OneHypothesis, ShownTask
 
 ROUNDING = 1e-12
 """Probabilities of equal tasks are nearer than this: rows are divided by their sums each time a matrix is given."""
@@ -113,7 +113,7 @@ class Lagged(ShownTask):
 
 
 @dataclass(frozen=True, eq=False)
-class Task(Lagged, KnownMatrix, Steady):
+class Task(Lagged, KnownMatrix, OneHypothesis):
     r"""Holds the paper's task: each sequence has a lag k, and token i follows token i - k, $P_{s_{i-k},\,s_i}$.
 
     Equal tasks compare equal, also after one of them was written to a file and read again. `task.plot()` draws it.

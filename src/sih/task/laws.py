@@ -64,7 +64,7 @@ class RowLaws:
         out = torch.zeros(
             (*self.tokens.shape, len(parents)), dtype=logs.dtype, device=self.tokens.device
         )
-        positions = as_slice(counted(parents).nonzero().flatten())
+        positions = as_slice(has_parent(parents).nonzero().flatten())
         children = self.tokens[:, positions]
         if children.numel():
             for h, row in enumerate(self._parent_rows(parents[:, positions])):
@@ -77,7 +77,7 @@ class RowLaws:
         rows = with_initial(self.P, self.initial).to(self.tokens.device)
         parents = self.parents(self.tokens.shape[1] + 1)[:, 1:]
         law = self.initial.to(self.tokens.device).repeat(*self.tokens.shape, 1)
-        positions = as_slice(counted(parents).nonzero().flatten())
+        positions = as_slice(has_parent(parents).nonzero().flatten())
         if law[:, positions].numel():
             mixed = torch.zeros_like(law[:, positions])
             for h, row in enumerate(self._parent_rows(parents[:, positions])):
@@ -126,18 +126,18 @@ def with_initial(
     return torch.cat([tables, initial.expand(len(tables), 1, -1)], dim=1).flatten(0, 1)
 
 
-def counted(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]:
-    """Tell which tokens say something of the hypotheses: those that have a parent under one of them at least."""
+def has_parent(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]:
+    """Return which tokens have a parent under at least one hypothesis."""
     return (parents >= 0).any(dim=0)
 
 
-def first_counted(parents: Int[Tensor, "hypothesis time"]) -> int:
+def first_with_parent(parents: Int[Tensor, "hypothesis time"]) -> int:
     """Return the first token that has a parent, max_lag in a task of lags (0 if none has one).
 
-    >>> first_counted(torch.tensor([[-1, -1, 0, 1], [-1, -1, -1, 0]]))
+    >>> first_with_parent(torch.tensor([[-1, -1, 0, 1], [-1, -1, -1, 0]]))
     2
     """
-    return int(counted(parents).int().argmax())
+    return int(has_parent(parents).int().argmax())
 
 
 def possible(

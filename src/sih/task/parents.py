@@ -5,13 +5,13 @@ $P_{s_j,\,\cdot}$ with j its parent, or an initial law if it has none. Tasks dif
 
 - who the parents are: lags (`lags.py`) or any table (`parents_task.py`);
 - where the matrix comes from: known (`KnownMatrix`, here) or drawn for each sequence (`fresh_task.py`);
-- how long a hypothesis holds: for a whole sequence (`Steady`, here) or until it switches (`switching.py`).
+- how long a hypothesis holds: for a whole sequence (`OneHypothesis`, here) or until it switches (`switching.py`).
 
 Sampling, evidence, predictors, metrics and `LagTracker` read the members of `CausalTask` and nothing else.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,9 +20,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.base.errors import FieldError, check_kind, described
-from sih.base.showing import Drawn, coloured_cells, heat_map
+from sih.base.showing import Drawn
 from sih.task.batch import Batch
-from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_counted, leaders, possible
+from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, first_with_parent, leaders, possible
 from sih.task.matrices import stationary_distribution
 
 
@@ -130,6 +130,8 @@ class MatrixTask(CausalTask, Protocol):
 class ShownTask(Drawn):
     """Gives a task its repr and its picture, from the members that all tasks have."""
 
+    drawing = "sih.results.plots.task:draw_task"
+
     def _facts(self) -> Mapping[str, Any]:
         task: Any = self
         fields = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
@@ -142,22 +144,6 @@ class ShownTask(Drawn):
             **facts,
             **({} if usual else {"prior": task.prior.tolist()}),
         }
-
-    def _pictures(self) -> Iterator[str]:
-        if isinstance(self, MatrixTask):
-            yield heat_map(self.P, "P, from row to column")
-            yield heat_map(self.stationary[None], "stationary law")
-        task: Any = self
-        if not hasattr(task, "lags"):
-            rows = [
-                [(str(parent), parent) for parent in row]
-                for row in task.parents(min(task.length, 24)).tolist()
-            ]
-            yield coloured_cells(
-                rows[:8],
-                "parents of the first tokens",
-                [f"hypothesis {h}" for h in task.hypotheses],
-            )
 
 
 class KnownMatrix:
@@ -196,7 +182,7 @@ class KnownMatrix:
         return KnownRows(self.P)
 
 
-class Steady:
+class OneHypothesis:
     """Makes a task in which one hypothesis, drawn from the prior, holds for a whole sequence."""
 
     def draw_paths(
@@ -236,7 +222,7 @@ class Steady:
 
 def first_position(task: CausalTask) -> int:
     """Return the first token that has a parent under some hypothesis, max_lag of lags."""
-    return first_counted(task.parents(task.length))
+    return first_with_parent(task.parents(task.length))
 
 
 def one_hot(

@@ -13,13 +13,13 @@ from sih.base.errors import FieldError, check_kind, check_sizes, described, gene
 from sih.base.types import Seed
 from sih.task.lags import check_prior
 from sih.task.matrices import MatrixLike, as_transition_matrix
-from sih.task.parents import KnownMatrix, ShownTask, Steady
+from sih.task.parents import KnownMatrix, OneHypothesis, ShownTask
 
 TableLike = Tensor | np.ndarray | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class ParentsTask(KnownMatrix, Steady, ShownTask):
+class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
     """Holds a transition matrix and, for each hypothesis, the position of every token's parent.
 
     `table[h, i]` is the parent of token i under hypothesis h, a position before i, or -1 if it has none and is drawn

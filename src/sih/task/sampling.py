@@ -26,7 +26,7 @@ from sih.base.errors import (
 )
 from sih.base.types import Seed
 from sih.task.batch import Batch
-from sih.task.laws import first_counted, with_initial
+from sih.task.laws import first_with_parent, with_initial
 from sih.task.parents import CausalTask, check_task
 
 TABLE_LIMIT = 2**20
@@ -95,7 +95,7 @@ def sample(
 
     path = task.draw_paths(first, rng).to(device)
     parents = task.parents(task.length)
-    start = first_counted(parents)
+    start = first_with_parent(parents)
     if path.ndim > 1:
         blocks = partial(_path_blocks, path, parents.to(device), start)
         tokens = _sample_blocks(

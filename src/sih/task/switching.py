@@ -21,14 +21,14 @@ from sih.base.errors import FieldError, check_number
 from sih.task.batch import Batch
 from sih.task.lags import Lagged, check_lags, check_length, check_prior
 from sih.task.matrices import MatrixLike, as_transition_matrix
-from sih.task.parents import KnownMatrix, Steady, one_hot
+from sih.task.parents import KnownMatrix, OneHypothesis, one_hot
 
 BLOCK = 128
 """Steps of the filter that are made one after the other. Longer sequences are filtered in blocks side by side."""
 
 
 @dataclass(frozen=True, eq=False)
-class SwitchingTask(Lagged, KnownMatrix, Steady):
+class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
     """Holds a transition matrix, the lags, the length of a sequence, and the chance that the lag switches at a step.
 
     `batch.lags` has the lag of each token, 0 for the first max_lag. `bma` is the exact Bayes predictor and

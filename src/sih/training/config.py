@@ -21,9 +21,9 @@ from sih.base.showing import Shown
 from sih.models import ModelShape
 from sih.task import Batch, CausalTask, sample
 from sih.training.config_parts import (
-    PARTS,
-    TOP,
-    WORDS,
+    CHOICES,
+    RUN_FIELDS,
+    SECTIONS,
     EvaluationConfig,
     Fields,
     parts_of,
@@ -105,9 +105,9 @@ class TrainConfig(Shown):
     def _fill(self, fields: Fields, base: Fields) -> None:
         found = parts_of(fields, base)
         check_length(found["task"])
-        found["optimiser"] = optimiser = found["optimiser"].fit()
-        found["recipe"] = found["recipe"].fit(found["model"], found["task"], optimiser.steps)
-        for name in TOP:
+        found["optimiser"] = optimiser = found["optimiser"].resolve()
+        found["recipe"] = found["recipe"].resolve(found["model"], found["task"], optimiser.steps)
+        for name in RUN_FIELDS:
             value = {name: getattr(type(self), name), **base, **fields}[name]
             found[name] = read_field(type(self), name, value)
         for name, value in found.items():
@@ -128,10 +128,10 @@ class TrainConfig(Shown):
         7
         """
         words = (self.model.kind, self.recipe.name, self.optimiser.name)
-        found = dict(zip(WORDS, words, strict=True))
-        for part in (getattr(self, name) for name in PARTS):
+        found = dict(zip(CHOICES, words, strict=True))
+        for part in (getattr(self, name) for name in SECTIONS):
             found |= {name: getattr(part, name) for name in field_names(type(part))}
-        return {**found, **{name: getattr(self, name) for name in TOP}}
+        return {**found, **{name: getattr(self, name) for name in RUN_FIELDS}}
 
     def unusual(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, by flat name.
@@ -139,9 +139,9 @@ class TrainConfig(Shown):
         >>> TrainConfig(seed=3, lags=(1, 2)).unusual()
         {'lags': (1, 2), 'seed': 3}
         """
-        records = [*(getattr(self, name) for name in PARTS), self]
+        records = [*(getattr(self, name) for name in SECTIONS), self]
         fields = [field for record in records for field in dataclasses.fields(record)]
-        usual = {**{field.name: field.default for field in fields}, **WORDS}
+        usual = {**{field.name: field.default for field in fields}, **CHOICES}
         return {name: value for name, value in self.flat().items() if value != usual[name]}
 
     def replace(self, **changes: Any) -> TrainConfig:

@@ -14,7 +14,7 @@ from typing import Any
 from sih.base.errors import FieldError, described
 from sih.base.record import to_json as plain
 from sih.training.config import TrainConfig
-from sih.training.config_parts import PARTS, RENAMED, TOP, unfolded
+from sih.training.config_parts import RENAMED, RUN_FIELDS, SECTIONS, unfolded
 
 VERSION = 2
 VERSION_1 = frozenset(
@@ -26,18 +26,18 @@ VERSION_1 = frozenset(
     }
 )
 """The fields of version 1, by the names that they had."""
-NOT_IN_ALL = {"dim": 64, "mlp_dim": None, "max_period": 8, "frozen_steps": 0}
+NOT_IN_EVERY_KIND = {"dim": 64, "mlp_dim": None, "max_period": 8, "frozen_steps": 0}
 """Fields of version 1 that only some kinds of model or recipes have, with defaults."""
 
 
 def to_json(config: TrainConfig) -> dict[str, Any]:
     """Return the configuration as plain JSON, for `from_json` to read."""
     values: dict[str, Any] = {"version": VERSION}
-    for name, part in PARTS.items():
+    for name, part in SECTIONS.items():
         record = getattr(config, name)
         word = {part.tag: getattr(record, part.tag)} if part.tag else {}
         values[name] = {**word, **plain(record)}
-    return {**values, **{name: getattr(config, name) for name in TOP}}
+    return {**values, **{name: getattr(config, name) for name in RUN_FIELDS}}
 
 
 def from_json(values: Mapping[str, Any]) -> TrainConfig:
@@ -52,14 +52,14 @@ def from_json(values: Mapping[str, Any]) -> TrainConfig:
         fields.pop("concentration", None)
     if version == VERSION:
         return TrainConfig.over({}, fields)
-    some = {name: fields.pop(name) for name in NOT_IN_ALL if name in fields}
+    some = {name: fields.pop(name) for name in NOT_IN_EVERY_KIND if name in fields}
     return TrainConfig.over(some, fields)  # what the kind of model and the recipe have of them
 
 
 def _of_parts(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a file's fields by their flat names, with the words that chose the parts."""
-    found = {name: value for name, value in values.items() if name not in PARTS}
-    for name, part in PARTS.items():
+    found = {name: value for name, value in values.items() if name not in SECTIONS}
+    for name, part in SECTIONS.items():
         given = values.get(name)
         if not isinstance(given, dict):
             says = f"{name!r} must be an object of its fields"
@@ -73,7 +73,7 @@ def to_version_1(config: TrainConfig) -> dict[str, Any]:
     old_names = {new: old for old, new in RENAMED.items()}
     unusual = config.unusual()
     found = {}
-    for name, value in {**NOT_IN_ALL, **config.flat()}.items():
+    for name, value in {**NOT_IN_EVERY_KIND, **config.flat()}.items():
         old = old_names.get(name, name)
         if old in VERSION_1 or name in unusual:
             found[old] = plain(value)

@@ -19,9 +19,9 @@ from sih.training.recipes import Recipe, recipe_named
 from sih.training.recipes.recipe import Fields as Fields
 from sih.training.task_config import OwnTask, Sequences, TaskConfig
 
-WORDS = {"model": "standard", "init": "uniform", "optimiser": "adam"}
+CHOICES = {"model": "standard", "init": "uniform", "optimiser": "adam"}
 """The words that choose a kind of model, a recipe and an optimiser, with their defaults."""
-TOP = ("seed", "stored", "target")
+RUN_FIELDS = ("seed", "stored", "target")
 """Fields that belong to no part."""
 RENAMED = {"held": "frozen_steps", "shorter": "length_schedule"}
 """Old names of fields, still read in files and flags."""
@@ -32,9 +32,9 @@ class EvaluationConfig:
     """When and on how many sequences a model is measured while it is trained."""
 
     evaluate_every: Size = 250
-    """steps between two measurements of KL on the held-out sequences; another follows the last step."""
+    """Steps between two evaluations on the held-out sequences; another follows the last step."""
     held_out: Size = 512
-    """number of held-out sequences, the same throughout."""
+    """Number of held-out sequences. Every evaluation uses the same ones."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -61,7 +61,7 @@ class Part:
         return f"of type {self.kind.__name__}, e.g. TrainConfig({self.whole}), {by_fields}"
 
 
-PARTS = {
+SECTIONS = {
     "task": Part(TaskConfig, "lags=(1, 3), length=64", "task=TaskConfig(lags=(1, 3), length=64)"),
     "model": Part(
         ModelShape, "model='standard', dim=32", "model=TransformerShape(dim=32)", "model", "kind"
@@ -87,8 +87,8 @@ def parts_of(fields: Fields, base: Fields) -> dict[str, Any]:
     classes = classes_of({**base, **fields})
     known = {name for kind in classes.values() for name in field_names(kind)}
     for name in fields:
-        if name not in (*known, *PARTS, *WORDS, *TOP):
-            there = ", ".join(sorted((*known, *WORDS, *TOP)))
+        if name not in (*known, *SECTIONS, *CHOICES, *RUN_FIELDS):
+            there = ", ".join(sorted((*known, *CHOICES, *RUN_FIELDS)))
             says = f"a training configuration has no field {name!r}"
             raise FieldError(name, f"{says}; it has {there}")
     return {part: _part(part, kind, fields, base) for part, kind in classes.items()}
@@ -109,22 +109,22 @@ def classes_of(fields: Fields) -> dict[str, type]:
     """Return the class of each part: of a whole one, or that which its word chooses."""
     task = OwnTask if "own" in fields else TaskConfig
     chosen: dict[str, type] = {"task": task, "evaluation": EvaluationConfig}
-    found = {part: type(fields[part]) for part in PARTS if _is_whole(part, fields)}
+    found = {part: type(fields[part]) for part in SECTIONS if _is_whole(part, fields)}
     chosen["model"] = shape = shape_of(fields)
     if "optimiser" not in found:
-        word = fields.get("optimiser", WORDS["optimiser"])
+        word = fields.get("optimiser", CHOICES["optimiser"])
         check_choice("optimiser", word, tuple(OPTIMISERS))
         chosen["optimiser"] = OPTIMISERS[word]
     if "recipe" not in found:
-        word = fields.get("init", WORDS["init"])
+        word = fields.get("init", CHOICES["init"])
         check_kind("init", word, str, "the word for a recipe, e.g. 'harmonic'")
         chosen["recipe"] = recipe_named(word, shape.kind)
-    return {part: {**chosen, **found}[part] for part in PARTS}
+    return {part: {**chosen, **found}[part] for part in SECTIONS}
 
 
 def shape_of(fields: Fields) -> type[ModelShape]:
     """Return the class of the model's shape: of a whole one, or of the kind's word."""
-    model = fields.get("model", WORDS["model"])
+    model = fields.get("model", CHOICES["model"])
     if isinstance(model, ModelShape):
         return type(model)
     check_choice("model", model, tuple(KINDS))
@@ -132,7 +132,7 @@ def shape_of(fields: Fields) -> type[ModelShape]:
 
 
 def _is_whole(part: str, fields: Fields) -> bool:
-    is_word = PARTS[part].word == part and isinstance(fields.get(part), str)
+    is_word = SECTIONS[part].word == part and isinstance(fields.get(part), str)
     return part in fields and not is_word
 
 
@@ -145,7 +145,7 @@ def unfolded(fields: Fields) -> dict[str, Any]:
         if old in fields and new in fields:
             raise FieldError(new, f"{old} is the old name of {new}; leave one out")
     found = {RENAMED.get(name, name): value for name, value in fields.items()}
-    for part in PARTS:
+    for part in SECTIONS:
         if _is_whole(part, found):
             found[part] = _whole(part, found[part])
     if "recipe" in found and "init" in found:
@@ -157,10 +157,10 @@ def unfolded(fields: Fields) -> dict[str, Any]:
 def _whole(part: str, value: object) -> Any:
     """Return a part that was given whole, a task of one's own by its description."""
     if part != "task":
-        check_kind(part, value, PARTS[part].kind, PARTS[part].wanted)
+        check_kind(part, value, SECTIONS[part].kind, SECTIONS[part].wanted)
         return value
     if isinstance(value, CausalTask) and not isinstance(value, type):
         return OwnTask(Sequences.of(value))
-    wanted = f"{PARTS[part].wanted}, or any task, e.g. TrainConfig(task=sih.Task(...))"
+    wanted = f"{SECTIONS[part].wanted}, or any task, e.g. TrainConfig(task=sih.Task(...))"
     check_kind(part, value, (TaskConfig, OwnTask), wanted)
     return value

@@ -32,13 +32,13 @@ def how_trained(config: TrainConfig) -> str:
     Only what has the paper's length, and all else as in the paper, is said to be of the paper's setting.
 
     >>> how_trained(TrainConfig())
-    "Adam, nothing added (the paper's setting)"
+    "Adam, unaided (the paper's setting)"
     >>> how_trained(TrainConfig(length=32, optimiser="soap"))
-    'SOAP, nothing added'
+    'SOAP, unaided'
     >>> how_trained(TrainConfig(init="harmonic", optimiser="soap", parts_steps=600, steps=2000))
     'SOAP, harmonic start, layers restricted to their roles for 600 of 2,000 steps'
     """
-    words = ", ".join([_method(config), *(_additions(config) or ["nothing added"])])
+    words = ", ".join([_method(config), *(_additions(config) or ["unaided"])])
     return f"{words} (the paper's setting)" if is_papers_setting(config) else words
 
 
@@ -51,7 +51,7 @@ def trained_briefly(config: TrainConfig) -> str:
     """Return the same in two words, for tables: the optimiser and the addition that does most.
 
     >>> trained_briefly(TrainConfig())
-    'Adam alone'
+    'Adam only'
     >>> trained_briefly(TrainConfig(init="harmonic", optimiser="soap", parts_steps=600, steps=2000))
     'SOAP, roles'
     """
@@ -71,7 +71,7 @@ def trained_briefly(config: TrainConfig) -> str:
     own = _own_task(flat)
     soft = "soft" if flat["target"] == "distribution" else ""
     chief = tied or restricted or (start and flat["init"]) or own or schedule or soft
-    return f"{_method(config)}, {chief}" if chief else f"{_method(config)} alone"
+    return f"{_method(config)}, {chief}" if chief else f"{_method(config)} only"
 
 
 def _additions(config: TrainConfig) -> list[str]:

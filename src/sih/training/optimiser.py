@@ -27,15 +27,15 @@ class Optimiser(ABC):
     name: ClassVar[str]
 
     steps: Size = 10_000
-    """updates."""
+    """Number of updates."""
     batch: Size = 256
-    """sequences in a batch, drawn afresh at every step."""
+    """Sequences in a batch, drawn anew at every step."""
     learning_rate: Annotated[float, Above(0), Between(0, 1e30)] = 1e-3
-    """size of an update."""
+    """Learning rate."""
     schedule: Annotated[str, Among(SCHEDULES)] = "constant"
-    """constant, or cosine: the learning rate falls along a cosine to 0 at the last step."""
+    """Schedule of the learning rate: constant, or cosine, which falls to 0 at the last step."""
     warmup: Count | None = 0
-    """steps over which the learning rate rises linearly (None: 50, or all if there are fewer)."""
+    """Steps over which the learning rate rises linearly. None: 50, or all if there are fewer."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -47,7 +47,7 @@ class Optimiser(ABC):
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Make torch's optimiser of these weights, with a state from the start."""
 
-    def fit(self) -> Optimiser:
+    def resolve(self) -> Optimiser:
         """Return the optimiser with nothing left None."""
         if self.warmup is not None:
             return self
@@ -68,7 +68,7 @@ class Adam(Optimiser):
     name: ClassVar[str] = "adam"
 
     betas: tuple[Decay, Decay] = (0.9, 0.999)
-    """Adam's: what remains of its two averages from step to step."""
+    """Decay rates of Adam's two averages."""
 
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         weights = list(weights)
@@ -86,9 +86,9 @@ class SoapConfig(Adam):
     name: ClassVar[str] = "soap"
 
     betas: tuple[Decay, Decay] = (0.95, 0.95)
-    """what remains from step to step of the gradient's mean, and of its squares and factors."""
+    """Decay rates of the averages of the gradient, and of its squares and factors."""
     renew_every: Size = 5
-    """steps between two renewals of the basis."""
+    """Steps between two updates of the eigenbasis."""
 
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return Soap(weights, self.learning_rate, self.betas, self.renew_every)

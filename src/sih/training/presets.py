@@ -28,7 +28,7 @@ def paper_disentangled(given: Fields) -> Fields:
 def paper_relative(given: Fields) -> Fields:
     """Sets the paper's defaults for relative positions, heads [1,1,1], on a matrix of uniform numbers.
 
-    The law of the matrix is left to what is given: a matrix, fresh ones, or a task as a whole.
+    The distribution of the matrix is left to what is given: a matrix, fresh ones, or a task as a whole.
     """
     own = "matrix" in given or "task" in given or given.get("fresh", False)
     return {"model": "relative", **({} if own else {"matrix_law": "uniform"})}
@@ -37,15 +37,15 @@ def paper_relative(given: Fields) -> Fields:
 def harmonic(given: Fields) -> Fields:
     """Sets what finds the circuit in minutes, with model, task and loss still the paper's (docs/training.md).
 
-    That is a harmonic start, layers that keep to their parts at first, short sequences first, a high rate that falls.
+    That is a harmonic start, layers restricted to their roles at first, short sequences first, a high rate that falls.
     """
     return {"init": "harmonic", **recipe_named("harmonic", shape_of(given).kind).settings}
 
 
 def auto(given: Fields) -> Fields:
-    """Sets what finds the circuit on most matrices: the harmonic recipe, moved by SOAP.
+    """Sets what finds the circuit on most matrices: the harmonic recipe, optimised with SOAP.
 
-    How often, for which lags and at what cost is in docs/training.md.
+    How often, for which lags and at what cost is in docs/results/success-rates.md.
     """
     recipe = recipe_named("harmonic", shape_of(given).kind)
     return {**harmonic(given), "optimiser": "soap", **recipe.with_soap}
@@ -59,17 +59,6 @@ PRESETS: dict[str, Callable[[Fields], Fields]] = {
     "auto": auto,
 }
 """Every preset by its name."""
-SEEN = {
-    "paper": "lags 1 2 3: 0.73 and 1.15 x ML at length 32 after 30,000 steps (two seeds), 1.76 and 1.88 at 64 after "
-    "20,000, 1.08 at 128 after 50,000",
-    "paper-disentangled": "1.35 x ML and falling at length 32 after 20,000 steps, lags 1 2 3",
-    "paper-relative": "a held-out 0.91 x ML at length 64 after 2,500 steps of 128 sequences, lags 1 2 3 (one seed)",
-    "harmonic": "a held-out 0.80 to 1.09 x ML at length 128 after 3,600 steps or fewer, three lags, but not on every "
-    "matrix",
-    "auto": "a held-out 0.55 to 1.17 x ML on 178 of 180 runs at lengths 32, 64 and 128, three and five lags, fresh "
-    "matrices",
-}
-"""What each was seen to reach (docs/training.md): the paper's on fresh sequences, the others on the held-out ones."""
 
 
 def preset_fields(name: str, given: Fields) -> Fields:

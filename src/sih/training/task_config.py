@@ -49,25 +49,25 @@ class TaskConfig:
     """
 
     lags: Annotated[tuple[Size, ...], Increasing()] = (1, 2, 3)
-    """the lags a sequence may have, increasing."""
+    """The lags a sequence may have, increasing."""
     states: Size = 5
-    """number of states."""
+    """Number of states."""
     length: Size = 128
-    """tokens in a sequence."""
+    """Tokens in a sequence."""
     lag_prior: tuple[float, ...] | None = None
-    """the chance of each lag (all the same unless given)."""
+    """Probability of each lag. By default all are equal."""
     matrix: Matrix | None = None
-    """a transition matrix, .npy or .csv, instead of a random one."""
+    """A transition matrix, .npy or .csv, instead of a random one."""
     matrix_seed: SeedNumber = 0
-    """of a random matrix."""
+    """Random seed for the matrix."""
     matrix_law: Annotated[str, Among(RANDOM)] = "dirichlet"
-    """how a random matrix is drawn: dirichlet, uniform, doubly-stochastic, sparse or near-periodic."""
+    """Distribution of the random matrix: dirichlet, uniform, doubly-stochastic, sparse or near-periodic."""
     concentration: Annotated[float, Above(0)] = 1.0
-    """of the Dirichlet rows of a random matrix."""
+    """Concentration of the Dirichlet rows of a random matrix."""
     fresh: bool = False
-    """draw a matrix for each sequence, with those Dirichlet rows, instead of one for all."""
+    """Draw a matrix with Dirichlet rows for each sequence instead of one for all."""
     switch_rate: float = 0.0
-    """the chance that the lag switches from one token to the next."""
+    """Probability that the lag switches at each token."""
 
     shortens: ClassVar[bool] = True
     """Whether the task can be had for shorter sequences."""
@@ -84,7 +84,7 @@ class TaskConfig:
         task()
 
     @property
-    def usual(self) -> bool:
+    def is_paper_task(self) -> bool:
         """Tell whether it is the paper's task: one known matrix, one lag for a sequence."""
         return not (self.fresh or self.switch_rate)
 
@@ -199,7 +199,7 @@ class OwnTask:
 
     own: Sequences
 
-    usual: ClassVar[bool] = False
+    is_paper_task: ClassVar[bool] = False
     held_out_seed: ClassVar[int] = 0
     lags: ClassVar[tuple[int, ...]] = ()
     """None: a task of one's own may have some, but is not compared by them."""

@@ -102,7 +102,7 @@ class Trainer:
         self.start = config.recipe.start(config.model, self.task, self.rng, self.device)
         self.model = self.start.model
         self.path = path or self.model.usual_path()
-        self.optimizer = config.optimiser.make(self.start.moves.values())
+        self.optimizer = config.optimiser.make(self.start.parameters.values())
 
     def __iter__(self) -> Iterator[Step]:
         if self.step == 0:
@@ -129,9 +129,9 @@ class Trainer:
             raise DivergedError(f"the loss became {value} at {place}; try a smaller one")
         self.model.zero_grad()
         loss.backward()
-        self.start.gradients(self.step)
+        self.start.collect_gradients(self.step)
         self.optimizer.step()
-        self.start.write()
+        self.start.update_weights()
         self.step += 1
         speed = tokens.numel() / (time.perf_counter() - begin)
         due = (
@@ -192,7 +192,7 @@ class Trainer:
         """What training changes, by name: the weights, the tables they are made from, the optimiser's state."""
         weights, moves, optimiser = (
             dict(self.model.named_parameters()),
-            self.start.moves,
+            self.start.parameters,
             self.config.optimiser.name,
         )
         found: dict[str, Tensor] = {f"model/{name}": weight for name, weight in weights.items()}

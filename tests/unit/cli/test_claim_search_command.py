@@ -42,7 +42,7 @@ def test_search_stops_and_goes_on(
 
     monkeypatch.setattr(command, "rounds", interrupted)
     assert main([*SEARCH, "--descents", "6", "--out", str(tmp_path / "parts")]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command resumes" in capsys.readouterr().err
     monkeypatch.setattr(command, "rounds", real)
     assert main([*SEARCH, "--descents", "6", "--out", str(tmp_path / "parts")]) == 0
     for name in ("search.json", "worst.csv"):

@@ -32,12 +32,15 @@ def test_one_figure(few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_names(few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["figure", "--list"]) == 0
-    assert capsys.readouterr().out.split() == list(few)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(few)
+    assert all(len(line) <= 80 and len(line.split()) > 3 for line in lines)
     for words in (["figure", "haeds"], ["figure"]):
         assert main([*words, "--out", str(tmp_path / "none")]) == 2
         complaint = capsys.readouterr().err
         assert complaint.count("\n") == 1
-        assert "claim_histogram, heads, recipes" in complaint
+        assert "did you mean heads?" in complaint or len(words) == 1
+        assert "`sih figure --list` lists all" in complaint
     assert main(["figure", "recipes", "--out", str(tmp_path / "none")]) == 2
     assert "needs standard-1.9, not trained yet; `sih reproduce --train`" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()

@@ -71,10 +71,10 @@ def test_training_stopped_by_ctrl_c_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(RunWriter, "__iter__", until_step_3)
         assert main(words) == 130
-    assert "is saved at step 3 of 6; go on with: the same command" in capsys.readouterr().err
+    assert "is saved at step 3 of 6; resume with: the same command" in capsys.readouterr().err
     assert missing.seconds_left(sih.TrainConfig(**TINY), tmp_path / "runs" / "standard-1.9") > 0
     assert main(words) == 0
-    assert "going on with" in capsys.readouterr().out
+    assert "resuming" in capsys.readouterr().out
 
 
 def test_every_figures_models_have_a_recipe() -> None:

@@ -18,12 +18,12 @@ NAMES = sorted(
 AT_80 = """\
 Shipped models: KL/ML on fresh sequences ± two standard errors
 run                                heads      length  trained      KL/ML      ±
-paper-1.2.3                        1 3 1         128  Adam alone   1.076  0.014
-paper-disentangled-3.5.7-length32  1 3 1          32  Adam alone   1.684  0.020
+paper-1.2.3                        1 3 1         128  Adam only    1.076  0.014
+paper-disentangled-3.5.7-length32  1 3 1          32  Adam only    1.684  0.020
 standard-1.2.3-1.3.1.1.1           1 3 1 1 1     128  SOAP, roles  0.707  0.008
 no room for: lags, steps, model, KL, ML, BMA (a wider terminal shows them)
-Adam alone (length 32): Adam, nothing added
-Adam alone (length 128): Adam, nothing added (the paper's setting)
+Adam only (length 32): Adam, unaided
+Adam only (length 128): Adam, unaided (the paper's setting)
 SOAP, roles (length 128): SOAP, harmonic start, short sequences first, falling
 learning rate, layers restricted to their roles for 600 of 2,000 steps
 `sih runs show NAME` has more: the command that trains it, KL/ML by tokens seen,

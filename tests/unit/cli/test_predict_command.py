@@ -49,7 +49,7 @@ def test_the_mean_kl_leaves_out_the_last_position(
     batch = sih.sample(task, 6, rng=rng)
     kl = sih.kl_to_truth(sih.ngram(batch.tokens, task), batch, task)
     wanted = sum(kl[:, position].mean().item() for position in range(3, 8)) / 5
-    assert f"past position 3, without the last: {wanted:.5f} nats" in " ".join(said.split())
+    assert f"from position 3 to the last but one: {wanted:.5f} nats" in " ".join(said.split())
 
 
 def test_too_few_tokens_have_no_mean_kl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ def test_stopped_and_gone_on_with(
     with monkeypatch.context() as patch:
         show_only({**few, "heads": dataclasses.replace(few["heads"], compute=_stop)}, patch)
         assert main(words) == 130
-        assert "the same command goes on" in capsys.readouterr().err
+        assert "the same command resumes it" in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()
     assert main(words) == 0
     assert "1 of them computed now" in capsys.readouterr().out

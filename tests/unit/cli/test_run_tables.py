@@ -11,7 +11,7 @@ ROWS = [
         "run": "one-of-a-long-name",
         "lags": "1 2 3",
         "length": "128",
-        "trained": "Adam alone",
+        "trained": "Adam only",
         "seconds": "7",
         "±": "0.01",
     },
@@ -36,7 +36,7 @@ def test_all_columns_where_there_is_room() -> None:
     assert printed(61) == [
         "Runs",
         "run                 lags   length  trained      seconds     ±",
-        "one-of-a-long-name  1 2 3     128  Adam alone         7  0.01",
+        "one-of-a-long-name  1 2 3     128  Adam only          7  0.01",
         "two                 1 2        32  SOAP, roles    12345  0.02",
     ]
 

@@ -49,7 +49,7 @@ def test_tasks_beyond_the_paper_s_are_sampled_and_predicted(
 ) -> None:
     path = str(tmp_path / "a.npz")
     assert run(capsys, "sample", "--size", "3", "--length", "16", *flags, "--out", path)[0] == 0
-    assert "mean KL to the true law" in run(capsys, "predict", path)[1]
+    assert "mean KL to the true distribution" in run(capsys, "predict", path)[1]
 
 
 def test_what_does_not_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

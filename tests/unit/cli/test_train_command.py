@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from support.small_runs import SHORT, WORDS, make
 from sih.cli import main, train_command
 from sih.cli.train_command import command_of, explicit_command
 from sih.training.config import TrainConfig
-from sih.training.presets import SEEN, preset
+from sih.training.presets import preset
 from sih.training.runs.run import list_runs
 from sih.training.runs.run_names import run_name
 from sih.training.runs.run_store import RunStore, open_run
@@ -22,8 +23,10 @@ def test_the_command_trains_and_knows_when_it_is_done(
     monkeypatch.chdir(tmp_path)
     assert main([*WORDS, "runs/a"]) == 0
     out = capsys.readouterr().out
-    assert "maximum likelihood's" in out
-    assert all(f"{name} {seen}" in out.splitlines()[0] for name, seen in SEEN.items())
+    assert out.splitlines()[0] == train_command.PAPER_PRESET
+    assert "held-out KL of the references: maximum likelihood (ML) 0." in out
+    assert re.search(r"held-out KL \d\.\d{4} nats, KL/ML \d+\.\d\d \(ML", out.splitlines()[-1])
+    assert train_command.TOO_FEW_LAYERS not in out
     written = (tmp_path / "runs/a/weights.safetensors").read_bytes()
     assert main([*WORDS, "runs/a"]) == 0
     assert "finished already" in capsys.readouterr().out
@@ -31,6 +34,22 @@ def test_the_command_trains_and_knows_when_it_is_done(
     assert (tmp_path / "library/weights.safetensors").read_bytes() == written
     assert main(WORDS[:-1]) == 0  # no --out: a name made from the content
     assert [run.name for run in list_runs("runs")] == ["a", run_name(SHORT)]
+
+
+def test_two_layers_are_told_in_one_line_that_they_cannot_hold_the_circuit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--heads", "1", "1", "--lags", "1", "2", "--length", "12", "--steps", "1", "--batch"]
+    assert main(["train", *words, "4", "--held-out", "4", "--out", str(tmp_path / "two")]) == 0
+    assert capsys.readouterr().out.splitlines().count(train_command.TOO_FEW_LAYERS) == 1
+
+
+def test_the_line_on_two_layers_has_the_numbers_of_the_shipped_models() -> None:
+    runs = [run for run in map(open_run, RunStore().names()) if len(run.config.heads) == 2]
+    ratios = [run.evaluation.kl_over_ml.mean for run in runs if run.evaluation]
+    said = f"the four shipped models with two end at KL/ML {min(ratios):.1f} to {max(ratios):.1f}"
+    assert len(ratios) == 4
+    assert train_command.TOO_FEW_LAYERS.endswith(said)
 
 
 def test_the_command_of_a_configuration_makes_it(
@@ -226,9 +245,9 @@ def test_help_has_an_example_and_every_fields_own_words(capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "Example: sih train" in out
     for words in (
-        "tokens in a sequence",
-        "number of heads of each layer",
-        "the largest period",
+        "Tokens in a sequence",
+        "Number of heads of each layer",
+        "The largest period",
         "held-out sequences",
     ):
         assert words in out

@@ -32,8 +32,8 @@ def test_the_list_says_how_each_was_trained() -> None:
         entry["name"]: (entry["length"], entry["trained"], entry["briefly"])
         for entry in described(RUNS)
     }
-    assert listed["paper-1.2.3"] == (128, "Adam, nothing added (the paper's setting)", "Adam alone")
-    assert listed["paper-1.2.3-length32"] == (32, "Adam, nothing added", "Adam alone")
+    assert listed["paper-1.2.3"] == (128, "Adam, unaided (the paper's setting)", "Adam only")
+    assert listed["paper-1.2.3-length32"] == (32, "Adam, unaided", "Adam only")
     assert listed["standard-1.2.3"][1].startswith("SOAP, harmonic start, ")
     assert listed["disentangled-1.3"][2] == "Adam, tied"
 

@@ -9,7 +9,7 @@ from support.shapes import disentangled_models, standard_models
 from torch import Tensor, nn
 
 import sih
-from sih.models.parts import usual_rows
+from sih.models.parts import default_rows
 
 
 def by_definition(model: nn.Module, tokens: Tensor) -> Tensor:
@@ -173,7 +173,7 @@ def test_short_sequences_go_more_at_a_time_and_each_thread_has_its_part() -> Non
         sih.next_token_loss(model, torch.zeros(batch, time, dtype=torch.int64)).backward()
         assert seen == [(rows, time) for rows in parts]
     short = torch.zeros(256, 16, dtype=torch.int64)
-    assert [usual_rows(short, threads) for threads in (1, 2, 4, 8, 64)] == [256, 128, 64, 32, 32]
+    assert [default_rows(short, threads) for threads in (1, 2, 4, 8, 64)] == [256, 128, 64, 32, 32]
 
 
 @pytest.mark.parametrize("soft", [False, True])

@@ -39,8 +39,8 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     (ax,) = agreement_figure.draw(data).axes
     assert ax.get_title() == "lags {1,2}"
     assert [str(line.get_label()) for line in ax.lines][:2] == [
-        "standard, our recipe: true lag",
-        "standard, our recipe: all lags",
+        "standard, preset auto or harmonic: true lag",
+        "standard, preset auto or harmonic: all lags",
     ]
     twice = {"one-head": "one-head", "another seed": "one-head"}
     both = replace(
@@ -50,7 +50,8 @@ def test_agreement_by_model_and_over_seeds(runs: dict[str, str]) -> None:
     )
     labels = [line.get_label() for line in agreement_figure.draw(both).axes[0].lines]
     assert [
-        labels.count(f"standard, our recipe: {which}") for which in ("true lag", "all lags")
+        labels.count(f"standard, preset auto or harmonic: {which}")
+        for which in ("true lag", "all lags")
     ] == [2, 2]
     with pytest.raises(ValueError, match="none of the models to compare is there: nothing"):
         agreement.compute(agreement.AgreementConfig(("nothing",)), RunStore())

@@ -44,7 +44,7 @@ def test_mean_kl_of_the_predictors(curves: predictors.PredictorCurves) -> None:
 
 def test_the_order_of_the_predictors(curves: predictors.PredictorCurves) -> None:
     for panel in curves.panels:
-        ordered = ("BMA", "selective, mean (β=100)", "ML", "stationary law")
+        ordered = ("BMA", "selective, mean (β=100)", "ML", "stationary distribution")
         assert sorted(ordered, key=lambda name: panel.kl[name].whole.pair()) == list(ordered)
 
 

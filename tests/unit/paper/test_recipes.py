@@ -78,11 +78,16 @@ def test_a_run_of_ones_own(tmp_path: Path) -> None:
             "lags {1,2,3}, heads [1,3,1]",
             "seed 2",
         ),
-        ((1, 3), Compared("standard", (1, 1, 1), seeds=(0,)), "other lags", "{1,3} [1,1,1]"),
+        (
+            (1, 3),
+            Compared("standard", (1, 1, 1), seeds=(0,)),
+            "other lags or states",
+            "{1,3} [1,1,1]",
+        ),
         (
             (1, 3, 4),
             Compared("standard", (1, 4, 1), seeds=(1,)),
-            "other lags",
+            "other lags or states",
             "{1,3,4} [1,4,1], seed 1",
         ),
         (

@@ -118,6 +118,7 @@ def test_no_shipped_model_with_a_fellow_is_left_out_of_what_is_said_of_heads_and
     monkeypatch.setattr(scaling, "trained_law", lambda run, tokens: sih.bma(tokens, run.task))
     data = scaling.compute(scaling.ScalingConfig(constructed_heads=(), sequences=2), RunStore())
     configs = {name: RunStore().run(name).config for name in RunStore().names(papers_task=True)}
+    configs = {name: one for name, one in configs.items() if one.task.states == 5}
     standard = {name: one for name, one in configs.items() if one.model.kind == "standard"}
     ways = {
         "": ("uniform", "adam"),

@@ -20,7 +20,7 @@ from sih.report.subjects import judge_all, statements
 from sih.results.cache import Result
 from sih.results.figure import shown
 from sih.results.html_page import STYLE
-from sih.results.judging import VERDICTS, Finding, Measured
+from sih.results.judging import BEYOND, VERDICTS, Finding, Measured
 from sih.results.pictures import make
 from sih.training.runs.run_store import RunStore
 
@@ -98,10 +98,11 @@ def test_every_statement_is_there_with_rule_and_command(
 ) -> None:
     text = page(figures, findings)
     for one in findings:
-        article = text.split(f'id="{one.statement.id}"')[1].split("</article>")[0]
+        before, after = text.split(f'<article id="{one.statement.id}"')
+        summary, article = before.rsplit("<summary>", 1)[1], after.split("</article>")[0]
         assert one.statement.command in article
         assert escape(str(one.statement.rule)) in article
-        assert f"{MARKS[one.verdict]} {one.verdict}" in article
+        assert f"{MARKS[one.verdict]} {one.verdict}" in summary
     assert set(MARKS) == set(VERDICTS)
     assert "needs standard-8.9, not trained yet" in text
     for erratum in ERRATA:
@@ -118,9 +119,35 @@ def test_models_are_counted_beside_the_verdict_and_other_numbers_are_not(
         two = dataclasses.replace(finding, each=(number_that_holds, number_that_holds))
         assert two.count == "2 of 2"
         summary, _ = page(figures, [two]).split("</table>", 1)
-        assert ("<br><small>2 of 2</small>" in summary) == count
+        assert ('title="2 of 2 hold"' in summary) == count
     alone = dataclasses.replace(of_models, each=(Measured(of_models.statement.rule.limit),))
     assert "<small></small>" not in page(figures, [alone])
+    assert 'title="1 of 1' not in page(figures, [alone])
+
+
+def test_the_verdicts_come_first_and_each_opens_its_statement_and_its_figure(
+    figures: list[Shown], findings: list[Finding]
+) -> None:
+    text = page(figures, findings)
+    table = text[text.index("<table") : text.index("</table>")]
+    assert "At the paper's own setting?" in table
+    for one in (each for each in findings if each.statement.section != BEYOND):
+        assert f'<a href="#{one.statement.id}"' in table
+        assert f'<a href="#figure-{one.statement.experiment.name}">' in table
+    assert "<details" not in text[: text.index("</table>")]
+    for target in ('<article id="claim-1"', '<figure id="figure-claim_histogram"'):
+        before = text[: text.index(target)]  # what is followed to inside of one opens it
+        assert before.count("<details") == before.count("</details>") + 1
+
+
+def test_figures_with_one_caption_have_it_once(figures: list[Shown]) -> None:
+    one = next(each for each in figures if each.png)
+    caption = "All of these. With a second sentence."
+    several = [dataclasses.replace(one, name=f"maps_{n}", caption=caption) for n in range(11)]
+    text = page([*several, one], [])
+    assert text.count("With a second sentence.") == 1
+    assert "<b>maps: 11 figures</b>" in text
+    assert all(f'id="figure-maps_{n}"' in text for n in range(11))
 
 
 def test_files_are_whole_and_the_json_is_plain(
@@ -162,12 +189,20 @@ def test_it_prints_on_a4_without_breaking_figures() -> None:
     assert re.search(r"figure, \.statement, tr \{ break-inside: avoid; \}", printed)
 
 
-def test_colours_of_verdicts_can_be_told_from_white() -> None:
+def test_colours_of_verdicts_can_be_told_from_the_paper_in_light_and_dark() -> None:
     style = STYLE.read_text()
+    light, dark = (
+        {**dict(re.findall(r"--(\w+): (#\w+)", part)), "paper": paper}
+        for part, paper in zip(
+            re.findall(r":root \{(.*?)\}", style, re.S), ("#ffffff", "#161615"), strict=True
+        )
+    )
     for verdict in VERDICTS:
-        found = re.search(rf"\.{css_class(verdict)} {{ color: #(\w+); }}", style)
+        found = re.search(rf"\.{css_class(verdict)} {{ color: var\(--(\w+)\); }}", style)
         assert found
-        assert (1.05) / (_luminance(found[1]) + 0.05) > 7  # WCAG AAA
+        for colours in (light, dark):
+            low, high = sorted(_luminance(colours[name][1:]) for name in (found[1], "paper"))
+            assert (high + 0.05) / (low + 0.05) > 7  # WCAG AAA
 
 
 def _luminance(colour: str) -> float:

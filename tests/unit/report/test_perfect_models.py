@@ -18,10 +18,11 @@ import sih
 from sih.attention.distances import Selection
 from sih.attention.reference_circuit import reference_model
 from sih.beyond.evidence_paths import channels as channel_account
-from sih.paper import agreement, scaling, trained
+from sih.paper import agreement, other_sizes, scaling, trained
 from sih.paper.agreement_statements import ONE_SOLUTION
 from sih.results.beside import circuit_law
 from sih.results.judging import Finding, Statement
+from sih.training.runs.evaluate import candidates_alike
 from sih.training.runs.run import Run
 from sih.training.runs.run_store import RunStore
 
@@ -58,6 +59,18 @@ ATTENTION: dict[str, tuple[str, str, str]] = {
     "layer-3-maps": (HOLDS, HOLDS, REMARK),
 }
 """The same of those about attention, of the three circuits."""
+FEWER_HEADS_MODELS = (
+    "paper-1.2.3-1.1.1-length32",
+    *(f"paper-1.2.3.4.5-1.{count}.1-length32" for count in (1, 2, 3)),
+)
+FEWER: dict[str, tuple[str, str, str]] = {
+    "fewer-heads-layer-1": (HOLDS, HOLDS, HOLDS),
+    "fewer-heads-layer-2": (HOLDS, HOLDS, FAILS),
+    "fewer-heads-layer-3": (HOLDS, REMARK, HOLDS),
+}
+"""The same of those about attention with fewer heads than the circuit needs."""
+SIZES = {"other-sizes": (HOLDS, HOLDS, HOLDS, HOLDS)}
+"""The same of those about other numbers of states, in the order of `PERFECT`."""
 SAYS = (
     "a circuit that looks",
     "It is about the construction's KL",
@@ -65,6 +78,7 @@ SAYS = (
     "A perfect predictor is below 1",
     ONE_SOLUTION,
     "It asks of one solution",
+    "With fewer heads the construction itself leaves transitions out",
 )
 
 
@@ -136,6 +150,67 @@ def test_rules_about_attention(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     check_that_what_fails_says_so(found.values())
 
 
+@pytest.mark.parametrize("name", PERFECT[1:])
+def test_rules_about_fewer_heads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Run, "model", property(lambda run: circuit(name, run)))
+    config = agreement.AgreementConfig(FEWER_HEADS_MODELS, sequences=16, selection_sequences=64)
+    data = agreement.compute(config, RunStore())
+    data.facts.update(
+        {key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()}
+    )
+    found = {one.statement.id: one for one in judged({"agreement": data}) if one.measured}
+    assert {id: one.verdict for id, one in found.items() if id in FEWER} == {
+        id: verdicts[PERFECT.index(name) - 1] for id, verdicts in FEWER.items()
+    }
+    check_that_what_fails_says_so(found[id] for id in FEWER)
+
+
+def test_a_first_layer_that_copies_is_not_consistent() -> None:
+    """`paper-1.2.3.4.5-1.2.1-length32` copies the previous token in head 1.1."""
+    config = agreement.AgreementConfig(FEWER_HEADS_MODELS[2:3], sequences=16, selection_sequences=2)
+    data = agreement.compute(config, RunStore())
+    data.facts.update(
+        {key: dataclasses.replace(one, length=128, unsettled="") for key, one in data.facts.items()}
+    )
+    found = {one.statement.id: one for one in judged({"agreement": data}) if one.measured}
+    assert found["fewer-heads-layer-1"].verdict == FAILS
+
+
+class Predicts:
+    """A model that predicts by a law of the task."""
+
+    def __init__(self, law: Callable[[Tensor], Tensor]) -> None:
+        self.predict = law
+
+
+@pytest.mark.parametrize("name", [*PERFECT, "candidates alike"])
+def test_rules_about_other_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And candidates weighed alike, which are no solution, fail."""
+
+    def model(run: Run) -> Any:
+        if name == "candidates alike":
+            return Predicts(lambda tokens: candidates_alike(tokens, run.task))
+        law = law_of(name)
+        return Predicts(lambda tokens: law(run, tokens))
+
+    monkeypatch.setattr(Run, "model", property(model))
+    monkeypatch.setattr(Run, "evaluation", None)
+    data = other_sizes.compute(other_sizes.SizesConfig(sequences=256), RunStore())
+    for panel in data.panels:
+        panel.models.update(
+            {
+                key: dataclasses.replace(
+                    one, model=dataclasses.replace(one.model, training="paper", unsettled="")
+                )
+                for key, one in panel.models.items()
+            }
+        )
+    found = {one.statement.id: one for one in judged({"other_sizes": data}) if one.measured}
+    expected = SIZES["other-sizes"][PERFECT.index(name)] if name in PERFECT else FAILS
+    assert {id: one.verdict for id, one in found.items()} == {"other-sizes": expected}
+    assert len(found["other-sizes"].each) == 2
+
+
 def test_no_head_can_have_more_than_the_posterior() -> None:
     """The exact posterior as attention has a selective head, by either rule."""
     config = agreement.AgreementConfig(ATTENTION_MODELS, sequences=2, selection_sequences=2)
@@ -165,7 +240,7 @@ def test_rules_about_channels(name: str, verdict: str, monkeypatch: pytest.Monke
 
 def test_every_rule_about_trained_models_is_here() -> None:
     about: list[Statement[Any]] = [one for one in PAPER + OURS + MORE if one.models is not None]
-    known = {*EXPECTED, *ATTENTION, "plain-layer-2-carries"}
+    known = {*EXPECTED, *ATTENTION, *FEWER, *SIZES, "plain-layer-2-carries"}
     same = {id.split("-recipe")[0] for id in known}  # a rule is the same for each way of training
     for one in about:
         assert one.id.split("-recipe")[0] in same or one.id.endswith("-layer-2-carries"), one.id

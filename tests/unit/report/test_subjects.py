@@ -19,8 +19,10 @@ from sih.results.cache import Result
 EVERY = figures()
 
 
-def test_an_unknown_figure_is_answered_with_the_names() -> None:
-    with pytest.raises(ValueError, match=r"no figure 'tezer'; the figures are .*claim_histogram"):
+def test_an_unknown_figure_is_answered_with_the_nearest_names() -> None:
+    with pytest.raises(
+        ValueError, match=r"no figure 'tezer'; did you mean teaser\? `sih figure --list`"
+    ):
         figure_named("tezer", EVERY)
     assert figure_named("heads", EVERY) is EVERY["heads"]
 

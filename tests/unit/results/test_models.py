@@ -45,7 +45,23 @@ def test_models_fit_by_what_they_are() -> None:
     assert deep in Models(layers=None)
     wide = dataclasses.replace(MODEL, dim=128)
     assert (wide in Models(), wide in Models(usual_width=True)) == (True, False)
-    assert heads_of(dataclasses.replace(MODEL, heads=(1, 2, 1))) is None
+    two_heads = dataclasses.replace(MODEL, heads=(1, 2, 1))
+    assert heads_of(two_heads) is None
+    fewer = Models(heads="fewer")
+    assert [one in fewer for one in (two_heads, one_head, MODEL, deep)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert dataclasses.replace(one_head, lags=(1, 3)) not in fewer
+    ten = dataclasses.replace(MODEL, states=10)
+    assert [ten in one for one in (Models(), Models(states=(3, 10)), Models(states=None))] == [
+        False,
+        True,
+        True,
+    ]
+    assert MODEL not in Models(states=(3, 10))
 
 
 def test_a_choice_says_itself() -> None:
@@ -56,10 +72,13 @@ def test_a_choice_says_itself() -> None:
         str(Models(layers=(4, 5), longer_than=64))
         == "any kind, 4 or 5 layers, more than 64 positions"
     )
+    assert str(Models(heads="fewer", states=(3, 10))) == (
+        "any kind, 3 layers, fewer second-layer heads than the circuit needs, 3 or 10 states"
+    )
 
 
 def test_every_shipped_model_of_the_papers_task_has_a_way_of_training() -> None:
-    every = shipped_models(Models(layers=None))
+    every = shipped_models(Models(layers=None, states=None))
     assert list(every) == RunStore().names(papers_task=True)
     assert {one.training for one in every.values()} == {"paper", "SOAP", "Adam"}
     assert [name for name, one in every.items() if one.papers_setting] == ["paper-1.2.3"]
@@ -111,7 +130,7 @@ def test_a_plateau_is_not_settled_where_another_was_given_more_steps(tmp_path: P
 
 
 def test_a_shipped_model_is_the_same_whatever_it_is_compared_with() -> None:
-    for name, model in shipped_models(Models(layers=None)).items():
+    for name, model in shipped_models(Models(layers=None, states=None)).items():
         assert described([RunStore().run(name)]) == {name: model}
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import sih
-from sih.base.showing import PALETTE
 from sih.results import style
 
 STATIC = Path(sih.__file__).parent / "explorer" / "static"
@@ -40,13 +39,12 @@ def explorer_colours() -> list[str]:
     return [named.get(colour, colour).upper() for colour in json.loads(found[1])]
 
 
-def test_a_lag_has_one_colour_in_figures_notebooks_and_the_explorer() -> None:
+def test_a_lag_has_one_colour_in_figures_and_the_explorer() -> None:
     assert explorer_colours() == list(style.LAG_COLOURS)
     assert [style.lag_colour(lag) for lag in range(1, 10)] == [
         *style.LAG_COLOURS,
         style.LAG_COLOURS[0],
     ]
-    assert PALETTE[:7] == style.LAG_COLOURS[:7]  # the eighth is for light and for dark paper
     assert len(set(style.LAG_COLOURS)) == 8
 
 

@@ -4,8 +4,8 @@ from sih.results.tables import braces, with_error
 
 
 def test_numbers_of_tables() -> None:
-    assert with_error(0.01281, 0.0003) == ".0128±.0003"
-    assert with_error(-0.5, 10.25) == "-.5000±10.2500"
+    assert with_error(0.01281, 0.0003) == "0.0128±0.0003"
+    assert with_error(-0.5, 10.25) == "-0.5000±10.2500"
 
 
 def test_lag_sets() -> None:

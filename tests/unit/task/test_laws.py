@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 import sih
-from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, as_slice, counted, with_initial
+from sih.task.laws import KnownRows, Laws, RowLaws, RowMemory, as_slice, has_parent, with_initial
 
 
 def test_a_matrix_for_each_sequence_is_many_tasks_at_once(rng: torch.Generator) -> None:
@@ -51,5 +51,5 @@ def test_a_known_matrix_learns_nothing() -> None:
 
 
 def test_which_tokens_count_and_slices() -> None:
-    assert counted(torch.tensor([[-1, -1, 1], [-1, 0, -1]])).tolist() == [False, True, True]
+    assert has_parent(torch.tensor([[-1, -1, 1], [-1, 0, -1]])).tolist() == [False, True, True]
     assert as_slice(torch.tensor([2, 3])) == slice(2, 4)

@@ -16,7 +16,7 @@ from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
 from sih.training.config import HELD_OUT_SEED, TrainConfig
 from sih.training.config_file import digest
-from sih.training.config_parts import PARTS, RENAMED, EvaluationConfig
+from sih.training.config_parts import RENAMED, SECTIONS, EvaluationConfig
 from sih.training.optimiser import Adam
 from sih.training.presets import preset
 from sih.training.recipes.plain import Plain
@@ -50,7 +50,7 @@ def test_fields_by_flat_name_words_and_whole_parts() -> None:
 
 
 def test_every_field_has_one_flat_name() -> None:
-    names = [field.name for part in PARTS for field in dataclasses.fields(getattr(SMALL, part))]
+    names = [field.name for part in SECTIONS for field in dataclasses.fields(getattr(SMALL, part))]
     assert len(names) == len(set(names))
     assert set(SMALL.flat()) == {*names, "model", "init", "optimiser", "seed", "stored", "target"}
     assert SMALL.unusual() == {
@@ -202,13 +202,13 @@ def preset_of(name: str) -> Any:
     return lambda **changes: preset(name, **changes)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", SECTIONS)
 def test_the_examples_of_messages_are_right(part: str) -> None:
     names = {
         kind.__name__: kind
         for kind in (TaskConfig, TransformerShape, Adam, Plain, EvaluationConfig)
     }
-    for words in (PARTS[part].flat, PARTS[part].whole):
+    for words in (SECTIONS[part].flat, SECTIONS[part].whole):
         config = eval(f"TrainConfig({words})", {"TrainConfig": TrainConfig, **names})
         assert config != TrainConfig() or words == "recipe=Plain()"
 

@@ -8,7 +8,7 @@ import sih
 from sih.base.errors import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
-from sih.training.config_parts import PARTS, classes_of, parts_of, shape_of, unfolded
+from sih.training.config_parts import SECTIONS, classes_of, parts_of, shape_of, unfolded
 from sih.training.optimiser import Adam, SoapConfig
 from sih.training.recipes.plain import Plain
 from sih.training.recipes.tied_tables import TiedTables
@@ -19,7 +19,7 @@ TASK = sih.Task([[0.9, 0.1], [0.5, 0.5]], (1, 2), 16)
 
 def test_words_choose_classes_and_a_whole_part_brings_its_own() -> None:
     words = classes_of({"model": "disentangled", "init": "harmonic", "optimiser": "soap"})
-    assert list(words) == list(PARTS)
+    assert list(words) == list(SECTIONS)
     assert [words[part] for part in ("model", "optimiser", "recipe")] == [
         DisentangledShape,
         SoapConfig,

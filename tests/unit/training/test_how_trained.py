@@ -15,9 +15,9 @@ ROLES = f"SOAP, {START}layers restricted to their roles "
 FROZEN = "middle layers frozen and the others restricted to their roles "
 TABLES = "tables shared by positions, short sequences first, falling learning rate, "
 WAYS = {
-    "paper-1.2.3": "Adam, nothing added (the paper's setting)",
-    "paper-1.2.3-length64": "Adam, nothing added",
-    "paper-disentangled-3.5.7-length32": "Adam, nothing added",
+    "paper-1.2.3": "Adam, unaided (the paper's setting)",
+    "paper-1.2.3-length64": "Adam, unaided",
+    "paper-disentangled-3.5.7-length32": "Adam, unaided",
     "fresh-1.2": "Adam, a new matrix for each sequence, falling learning rate",
     "standard-1.2.3": f"{ROLES}for 600 of 2,000 steps",
     "standard-1.2.3-3.3": f"Adam, {START}{FROZEN}for 400 of 3,600 steps",
@@ -39,10 +39,10 @@ def test_the_shipped_models_are_of_so_many_ways() -> None:
         words = f"{trained_briefly(config)} {config.model.kind}"
         counts[words] = counts.get(words, 0) + 1
     assert counts == {
-        "Adam alone standard": 14,
-        "Adam alone disentangled": 2,
+        "Adam only standard": 14,
+        "Adam only disentangled": 2,
         "Adam, fresh P standard": 1,
-        "SOAP, roles standard": 21,
+        "SOAP, roles standard": 25,
         "Adam, frozen standard": 3,
         "Adam, tied disentangled": 4,
         "SOAP, tied disentangled": 2,
@@ -82,20 +82,20 @@ def test_the_papers_setting_is_that_alone(changes: dict[str, Any], is_the_papers
 
 def test_whatever_is_added_is_said() -> None:
     plain = how_trained(TrainConfig(length=64))
-    assert plain == "Adam, nothing added"
+    assert plain == "Adam, unaided"
     for changes, words, brief in (
         ({"init": "normal"}, "Adam, normal start", "Adam, normal"),
         ({"schedule": "cosine"}, "Adam, falling learning rate", "Adam, rate falls"),
         ({"length_schedule": ((9, 32),)}, "Adam, short sequences first", "Adam, short first"),
         ({"switch_rate": 0.1}, "Adam, lags that switch", "Adam, switching"),
-        ({"optimiser": "soap"}, "SOAP, nothing added", "SOAP alone"),
+        ({"optimiser": "soap"}, "SOAP, unaided", "SOAP only"),
         ({"target": "distribution"}, "Adam, the true distributions as targets", "Adam, soft"),
         (
             {"init": "gpt2", "target": "distribution"},
             "Adam, gpt2 start, the true distributions as targets",
             "Adam, gpt2",
         ),
-        ({"model": "relative"}, "Adam, nothing added", "Adam alone"),
+        ({"model": "relative"}, "Adam, unaided", "Adam only"),
     ):
         config = TrainConfig(length=64, **changes)
         assert (how_trained(config), trained_briefly(config)) == (words, brief)

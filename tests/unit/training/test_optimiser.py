@@ -25,8 +25,8 @@ def test_schedules() -> None:
 
 
 def test_a_warmup_left_open_is_filled_in() -> None:
-    assert [Adam(steps=steps, warmup=None).fit().warmup for steps in (20, 2000)] == [20, 50]
-    assert Adam(steps=20, warmup=3).fit() == Adam(steps=20, warmup=3)
+    assert [Adam(steps=steps, warmup=None).resolve().warmup for steps in (20, 2000)] == [20, 50]
+    assert Adam(steps=20, warmup=3).resolve() == Adam(steps=20, warmup=3)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)

@@ -10,15 +10,11 @@ from sih.base.errors import FieldError
 from sih.models.disentangled.dense import DisentangledShape
 from sih.models.standard.transformer import TransformerShape
 from sih.training.optimiser import Adam, SoapConfig
-from sih.training.presets import PRESETS, SEEN, preset
+from sih.training.presets import PRESETS, preset
 from sih.training.recipes.harmonic_positions import HarmonicPositions
 from sih.training.recipes.plain import Plain
 from sih.training.recipes.recipe import StagedRecipe
 from sih.training.task_config import TaskConfig
-
-
-def test_every_preset_says_what_it_was_seen_to_reach() -> None:
-    assert SEEN.keys() == PRESETS.keys()
 
 
 def test_the_defaults_are_the_papers() -> None:

@@ -37,7 +37,7 @@ def test_the_law_of_a_matrix() -> None:
     assert torch.equal(trained.P, config.task.steady().P)
     assert torch.allclose(switching.P, config.task.steady().P, rtol=1e-15, atol=0)
     assert from_json(to_json(config)) == config
-    assert config.task.usual
+    assert config.task.is_paper_task
     assert digest(config) != digest(small(matrix_seed=11))
 
 
@@ -73,7 +73,7 @@ def test_tasks_beyond_the_paper_s_are_trained_on_and_judged_by_exact_bayes() -> 
     """A run learns from its task and is measured against its Bayes average, which beats maximum likelihood."""
     for changes, kind in (({"fresh": True}, FreshTask), ({"switch_rate": 0.2}, SwitchingTask)):
         config = small(**changes, steps=2, batch=8, held_out=64)
-        assert not config.task.usual
+        assert not config.task.is_paper_task
         trainer = Trainer(config)
         assert type(trainer.task) is kind
         *_, last = trainer
@@ -82,7 +82,7 @@ def test_tasks_beyond_the_paper_s_are_trained_on_and_judged_by_exact_bayes() -> 
         assert from_json(to_json(config)) == config
         assert config.unusual().items() >= changes.items()
         assert digest(config) != digest(small(steps=2, batch=8, held_out=64))
-    assert SMALL.task.usual
+    assert SMALL.task.is_paper_task
     assert (
         not {"fresh", "switch_rate"} & to_version_1(SMALL).keys()
     )  # names of runs are what they were

@@ -53,7 +53,7 @@ from sih.circuits.log_matrix import log_matrix
 from sih.circuits.masks import Masks
 from sih.circuits.offset_heads import Evidence
 from sih.predictors.evidence import check_states, mixture, normalised_probabilities
-from sih.task import ParentsTask, counted
+from sih.task import ParentsTask, has_parent
 from sih.task.parents_task import check_parents
 
 ParentsThird = Literal["parents", "slots"]
@@ -119,7 +119,7 @@ class ParentsCircuit(AnyCircuit):
     def rows(self) -> Bool[Tensor, " row"]:
         """Tell at which rows the circuit is claimed to be right: where the next token has parents, and slots are."""
         first = 2 * self.hypotheses - 1 if self.third == "slots" else 0
-        return counted(self.table)[1:] & (torch.arange(self.length) >= first)
+        return has_parent(self.table)[1:] & (torch.arange(self.length) >= first)
 
     @property
     def first_exact_position(self) -> int:
@@ -168,7 +168,9 @@ class ParentsCircuit(AnyCircuit):
                 .expand(-1, self.length)
                 .double()
             )
-        return counted(self.table)[:-1].cumsum(dim=0).clamp_min(1).expand(self.heads, -1).double()
+        return (
+            has_parent(self.table)[:-1].cumsum(dim=0).clamp_min(1).expand(self.heads, -1).double()
+        )
 
     @property
     def size(self) -> float:
@@ -189,7 +191,7 @@ class ParentsCircuit(AnyCircuit):
             p = (p - self.token_shares(tokens, task, -self.temper)) / 2
         evidence = p.cumsum(dim=1)
         if self.counting == "mean":
-            seen = counted(task.parents(tokens.shape[1])).cumsum(dim=0)
+            seen = has_parent(task.parents(tokens.shape[1])).cumsum(dim=0)
             evidence = evidence / seen.clamp_min(1)[:, None]
         scores = self.beta * evidence
         return torch.softmax(scores + task.prior.log() if self.with_prior else scores, dim=-1)
@@ -205,7 +207,7 @@ class ParentsCircuit(AnyCircuit):
         """Yield the closed form of a pass, by loops over the circuit's table."""
         time = tokens.shape[1]
         parents, everywhere = task.parents(time), torch.ones(time, dtype=torch.bool)
-        children, stored = counted(parents), {}
+        children, stored = has_parent(parents), {}
         for source, power in self.exponents.items():
             shares = self.token_shares(tokens, task, power)
             stored[source] = paid(shares, parents.T, children)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sih.attention.head_reading import HeadReading, exact_selection, read_head
 from sih.base.errors import FieldError, as_tokens, check_fields, check_kind
-from sih.base.showing import Drawn, heat_map, html_table, text_lines
+from sih.base.showing import Drawn, Words
 from sih.beyond.diagnosis.law_reading import (
     Interval,
     LawReading,
@@ -35,8 +35,6 @@ from sih.task import (
     first_position,
 )
 
-FINEST = 32
-"""Offsets shown in a notebook."""
 CHUNK = 64
 """Sequences that a model of `sih` is run on at once."""
 COMPARED = 16
@@ -45,7 +43,7 @@ COMPARED = 16
 
 @dataclass(frozen=True)
 class Diagnosis(Drawn):
-    """Holds what `diagnose` found. It prints as a table, shows as one in a notebook, and `plot()` draws it.
+    """Holds what `diagnose` found. It prints as a table, and `plot()` draws it.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)
@@ -53,6 +51,8 @@ class Diagnosis(Drawn):
     >>> sih.diagnose(task, batch, law=sih.bma(batch.tokens, task)).verdict
     'Predicts like BMA (within 0.001 nats)'
     """
+
+    drawing = "sih.beyond.diagnosis.diagnosis_figure:draw_diagnosis"
 
     lags: tuple[int, ...]
     """Labels of the task's hypotheses, its lags where it has lags."""
@@ -98,9 +98,10 @@ class Diagnosis(Drawn):
         >>> import sih
         >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=16)
         >>> sih.diagnose(task, sih.sample(task, size=4, rng=0), model=sih.construct(task)).rows()[0][:4]
-        ['head', 'i-k', 'i-k+1', 'true lag']
+        ['head', 'parents', 'candidates', 'true lag']
         """
-        table = [["head", "i-k", "i-k+1", "true lag", "corr p̃", "period", "by tokens", "role"]]
+        measures = ["parents", "candidates", "true lag", "corr. p̃", "period", "content"]
+        table = [["head", *measures, "role"]]
         for head in self.heads:
             period = f"{head.period} ({head.fit:.2f})" if head.period else "-"
             selected = f"{head.selected:.2f} of {head.exact:.2f}"
@@ -132,18 +133,12 @@ class Diagnosis(Drawn):
 
     def _facts(self) -> Mapping[str, Any]:
         kl = {f"KL_to_{self.reference.replace(' ', '_')}": self.kl["model"].mean} if self.kl else {}
-        return {"lags": self.lags, "sequences": self.sequences, **kl}
-
-    def _pictures(self) -> Iterator[str]:
-        if self.heads:
-            yield html_table(self.rows())
-            offsets = torch.tensor([head.offsets[:FINEST] for head in self.heads])
-            yield heat_map(
-                offsets / offsets.amax(dim=-1, keepdim=True),
-                "attention by offset, a row for each head",
-                300,
-            )
-        yield text_lines([*self._lines(), f"verdict: {self.verdict}"])
+        return {
+            "lags": self.lags,
+            "sequences": self.sequences,
+            **kl,
+            "verdict": Words(self.verdict),
+        }
 
     def _lines(self) -> list[str]:
         lines = [
@@ -190,7 +185,7 @@ def diagnose(
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
     >>> found = sih.diagnose(task, sih.sample(task, size=16, rng=0), model=sih.construct(task))
     >>> [head.role for head in found.heads][-1]
-    'selects the token to copy'
+    'selects the true candidate'
     >>> found.circuits[0].words
     "Its attention is that of the circuit 'paper'"
     """
@@ -201,14 +196,17 @@ def diagnose(
     batch, lags_known = _batch(task, tokens)
     if isinstance(model, Model):
         if law is not None or attention is not None:
-            raise ValueError("give a model, or its attention and its law, not both")
+            raise ValueError("give model=..., or attention=... and law=..., not both")
         law, attention = _pass(model, batch.tokens)
     elif model is not None:
         check_kind(
-            "model", model, nn.Module, "a torch.nn.Module that maps tokens to laws or logits"
+            "model",
+            model,
+            nn.Module,
+            "a torch.nn.Module that maps tokens to distributions or logits",
         )
         if law is not None:
-            raise ValueError("give a model, or its law, not both")
+            raise ValueError("give model=... or law=..., not both")
         law = model(batch.tokens)
     if not isinstance(attention, list | tuple | None):
         found = type(attention).__name__
@@ -237,7 +235,9 @@ def diagnose(
     read = LawReading()
     if law is not None:
         law, were_logits = as_law(law, batch, task)
-        notes += ["the law was given as logits: their softmax was taken"] if were_logits else []
+        notes += (
+            ["the predictions were given as logits: their softmax was taken"] if were_logits else []
+        )
         read = read_law(law, batch, task, lags_known=lags_known)
     exact = exact_selection(batch, task) if layers else None
     return Diagnosis(
@@ -317,7 +317,7 @@ def _attention(
             "attention", f"{where} must be after the softmax: each query's sums to 1, none below 0"
         )
     if found.triu(1 + first).any():
-        raise FieldError("attention", f"{where} must be causal: a query pays nothing to later keys")
+        raise FieldError("attention", f"{where} must be causal: no attention to later keys")
     return found
 
 

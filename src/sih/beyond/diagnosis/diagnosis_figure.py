@@ -16,7 +16,7 @@ _LOOKS = {
 }
 FLOOR = 1e-5
 """Nats: what is below it is not worth telling apart."""
-_LABELS = {"model": "model", "bma": "BMA", "ml": "ML", "stationary": "stationary law"}
+_LABELS = {"model": "model", "bma": "BMA", "ml": "ML", "stationary": "stationary distribution"}
 
 
 def draw_diagnosis(data: Diagnosis) -> Figure:
@@ -40,7 +40,7 @@ def _draw_heads(ax: Axes, data: Diagnosis) -> None:
         for x, share in enumerate(row):
             if share >= 0.005:
                 text, colour = (
-                    f"{share:.2f}".removeprefix("0"),
+                    f"{share:.2f}",
                     "white" if share > 0.6 * max(row) else "black",
                 )
                 ax.text(x, y, text, ha="center", va="center", fontsize=5, color=colour)

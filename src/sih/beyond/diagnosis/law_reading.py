@@ -45,7 +45,7 @@ class LawReading:
     by_position: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """`kl` at every position but the last, which no training reaches."""
     words: str = ""
-    """How good they are, in words whose thresholds are in `docs/field_tools.md`."""
+    """How good they are, in words whose thresholds are in `docs/roles.md`."""
 
 
 def read_law(
@@ -95,10 +95,10 @@ def as_law(
     law, rounding = found.double(), rounding_of(found)
     if law.shape != shape:
         raise FieldError(
-            "law", f"law is of shape (batch, time, state) = {shape}; got {tuple(law.shape)}"
+            "law", f"law must be of shape (batch, time, state) = {shape}; got {tuple(law.shape)}"
         )
     if torch.isnan(law).any() or torch.isposinf(law).any() or torch.isneginf(law).all(dim=-1).any():
-        raise FieldError("law", "law holds numbers that are not finite")
+        raise FieldError("law", "law must hold finite numbers")
     sums = law.sum(dim=-1)
     if law.min() < -rounding:
         return torch.softmax(law, dim=-1), True
@@ -106,7 +106,7 @@ def as_law(
         ends = f"from {sums.min():.4g} to {sums.max():.4g}"
         raise FieldError(
             "law",
-            f"law sums to 1 over the last axis; got sums {ends} (softmax logits that are all positive)",
+            f"law must sum to 1 over the last axis; got sums {ends} (softmax logits that are all positive)",
         )
     law = law.clamp_min(0)
     return law / law.sum(dim=-1, keepdim=True), False
@@ -140,9 +140,9 @@ def _words(
     if interval(_difference(model, ml)).high < 0:
         return "Predicts better than maximum likelihood, not as well as BMA"
     if interval(_difference(model, stationary)).high >= 0:
-        return "Predicts no better than the stationary law"
+        return "Predicts no better than the stationary distribution"
     if interval(_difference(model, ml)).low > 0:
-        return "Predicts worse than maximum likelihood, better than the stationary law"
+        return "Predicts worse than maximum likelihood, better than the stationary distribution"
     return "Predicts about as well as maximum likelihood"
 
 

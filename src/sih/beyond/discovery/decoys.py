@@ -10,7 +10,7 @@ import torch
 
 from sih.base.errors import generator
 from sih.base.types import Seed
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.models.disentangled.as_standard import to_standard
 from sih.models.disentangled.blocks import head_names
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -45,7 +45,7 @@ def with_decoys(
     noise = [torch.randn(A.shape, generator=rng, dtype=dtype) for A in among.A]
     readout = torch.randn(among.readout.shape, generator=rng, dtype=dtype)
     readout -= readout.mean(dim=0)  # so that laws sum to 1
-    tokens = sample(carried(model)[1], 32, rng=rng).tokens
+    tokens = sample(circuit_and_task(model)[1], 32, rng=rng).tokens
     law, size = model.predict(tokens), 0.1
     while True:
         for layer, A in enumerate(among.A):

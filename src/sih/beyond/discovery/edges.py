@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sih.base.errors import FieldError
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.models.base import Model
 from sih.models.disentangled.blocks import head_names
 from sih.models.disentangled.written import WrittenBlocks
@@ -43,7 +43,7 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
     >>> [f"{edge.source} -> {edge.reader}" for edge in sih.circuit_edges(model) if edge.role == "readout"]
     ['3.1/token -> 3/stream']
     """
-    circuit, task = carried(model)
+    circuit, task = circuit_and_task(model)
     blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
     circuit.write(blocks, task, "probability")
     varies = {"token": True, "position": False}

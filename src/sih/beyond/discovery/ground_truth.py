@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sih.base.errors import check_choice, check_kind, check_path
-from sih.base.showing import Drawn, Shown, html_table
+from sih.base.showing import Drawn, Shown
 from sih.beyond.discovery.decoys import rotated, with_decoys
 from sih.beyond.discovery.discovery import (
     METHODS,
@@ -22,7 +22,7 @@ from sih.beyond.discovery.discovery import (
 )
 from sih.beyond.discovery.edges import Edge, by_writer, circuit_edges
 from sih.circuits.build import construct
-from sih.circuits.verification import carried
+from sih.circuits.verification import circuit_and_task
 from sih.models import storage
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -113,7 +113,7 @@ def load_circuits(folder: str | Path) -> dict[str, KnownCircuit]:
 
 
 def _known(name: str, model: Model) -> KnownCircuit:
-    task = carried(model)[1]
+    task = circuit_and_task(model)[1]
     assert isinstance(task, Task)
     return KnownCircuit(name, model, task, circuit_edges(model))
 
@@ -133,6 +133,8 @@ class Measured:
 class Discovery(Drawn):
     """Holds how every method did on every circuit."""
 
+    drawing = "sih.beyond.discovery.discovery_figure:draw_discovery"
+
     measured: tuple[Measured, ...]
 
     def _facts(self) -> Mapping[str, Any]:
@@ -140,9 +142,6 @@ class Discovery(Drawn):
             "circuits": len({found.circuit for found in self.measured}),
             "measured": len(self.measured),
         }
-
-    def _pictures(self) -> Iterator[str]:
-        yield html_table(self.table())
 
     def table(self) -> list[list[str]]:
         """Give a row for each circuit and method, below a row of headings."""

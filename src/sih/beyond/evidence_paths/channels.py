@@ -1,4 +1,4 @@
-"""What every trained model's choice of a lag rests on: what layer 2 carried, or where it looked (docs/mechanism.md).
+"""What every trained model's choice of a lag rests on: what layer 2 carried, or where it looked (evidence-paths.md).
 
 Beside them the circuits written by hand for the same lags and matrix, by their mean KL on the same sequences.
 """

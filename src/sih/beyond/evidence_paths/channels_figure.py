@@ -18,15 +18,16 @@ from sih.results.beside import (
 from sih.results.tables import Rows, with_error
 
 CAPTION = (
-    "Through which channel the evidence for a lag reaches the last layer's scores, in every trained model of three "
-    "layers or more. Left: shares of the evidence, looked (where the heads before the last layer looked), carried "
-    "(what they read there), direct (straight from layer 1), embedding (token and position); bars one standard error. "
-    "Right: mean KL of the model as it is (black), and with the attention of these heads (orange), their values (blue) "
-    "or both (grey) at their means, in the last layer's scores only. Models trained plainly, as the paper trains, "
-    "first, then those of our recipes; fresh sequences of each model's task. `sih models` has the models' KL/ML on "
-    "many more."
+    "How the evidence for a lag reaches the last layer's scores, in every trained model of three layers or more. "
+    "Left: share of the evidence by path: the attention patterns of the heads before the last layer, the values that "
+    "they copy, layer 1 read directly, and the embedding (token and position); bars are one standard error. Right: "
+    "mean KL of the unmodified model (black), and with these heads' patterns (orange), values (blue) or both (grey) "
+    "mean-ablated in the last layer's scores only. Models trained by unaided Adam come first, then those of the "
+    "presets auto and harmonic. Fresh sequences of each model's task; `sih models` has KL/ML on more sequences."
 )
 
+PATHS = {"looked": "patterns", "carried": "values", "direct": "layer 1", "embedding": "embedding"}
+"""The paths of the evidence as readers meet them, by their names in `EvidenceFlow.channels`."""
 SHARES = {
     "looked": style.ORANGE,
     "carried": style.BLUE,
@@ -35,10 +36,10 @@ SHARES = {
 }
 
 COSTS = {
-    "intact": (style.BLACK, "o", "as it is"),
-    "attention": (style.ORANGE, "s", "where it looked := mean"),
-    "values": (style.BLUE, "D", "what it carried := mean"),
-    "both": ("#999999", "x", "both := mean"),
+    "intact": (style.BLACK, "o", "unmodified"),
+    "attention": (style.ORANGE, "s", "patterns mean-ablated"),
+    "values": (style.BLUE, "D", "values mean-ablated"),
+    "both": ("#999999", "x", "both mean-ablated"),
 }
 
 
@@ -46,7 +47,7 @@ def draw(data: Accounts) -> Figure:
     """Draw shares on the left and mean KL on the right, plainly trained models first."""
     labels = {
         name: name
-        + ("  (plain)" if one.model.training == "paper" and not name.startswith("paper-") else "")
+        + ("  (unaided)" if one.model.training == "paper" and not name.startswith("paper-") else "")
         for name, one in data.models.items()
     }
     with style.paper_figure(1.25 * style.PAGE, 0.19 * len(labels) + 1.1) as figure:
@@ -63,7 +64,7 @@ def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
         start = 0.0
         for name, colour in SHARES.items():
             share, error = found.shares.get(name, (0.0, 0.0))
-            label = name if y == 0 else None
+            label = PATHS[name] if y == 0 else None
             left.barh(y, max(share, 0.0), left=start, height=0.7, color=colour, label=label, lw=0)
             if name in ("looked", "carried"):
                 left.errorbar(start + max(share, 0.0), y, xerr=error, color="black", lw=0.7)
@@ -92,9 +93,12 @@ def draw_rows(left: Axes, right: Axes, rows: Mapping[str, Channels]) -> None:
 def table(data: Accounts) -> Rows:
     """Make a row for each model, and one for each circuit."""
     changes = ("attention", "values", "both", "layer 1 at keys")
-    rows = [["model", "heads", "recipe", "intact", *(f"{what} := mean" for what in changes), "donor's attention",
-             "donor's values", "looked", "carried", "direct", "periods of layer 2", "votes: key's row", "query's row",
-             "layer 1 with log P"]]  # fmt: skip
+    ablated = [f"{what}, mean-ablated" for what in changes]
+    patched = ["attention of the patch source", "values of the patch source"]
+    shares = ["patterns", "values", "layer 1"]
+    phases_of = ["periods of layer 2", "votes: key's row", "query's row", "layer 1 with log P"]
+    head = ["model", "heads", "recipe", "unmodified", *ablated, *patched, *shares, *phases_of]
+    rows = [head]
     for name, one in data.models.items():
         found, phases = one.channels, one.phases
         period = (

@@ -16,13 +16,14 @@ from sih.results.models import OUR_RECIPES, Models
 CARRIED = Rule("at least", 0.75, 0.5)
 
 QUANTITY = (
-    "what is carried, as a share of what is carried and what is looked, of the evidence in layer 3's scores "
+    "evidence in layer 3's scores that comes through values, as a share of that through values and patterns "
     "(sih.evidence_flow); 1 for the construction; the median model, and the range"
 )
 
 REMARK = (
-    "Part of the evidence may be in where layer 2 looked: see figure channels and docs/mechanism.md. It asks of one "
-    "solution: the looking circuit has 0, and is better than maximum likelihood too."
+    "Part of the evidence may come through the attention patterns of layer 2: see figure channels and "
+    "docs/results/evidence-paths.md. The statement is about one solution: the circuit `looking` "
+    "has 0, and is better than maximum likelihood too."
 )
 
 
@@ -38,7 +39,7 @@ def _carried(models: Models, data: Accounts) -> list[Measured]:
 
 
 def _statement(id: str, how: str, models: Models) -> Statement[Accounts]:
-    text = f"{how}, the third layer chooses by what the second carried, as in the construction."
+    text = f"{how}, the third layer selects by the values of the second, as in the construction."
     measure = partial(_carried, models)
     return Statement(
         id,

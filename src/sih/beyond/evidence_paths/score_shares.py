@@ -29,7 +29,7 @@ from torch import Tensor
 
 from sih.attention.interventions import CHUNK, mean_values
 from sih.base.errors import FieldError, described
-from sih.base.showing import Drawn, html_table
+from sih.base.showing import Drawn
 from sih.beyond.evidence_paths.stream_pieces import (
     ONE,
     Forms,
@@ -61,6 +61,8 @@ CONSTANT = 64
 class EvidenceFlow(Drawn):
     """Holds the share of the evidence in the last layer's scores that came by each part, and its standard error."""
 
+    drawing = "sih.beyond.evidence_paths.evidence_flow_figure:draw_evidence_flow"
+
     shares: dict[Part, float]
     errors: dict[Part, float]
     channels: dict[str, float]
@@ -78,9 +80,6 @@ class EvidenceFlow(Drawn):
             name.replace(" ", "_"): round(share, 2) for name, share in self.channels.items()
         }
         return {**channels, "parts": len(self.shares), "spread": self.spread}
-
-    def _pictures(self) -> Iterator[str]:
-        yield html_table(self.table()[:13], "" if len(self.shares) <= 12 else "the largest")
 
     def table(self) -> list[list[str]]:
         """Make rows of text, a header and then the largest share first."""

@@ -35,9 +35,8 @@ from sih.base.errors import (
     check_sizes,
     described,
     generator,
-    plot,
 )
-from sih.base.showing import Shown
+from sih.base.showing import Drawn, Shown
 from sih.base.types import Seed
 from sih.task import check_lags
 from sih.task.lags import check_prior
@@ -73,7 +72,7 @@ class PermutationTest(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class Inference(Shown):
+class Inference(Drawn):
     r"""Holds what a series says of its lag, its transition matrix, and of other models.
 
     >>> import sih
@@ -84,6 +83,8 @@ class Inference(Shown):
     >>> found.tied
     (1, 2)
     """
+
+    drawing = "sih.beyond.real_series.inference_figure:draw_inference"
 
     lags: tuple[int, ...]
     num_states: int
@@ -158,7 +159,7 @@ class Inference(Shown):
         >>> len(sih.infer([0, 1, 1, 0, 1, 0, 0, 1], lags=(1, 2)).plot(symbols=("a", "b")).axes)
         2
         """
-        return plot(self, symbols=tuple(symbols))
+        return self._draw(symbols=tuple(symbols))
 
     def _facts(self) -> dict[str, Any]:
         best: dict[str, Any] = {"lag": self.lag, **({"tied": self.tied} if self.tied else {})}

@@ -1,1 +1,1 @@
-"""Heads that several lags share, and what fewer of them lose (docs/beyond.md)."""
+"""Heads that several lags share, and what fewer of them lose (docs/results/head-counts.md)."""

@@ -19,7 +19,7 @@ class ExactHeads(Shown):
     """Brackets the number of second-layer heads that the exact posterior takes, reading the query's side.
 
     `lower` is for circuits whose weights depend on the offset and whose reads on differences of positions, of any sign;
-    that one head is too few for more than two lags holds for any attention by position (docs/beyond.md).
+    that one head is too few for more than two lags holds for any attention by position (docs/proofs/shared_heads.md).
     """
 
     lags: tuple[int, ...]

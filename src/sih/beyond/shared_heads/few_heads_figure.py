@@ -25,10 +25,13 @@ from sih.results.tables import Rows, braces
 def caption(config: FewHeadsConfig) -> str:
     """Say what is shown of the task that was asked for."""
     return (
-        "Mean KL divergence from the true next-token law past the largest lag, over that of the Bayesian model average "
+        "Mean KL divergence from the true next-token distribution past the largest lag, over that of the "
+        "Bayesian model average "
         f"on the same sequences, against the number of second-layer heads (T = {config.length}): the paper's "
-        "construction, the Bayesian circuit in which nothing mixes, the exact circuit in which lags mix, circuits read "
-        "from query and key, and standard transformers trained with our recipe (SOAP; layers restricted to their roles "
+        "construction, the Bayesian circuit in which nothing mixes, the exact circuit in which lags mix, "
+        "circuits read "
+        "from query and key, and standard transformers trained by preset auto (SOAP; layers restricted to "
+        "their roles "
         "at first), each on the matrix it was trained on. The dotted line is maximum likelihood. Means over "
         f"{config.matrices} matrices with Dirichlet(1) rows and {config.num_states} states, and one standard error."
     )

@@ -1,1 +1,1 @@
-"""Sequences whose lag switches (docs/family.md)."""
+"""Sequences whose lag switches (docs/concepts/task-variants.md)."""

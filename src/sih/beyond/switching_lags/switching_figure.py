@@ -66,7 +66,10 @@ def draw(data: SwitchingLags) -> Figure:
         at = data.config.switch_at
         around.axvline(at, color="0.6", lw=0.6, ls=(0, (2, 2)))
         around.set(
-            yscale="log", ylim=(LOWEST, 1.5), xlabel="position", ylabel="KL to the true law (nats)"
+            yscale="log",
+            ylim=(LOWEST, 1.5),
+            xlabel="position",
+            ylabel="KL to the true distribution (nats)",
         )
         around.set_title("one switch")
         around.text(at + 1, 1.2 * LOWEST, "switch", fontsize=6, va="bottom")

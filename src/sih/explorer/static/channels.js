@@ -7,7 +7,7 @@ import { appendBlocks } from "./stream.js";
 import { drawing, line, tag, text } from "./svg.js";
 
 const ROW = 19;
-const NAMES = { attention: "looked", values: "carried", embedding: "its token and place" };
+const NAMES = { attention: "patterns", values: "values", embedding: "token and position" };
 
 // The ways in the order of the layers, as rows of the chart: [name, values at the query].
 function waysOf(channels, query, lags) {

@@ -15,7 +15,7 @@ const SLIDERS = [
   { key: "lam", name: "λ", of: PAPER, low: 1, high: 4, long: "lambda, strength of the masks" },
   { key: "temper", name: "Temper", of: PAPER, low: -4, high: 0.7, long: "temper, exponent on the probabilities" },
   { key: "temper", name: "Temper", of: ["bayes", "both", "looking"], low: -9, high: 0, long: "temper, exponent on the probabilities" },
-  { key: "looking", name: "Looking", of: ["looking"], low: -3, high: 1, long: "looking, how strongly layer 2 looks where a parent was found" },
+  { key: "looking", name: "Looking", of: ["looking"], low: -3, high: 1, long: "looking, how strongly layer 2 attends to found parents" },
 ];
 const number = (value) => (value >= 1000 || value < 0.01 ? value.toExponential(1) : String(Number(value.toPrecision(3))));
 

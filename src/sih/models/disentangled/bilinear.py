@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.models.fast.causal import later_keys, row_blocks
-from sih.models.fast.second_order import gradients_again
+from sih.models.fast.second_order import double_backward
 
 
 class CoordinateOrder:
@@ -103,7 +103,7 @@ class _Attend(torch.autograd.Function):
         W, *saved = ctx.saved_tensors
         h, queries, attention = saved[:count], saved[count : 2 * count], saved[2 * count :]
         if torch.is_grad_enabled():
-            return None, *gradients_again(
+            return None, *double_backward(
                 lambda *inputs: tuple(_attention(order, *inputs)[1]), (W, *h), above
             )
         grad_W, grad_h = torch.zeros_like(W), [torch.zeros_like(rows) for rows in h]

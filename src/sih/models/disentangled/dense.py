@@ -46,9 +46,9 @@ class DisentangledShape(ModelShape):
     kind: ClassVar[str] = "disentangled"
 
     heads: Heads = (1, 3, 1)
-    """number of heads of each layer."""
+    """Number of heads of each layer."""
     qk_dim: Size = 32
-    """its root is the temperature of the attention, as if queries and keys had this width."""
+    """Its square root is the temperature of the attention, as if queries and keys had this width."""
 
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from sih.models.fast import compiled as library
 from sih.models.fast.causal import BLOCK_ROWS, head_parts, later_keys, row_blocks, shared
-from sih.models.fast.second_order import gradients_again
+from sih.models.fast.second_order import double_backward
 
 
 def attention_by_offset(
@@ -232,7 +232,7 @@ class _ByOffset(torch.autograd.Function):
         qkv, r, *kept = ctx.saved_tensors
         heads, qk_dim, blocks = ctx.sizes
         if torch.is_grad_enabled():
-            again = gradients_again(
+            again = double_backward(
                 lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u)
             )
             return *again, None, None, None
@@ -283,7 +283,7 @@ class _Compiled(torch.autograd.Function):
         qkv, r = ctx.saved_tensors
         heads, qk_dim = ctx.sizes
         if torch.is_grad_enabled():
-            again = gradients_again(
+            again = double_backward(
                 lambda x, y: plain(x, y, heads, qk_dim), (qkv, r), (above, above_u)
             )
             return *again, None, None, None
@@ -306,7 +306,7 @@ class _Scores(torch.autograd.Function):
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         x, table = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return gradients_again(scores_of_buckets, (x, table), (above,))
+            return double_backward(scores_of_buckets, (x, table), (above,))
         x, table = x.contiguous(), table.contiguous()
 
         def work(above: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -334,7 +334,7 @@ class _Values(torch.autograd.Function):
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         u, table = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return gradients_again(values_of_buckets, (u, table), (above,))
+            return double_backward(values_of_buckets, (u, table), (above,))
         u, table = u.contiguous(), table.contiguous()
 
         def work(above: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:

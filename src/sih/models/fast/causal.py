@@ -17,8 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.models.fast import compiled as library
-from sih.models.fast.second_order import gradients_again
-from sih.models.fast.threads import side_by_side
+from sih.models.fast.second_order import double_backward
+from sih.models.fast.threads import map_in_threads
 
 BLOCK_ROWS = 64
 """Rows in a block, about: smaller blocks compute less that the mask removes, larger ones multiply faster."""
@@ -103,7 +103,7 @@ class _CausalAttention(torch.autograd.Function):
         heads, qk_dim, blocks = ctx.sizes
         if torch.is_grad_enabled():
             return (
-                *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (grad,)),
+                *double_backward(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (grad,)),
                 None,
                 None,
                 None,
@@ -154,7 +154,7 @@ class _Compiled(torch.autograd.Function):
         heads, qk_dim, _ = ctx.sizes
         if torch.is_grad_enabled():
             return (
-                *gradients_again(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (above,)),
+                *double_backward(lambda x: _attend(x, *ctx.sizes)[0], (qkv,), (above,)),
                 None,
                 None,
                 None,
@@ -170,5 +170,5 @@ def shared(work: Callable[..., tuple[Tensor | None, ...]], *arrays: Tensor) -> t
     if threads == 1:
         return work(*arrays)
     shares = list(zip(*(array.tensor_split(threads) for array in arrays), strict=True))
-    found = zip(*side_by_side(lambda share: work(*share), shares, threads), strict=True)
+    found = zip(*map_in_threads(lambda share: work(*share), shares, threads), strict=True)
     return tuple(None if parts[0] is None else torch.cat(parts) for parts in found)

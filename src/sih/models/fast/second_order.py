@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def gradients_again(
+def double_backward(
     plain: Callable[..., Tensor | tuple[Tensor, ...]],
     inputs: Sequence[Tensor],
     above: Sequence[Tensor],

@@ -23,7 +23,7 @@ def limited_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(allowed)
 
 
-def side_by_side(
+def map_in_threads(
     work: Callable[[Part], Result], parts: Sequence[Part], threads: int
 ) -> Iterator[Result]:
     """Yield the work on each part, in order, done by this number of threads that work alone."""

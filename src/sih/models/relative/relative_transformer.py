@@ -49,17 +49,17 @@ class RelativeShape(ModelShape):
     kind: ClassVar[str] = "relative"
 
     heads: Heads = (1, 1, 1)
-    """number of heads of each layer."""
+    """Number of heads of each layer."""
     dim: Size = 64
-    """width of the residual stream."""
+    """Width of the residual stream."""
     qk_dim: Size = 32
-    """width of queries and keys; its root is the temperature of the attention."""
+    """Width of queries and keys; its square root is the temperature of the attention."""
     reach: Size | None = None
-    """the first offset that shares its vectors with all larger ones (the largest offset unless said)."""
+    """The first offset that shares its vectors with all larger ones. Default: the largest offset."""
     offsets: Annotated[tuple[Annotated[str, Among(OFFSETS)], ...], OneOrMore()] = ("both",)
-    """which vectors know the offset: both, keys, none or rotary; one word, or one for each layer."""
+    """Vectors that depend on the offset: both, keys, none or rotary; one word, or one per layer."""
     start: bool = False
-    """put a start token before each sequence."""
+    """Put a start token before each sequence."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

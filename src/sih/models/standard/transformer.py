@@ -38,13 +38,13 @@ class TransformerShape(ModelShape):
     kind: ClassVar[str] = "standard"
 
     heads: Heads = (1, 3, 1)
-    """number of heads of each layer."""
+    """Number of heads of each layer."""
     dim: Size = 64
-    """width of the residual stream."""
+    """Width of the residual stream."""
     qk_dim: Size = 32
-    """width of queries and keys; its root is the temperature of the attention."""
+    """Width of queries and keys; its square root is the temperature of the attention."""
     mlp_dim: Size | None = None
-    """width of an MLP after every attention layer (none unless said)."""
+    """Width of an MLP after every attention layer. By default there is none."""
 
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None

@@ -1,1 +1,1 @@
-"""How objects are drawn: a file for each form, `forms.py` which object has which."""
+"""Drawings of objects: a file for each class, which the class names and `plot()` loads."""

@@ -19,6 +19,8 @@ SEQUENCES, TOKENS, OFFSETS = 24, 48, 12
 
 def draw_batch(data: Batch) -> Figure:
     """Draw the first sequences of every lag, and mutual information by offset: it peaks at the lag."""
+    if not data.tokens.numel():
+        raise ValueError("an empty batch has no picture")
     with style.paper_figure(style.PAGE, 2.6) as figure:
         cells, curves = figure.subplots(1, 2, width_ratios=(1.7, 1))
         _draw_cells(cells, data)

@@ -1,4 +1,4 @@
-"""A model's weights as maps: where each head would look by tokens alone, and by positions alone."""
+"""A model's weights as maps: attention of each head by tokens alone, and by positions alone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -51,7 +51,7 @@ def draw_model(data: Model) -> Figure:
             pair[0].set_title(f"head {names[place]}", fontsize=7, pad=3)
         draw_scale(figure, image, axes[1::2].flatten().tolist())
         figure.suptitle(
-            "where each head would look by tokens alone, and by positions alone", fontsize=7
+            "attention of each head by tokens alone, and by positions alone", fontsize=7
         )
     return figure
 
@@ -87,7 +87,7 @@ def _draw_tokens(ax: Axes, rows: list[list[float]]) -> Any:
                 ax.text(
                     x,
                     y,
-                    f"{value:.2f}".removeprefix("0"),
+                    f"{value:.2f}",
                     ha="center",
                     va="center",
                     fontsize=5,

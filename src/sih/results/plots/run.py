@@ -12,6 +12,8 @@ from sih.training.runs.run import Run
 def draw_training(data: Run) -> Figure:
     """Draw loss and mean KL against steps, and the last KL by position, from the run's metrics."""
     losses, found = [line for line in data.metrics if "loss" in line], data.evaluations
+    if not found:
+        raise ValueError(f"nothing of {data.name} has been measured yet")
     first, last, max_lag = found[0], found[-1], data.task.max_lag
     scored = scored_positions(max_lag, data.task.length)
     with style.paper_figure(style.PAGE, 2.2) as figure:

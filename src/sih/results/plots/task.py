@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from sih.results import style
 from sih.results.maps import COLOURS
-from sih.task import MatrixTask, counted
+from sih.task import MatrixTask, has_parent
 from sih.task.parents import ShownTask
 
 NUMBERED, ROWS, TOKENS = 10, 6, 9
@@ -52,7 +52,7 @@ def _draw_matrix(axes: Any, task: Any) -> None:
         for y, row in enumerate(table if few else ()):
             for x, value in enumerate(row):
                 text, colour = (
-                    f"{value:.2f}".removeprefix("0"),
+                    f"{value:.2f}",
                     "white" if value > 0.6 * top else "black",
                 )
                 ax.text(
@@ -71,13 +71,13 @@ def _draw_matrix(axes: Any, task: Any) -> None:
     if task.num_states <= NUMBERED:
         matrix.set_yticks(range(task.num_states))
     matrix.set(title="$P$, from row to column", anchor="S")
-    law.set(yticks=[], title=r"stationary law $\pi$", anchor="N")
+    law.set(yticks=[], title=r"stationary distribution $\pi$", anchor="N")
 
 
 def _draw_parents(axes: Any, task: Any) -> None:
     """Draw the first tokens of a sequence, counted from 1 as in the paper, and an arc to each from its parent."""
     parents = task.parents(task.length)
-    shown = min(task.length, int(counted(parents).int().argmax()) + TOKENS)
+    shown = min(task.length, int(has_parent(parents).int().argmax()) + TOKENS)
     reach = int((torch.arange(shown) - parents[:, :shown]).mul(parents[:, :shown] >= 0).max())
     around = torch.linspace(torch.pi, 0, 33)
     for row, (ax, label) in enumerate(zip(axes, task.hypotheses, strict=False)):
@@ -93,6 +93,6 @@ def _draw_parents(axes: Any, task: Any) -> None:
                 ax.plot(child, 0.31, marker="v", ms=2.5, mew=0, color=colour)
         ax.set(xlim=(-0.6, shown - 0.4), ylim=(-0.3, 1.45))
         ax.axis("off")
-        chance = f"{float(task.prior[row]):.3g}".removeprefix("0")
+        chance = f"{float(task.prior[row]):.3g}"
         name = f"lag {label}" if hasattr(task, "lags") else f"hypothesis {label}"
         ax.set_title(f"{name}, probability {chance}", loc="left", fontsize=7, color=colour, pad=1)

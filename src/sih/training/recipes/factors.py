@@ -22,7 +22,7 @@ from torch import nn
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledShape, DisentangledTransformer
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Recipe, Start, draw_normal, draw_uniform
+from sih.training.recipes.recipe import Parametrisation, Recipe, draw_normal, draw_uniform
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Factors(Recipe):
 
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> "FactorStart":
+    ) -> "FactorParametrisation":
         model = shape.build(task.num_states, task.length, init="zeros").to(device)
         assert isinstance(model, DisentangledTransformer)
         assert isinstance(shape, DisentangledShape)
-        start = FactorStart(model, shape.qk_dim)
+        start = FactorParametrisation(model, shape.qk_dim)
         start.draw(rng)
         return start
 
 
-class FactorStart(Start):
+class FactorParametrisation(Parametrisation):
     """Holds a model together with the factors that its matrices A are made from.
 
     `moves["2/Q"]` has those of layer 2, (head, coordinate, width); `moves["readout"]` is the model's own W_O.
@@ -61,23 +61,23 @@ class FactorStart(Start):
 
     def draw(self, rng: torch.Generator) -> None:
         """Fill Q, K and W_O, and write A."""
-        for name, weight in self.moves.items():
+        for name, weight in self.parameters.items():
             if name == "readout":
                 draw_uniform(weight, 1 / math.sqrt(weight.shape[-1]), rng)
             else:
                 draw_normal(weight, 1 / math.sqrt(weight.shape[-2]), rng)
-        self.write()
+        self.update_weights()
 
     @torch.no_grad()
-    def gradients(self, step: int) -> None:
+    def collect_gradients(self, step: int) -> None:
         for layer, A in enumerate(self.model.A, 1):
-            Q, K = self.moves[f"{layer}/Q"], self.moves[f"{layer}/K"]
+            Q, K = self.parameters[f"{layer}/Q"], self.parameters[f"{layer}/K"]
             assert A.grad is not None
             Q.grad = A.grad @ K
             K.grad = A.grad.mT @ Q
 
     @torch.no_grad()
-    def write(self) -> None:
+    def update_weights(self) -> None:
         """Write the model's matrices: A from Q and K."""
         for layer, A in enumerate(self.model.A, 1):
-            A.copy_(self.moves[f"{layer}/Q"] @ self.moves[f"{layer}/K"].mT)
+            A.copy_(self.parameters[f"{layer}/Q"] @ self.parameters[f"{layer}/K"].mT)

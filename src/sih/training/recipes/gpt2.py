@@ -16,7 +16,7 @@ import torch
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Recipe, Start, draw_normal
+from sih.training.recipes.recipe import Parametrisation, Recipe, draw_normal
 
 STANDARD_DEVIATION = 0.02
 EMBEDDINGS = ("token", "position")
@@ -33,12 +33,12 @@ class Gpt2(Recipe):
 
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> Start:
+    ) -> Parametrisation:
         model = shape.build(task.num_states, task.length, init="zeros")
         assert isinstance(model, Transformer)
         for name, weight in model.named_parameters():
             draw_normal(weight, self.deviation(name, len(model.config.heads)), rng)
-        return Start(model.to(device))
+        return Parametrisation(model.to(device))
 
     def deviation(self, name: str, layers: int) -> float:
         """Return the standard deviation that the weight of this name starts with."""

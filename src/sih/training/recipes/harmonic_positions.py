@@ -38,7 +38,7 @@ from sih.base.record import Count
 from sih.models import ModelShape
 from sih.models.standard.transformer import Transformer, TransformerShape
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Fields, Recipe, StagedRecipe, Start
+from sih.training.recipes.recipe import Fields, Parametrisation, Recipe, StagedRecipe
 from sih.training.task_config import TaskPart
 
 Place = tuple[EllipsisType | slice, ...]
@@ -63,10 +63,10 @@ class HarmonicPositions(StagedRecipe):
     most_frozen = 400
 
     parts_steps: Count | None = 0
-    """steps during which every layer but the last keeps to its part, but none stands still (None: three in ten)."""
+    """Steps during which every layer but the last is restricted to its role, none frozen. None: three in ten."""
 
-    def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
-        fitted = super().fit(shape, task, steps)
+    def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
+        fitted = super().resolve(shape, task, steps)
         assert isinstance(shape, TransformerShape)
         assert isinstance(fitted, HarmonicPositions)
         parts(shape.dim, self.max_period)
@@ -76,14 +76,14 @@ class HarmonicPositions(StagedRecipe):
 
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> Start:
+    ) -> Parametrisation:
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
         assert isinstance(model, Transformer)
         set_parts(model, self)
-        return HarmonicStart(model.to(device), self)
+        return HarmonicParametrisation(model.to(device), self)
 
 
-class HarmonicStart(Start):
+class HarmonicParametrisation(Parametrisation):
     """Holds a standard model, and freezes what does not move at first.
 
     Tokens, readout and layers keep to the parts they start with. During `frozen_steps` the layers between the first and
@@ -96,7 +96,7 @@ class HarmonicStart(Start):
         super().__init__(model)
         self.recipe = recipe
 
-    def gradients(self, step: int) -> None:
+    def collect_gradients(self, step: int) -> None:
         recipe, length = self.recipe, self.model.config.length
         if recipe.length_at(step, length) < length:
             self.model.position.grad = None

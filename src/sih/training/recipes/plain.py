@@ -10,7 +10,7 @@ import torch
 
 from sih.models import ModelShape
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Recipe, Start
+from sih.training.recipes.recipe import Parametrisation, Recipe
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,10 @@ class Plain(Recipe):
 
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> Start:
-        return Start(shape.build(task.num_states, task.length, init=self.name, rng=rng).to(device))
+    ) -> Parametrisation:
+        return Parametrisation(
+            shape.build(task.num_states, task.length, init=self.name, rng=rng).to(device)
+        )
 
 
 @dataclass(frozen=True)

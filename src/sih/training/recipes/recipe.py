@@ -38,21 +38,21 @@ def draw_uniform(weight: nn.Parameter, bound: float, rng: torch.Generator) -> No
     )
 
 
-class Start:
-    """Holds a model before its first step. It is all that the trainer sees of a recipe.
+class Parametrisation:
+    """A model and the parameters that the optimiser changes, all the trainer sees of a recipe.
 
-    `moves` is what the optimiser changes, by name: the model's weights, unless a recipe has tables to make them from.
+    `parameters` are the model's weights by name, or tables that the weights are made from.
     """
 
-    def __init__(self, model: Model, moves: dict[str, nn.Parameter] | None = None) -> None:
+    def __init__(self, model: Model, parameters: dict[str, nn.Parameter] | None = None) -> None:
         self.model = model
-        self.moves = dict(model.named_parameters()) if moves is None else moves
+        self.parameters = dict(model.named_parameters()) if parameters is None else parameters
 
-    def gradients(self, step: int) -> None:
-        """Make the gradients of `moves` from those of the weights, for the update that follows `step` others."""
+    def collect_gradients(self, step: int) -> None:
+        """Compute the gradients of `parameters` from those of the weights, after `step` updates."""
 
-    def write(self) -> None:
-        """Make the weights from what has moved."""
+    def update_weights(self) -> None:
+        """Compute the weights from `parameters`."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Recipe(ABC):
     """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
 
     length_schedule: Schedule | None = ()
-    """pairs of a step and a length: shorter sequences until that step (None: 32, then 64 tokens)."""
+    """Pairs of a step and a length: shorter sequences until that step. None: 32, then 64 tokens."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -82,10 +82,10 @@ class Recipe(ABC):
     @abstractmethod
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> Start:
+    ) -> Parametrisation:
         """Make the model before its first step, drawn from `rng`."""
 
-    def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
+    def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         """Return the recipe with nothing left None, if it fits the rest."""
         if self.kinds and shape.kind not in self.kinds:
             says = f"the recipe {self.name} is for {', '.join(self.kinds)}"
@@ -140,13 +140,13 @@ class StagedRecipe(Recipe):
     """The most steps that `frozen_steps=None` stands for; it is a quarter of all if that is less."""
 
     max_period: Size = 8
-    """the largest period that positions have in common."""
+    """The largest period of the positions."""
     frozen_steps: Count | None = 0
-    """steps during which layer 1 and the readout keep to their parts, and the layers between stand still (None: some
-    hundred, or a quarter of all)."""
+    """Steps during which layer 1 and the readout are restricted to their roles, and the layers between frozen. None:
+    some hundred, or a quarter of all."""
 
-    def fit(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
-        fitted = super().fit(shape, task, steps)
+    def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
+        fitted = super().resolve(shape, task, steps)
         assert isinstance(fitted, StagedRecipe)
         frozen = self.frozen_steps
         if frozen is None:

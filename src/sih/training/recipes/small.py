@@ -10,7 +10,7 @@ import torch
 
 from sih.models import ModelShape
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Recipe, Start, draw_normal
+from sih.training.recipes.recipe import Parametrisation, Recipe, draw_normal
 
 STANDARD_DEVIATION = 1e-4
 
@@ -24,8 +24,8 @@ class Small(Recipe):
 
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> Start:
+    ) -> Parametrisation:
         model = shape.build(task.num_states, task.length, init="zeros")
         for weight in model.parameters():
             draw_normal(weight, STANDARD_DEVIATION, rng)
-        return Start(model.to(device))
+        return Parametrisation(model.to(device))

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from sih.models import ModelShape
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.task import CausalTask
-from sih.training.recipes.recipe import Fields, StagedRecipe, Start
+from sih.training.recipes.recipe import Fields, Parametrisation, StagedRecipe
 
 SCALE = 0.05
 """The standard deviation of the tables' first entries."""
@@ -49,15 +49,15 @@ class TiedTables(StagedRecipe):
 
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
-    ) -> "TiedStart":
+    ) -> "TiedParametrisation":
         model = shape.build(task.num_states, task.length).to(device)
         assert isinstance(model, DisentangledTransformer)
-        start = TiedStart(model, self.max_period, self.frozen_steps or 0)
+        start = TiedParametrisation(model, self.max_period, self.frozen_steps or 0)
         start.draw(rng)
         return start
 
 
-class TiedStart(Start):
+class TiedParametrisation(Parametrisation):
     """Holds a model together with the tables that its weights are made from.
 
     `moves["3/position/token"]` has those of the blocks of layer 3 between the query's positions and the key's tokens,
@@ -86,12 +86,12 @@ class TiedStart(Start):
     @torch.no_grad()
     def draw(self, rng: torch.Generator) -> None:
         """Fill tables with small random numbers where `moves_at_first`, and in the layers between, 0 elsewhere."""
-        for name, table in self.moves.items():
+        for name, table in self.parameters.items():
             noise = (
                 torch.empty(table.shape, dtype=table.dtype).normal_(generator=rng).to(table.device)
             )
             table.copy_(SCALE * noise * (1 if self.between(name) else self.moves_at_first(name)))
-        self.write()
+        self.update_weights()
 
     def between(self, name: str) -> bool:
         """Tell whether a table is of a layer between the first and the last."""
@@ -104,7 +104,7 @@ class TiedStart(Start):
         Layer 1 compares tokens, and what it reports is where it found them, not which: no table reads a token that
         came by way of it. The readout reads what the last layer copied. The layers between stand still.
         """
-        table = self.moves[name]
+        table = self.parameters[name]
         result = torch.zeros_like(table)
         layer, *kinds = name.split("/")
         if layer == "readout":
@@ -127,42 +127,42 @@ class TiedStart(Start):
             )
         return result
 
-    def gradients(self, step: int) -> None:
-        self.collect_gradients()
+    def collect_gradients(self, step: int) -> None:
+        self.table_gradients()
         if step < self.frozen_steps:
             self.freeze_gradients()
 
     def freeze_gradients(self) -> None:
         """Take the gradient from what does not move at first."""
-        for name, table in self.moves.items():
+        for name, table in self.parameters.items():
             assert table.grad is not None
             table.grad *= self.moves_at_first(name)
 
     @torch.no_grad()
-    def write(self) -> None:
+    def update_weights(self) -> None:
         """Write the model's weights: A and W_O from C."""
         for layer, A in enumerate(self.model.A, 1):
             tt, tp, pt, pp = self._blocks(A)
-            tt.copy_(self.moves[f"{layer}/token/token"])
-            tp.copy_(self.moves[f"{layer}/token/position"] @ self.by_position.T)
+            tt.copy_(self.parameters[f"{layer}/token/token"])
+            tp.copy_(self.parameters[f"{layer}/token/position"] @ self.by_position.T)
             pt.copy_(
                 torch.einsum(
-                    "hpcqs,ic->hpiqs", self.moves[f"{layer}/position/token"], self.by_position
+                    "hpcqs,ic->hpiqs", self.parameters[f"{layer}/position/token"], self.by_position
                 )
             )
-            by_distance = self.moves[f"{layer}/position/position"] @ self.by_distance.T
+            by_distance = self.parameters[f"{layer}/position/position"] @ self.by_distance.T
             pp.copy_(toeplitz(by_distance).transpose(2, 3))
         token, position = self._readout_blocks(self.model.readout)
-        token.copy_(self.moves["readout/token"])
-        position.copy_(self.moves["readout/position"] @ self.by_position.T)
+        token.copy_(self.parameters["readout/token"])
+        position.copy_(self.parameters["readout/position"] @ self.by_position.T)
 
     @torch.no_grad()
-    def collect_gradients(self) -> None:
+    def table_gradients(self) -> None:
         """Make the gradient of the tables from that of the model's weights."""
         weights = (self.model.readout, *self.model.A)
         readout, *A = (weight.grad for weight in weights if weight.grad is not None)
         for name, grad in self._collected(A, readout).items():
-            self.moves[name].grad = grad
+            self.parameters[name].grad = grad
 
     def _collected(
         self, A: Iterable[Float[Tensor, "_ _ _"]], readout: Float[Tensor, "state dim"]

@@ -106,7 +106,7 @@ class RunEvaluation(Measured):
         return {**super()._facts(), **windows, "found": self.found, "sequences": self.sequences}
 
     def _ratios(self) -> str:
-        return f"{{{', '.join(f'{each.label}: {each.kl_over_ml.with_error()} x ML' for each in self.windows)}}}"
+        return f"{{{', '.join(f'{each.label}: {each.kl_over_ml.with_error()}' for each in self.windows)}}}"
 
 
 def has_found(ways: Mapping[str, Estimate[float]]) -> bool:

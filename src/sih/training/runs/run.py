@@ -15,11 +15,14 @@ with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` 
 appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
 killed run wrote after it is cut off and made again. `run_writer.py` does so; here runs are read, and every file
 is checked: what is wrong with one is a ValueError that names it.
+
+Runs that ship are smaller copies (`research/ship.py`): weights rounded to float16, metrics of evaluations alone. Their
+`environment.json` says so, and they can't be trained on.
 """
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -31,7 +34,7 @@ from torch import Tensor
 from sih.base.errors import check_path, check_sizes
 from sih.base.files import check_entries, read_header, read_json, read_tensors, reading
 from sih.base.files.tensor_file import digest_of_tensors
-from sih.base.showing import Drawn, Words, line_chart
+from sih.base.showing import Drawn, Words
 from sih.base.stats import quotient
 from sih.models import Model
 from sih.models.storage import load_weights
@@ -49,6 +52,8 @@ from sih.training.runs.formation import FORMATION, Formation, read_formation
 
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
+LEFT_OUT = "left_out"
+"""The entry of the environment that says what a smaller copy of a run leaves out."""
 NUMBER = (int, float)
 LINE: dict[str, type | tuple[type, ...]] = {
     "step": int,
@@ -57,7 +62,7 @@ LINE: dict[str, type | tuple[type, ...]] = {
 }
 """What a line of the metrics may hold."""
 MACHINE: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("device", "torch"), str),
+    **dict.fromkeys(("device", "torch", LEFT_OUT), str),
     **dict.fromkeys(("seconds", "core_seconds"), NUMBER),
     "threads": int,
 }
@@ -77,6 +82,8 @@ class Run(Drawn):
     >>> run.config.task.lags, run.task.length, round(run.held_out_kl_over_ml, 2), run.finished
     ((1, 2, 3), 128, 0.79, True)
     """
+
+    drawing = "sih.results.plots.run:draw_training"
 
     folder: Path
 
@@ -111,20 +118,6 @@ class Run(Drawn):
         if self.evaluation is not None:
             return {"kl_over_ml": Words(self.evaluation.kl_over_ml.with_error())}
         return {"held_out_kl_over_ml": self.held_out_kl_over_ml} if measured else {}
-
-    def _pictures(self) -> Iterator[str]:
-        try:
-            found = [line for line in self.metrics if "kl" in line]
-        except (ValueError, OSError):
-            return
-        kl = [(line["step"], math.log10(line["kl"])) for line in found if line["kl"] > 0]
-        ends = [(found[0]["step"], found[-1]["step"])] if found else []
-        flat = {name: found[0][name] for name in ("ml", "bma") if found and found[0][name] > 0}
-        lines = {
-            name.upper(): [(step, math.log10(value)) for step in ends[0]]
-            for name, value in flat.items()
-        }
-        yield line_chart({"trained": kl, **lines}, "mean KL by step, a logarithmic scale")
 
     @cached_property
     def config(self) -> TrainConfig:
@@ -284,6 +277,12 @@ class Run(Drawn):
             check_entries(found, MACHINE, ("threads",))
             check_sizes(threads=found["threads"])
         return found
+
+    @property
+    def left_out(self) -> str:
+        """Return what a smaller copy of a run leaves out, such as those that ship; nothing of a whole run."""
+        said: str = self.environment.get(LEFT_OUT, "")
+        return said
 
 
 def kept_path(folder: Path, step: int) -> Path:

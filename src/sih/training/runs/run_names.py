@@ -24,12 +24,12 @@ LAWS = {"matrix": "dirichlet", **{law: law for law in RANDOM if law != "dirichle
 def named(name: str) -> TrainConfig:
     """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
 
-    Names are KIND-LAGS[-HEADS][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN], trained by
-    preset `auto`. `paper` and `paper-disentangled` in place of a kind stand for the paper's own
-    setting, in which `relative` is trained too. Heads are those of each layer, the circuit's unless
-    given. `reachN` is of a relative model. LAWN is the matrix: `uniform11` of law uniform and seed
-    11, `matrix3` of the usual law and seed 3. INIT is a recipe, `soft` the distribution of the next
-    token as target.
+    Names are KIND-LAGS[-HEADS][-statesN][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN],
+    trained by preset `auto`. `paper` and `paper-disentangled` in place of a kind stand for the
+    paper's own setting, in which `relative` is trained too. Heads are those of each layer, the
+    circuit's unless given; states are 5. `reachN` is of a relative model. LAWN is the matrix:
+    `uniform11` of law uniform and seed 11, `matrix3` of the usual law and seed 3. INIT is a recipe,
+    `soft` the distribution of the next token as target.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.task.lags, config.heads
@@ -67,6 +67,7 @@ def _pattern() -> re.Pattern[str]:
     recipes = "|".join(re.escape(recipe.name) for recipe in all_recipes())
     return re.compile(
         r"(?P<kind>[a-z]+(?:-[a-z]+)?)-(?P<lags>\d+(?:\.\d+)*)(?:-(?P<heads>\d+(?:\.\d+)*))?"
+        r"(?:-states(?P<states>\d+))?"
         r"(?:-dim(?P<dim>\d+))?(?:-reach(?P<reach>\d+))?(?:-length(?P<length>\d+))?"
         rf"(?:-(?P<law>{laws})(?P<matrix_seed>\d+))?(?:-(?P<init>{recipes}))?(?P<soft>-soft)?"
         r"(?:-seed(?P<seed>\d+))?"
@@ -77,7 +78,7 @@ def _fields(found: re.Match[str]) -> dict[str, Any]:
     """Return the fields of a configuration that the optional parts of a name say."""
     said: dict[str, Any] = {
         name: int(found[name])
-        for name in ("dim", "reach", "length", "matrix_seed", "seed")
+        for name in ("states", "dim", "reach", "length", "matrix_seed", "seed")
         if found[name] is not None
     }
     if found["law"]:

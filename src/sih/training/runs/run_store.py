@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from sih.base.errors import check_kind, check_path
@@ -9,7 +10,7 @@ from sih.base.files import reading
 from sih.circuits.circuit_table import circuit_of
 from sih.models import storage
 from sih.models.base import Model
-from sih.training.runs.run import CHECKPOINT, WEIGHTS, Run
+from sih.training.runs.run import CHECKPOINT, CONFIG, WEIGHTS, Run
 
 SHIPPED = Path(__file__).parents[2] / "shipped"
 
@@ -26,7 +27,9 @@ class RunStore:
             {path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")}
         )
         return (
-            [name for name in found if self.run(name).config.task.usual] if papers_task else found
+            [name for name in found if self.run(name).config.task.is_paper_task]
+            if papers_task
+            else found
         )
 
     def find(self, name: str) -> Path | None:
@@ -51,15 +54,32 @@ class RunStore:
     def _folders(self) -> list[Path]:
         return [SHIPPED] if self.folder is None else [self.folder, SHIPPED]
 
+    def _meant(self, path: Path) -> str:
+        """Return the end of a message about a name that does not exist: the nearest, and where all are listed."""
+        beside = [each.parent.name for each in path.parent.glob(f"*/{CONFIG}")]
+        known = [str(path.parent / each) for each in beside] if len(path.parts) > 1 else []
+        question = nearest_names(str(path), [*known, *self.names()])
+        return (
+            f"{question or ': it is neither a folder nor a shipped model.'} `sih models` lists all"
+        )
+
     def _folder_of(self, name: str | Path, what: str) -> Path:
         check_path(name, "name")
         folder = Path(name) if Path(name).is_dir() else self.find(str(name))
         if folder is None:
-            raise ValueError(
-                f"there is no {what} {str(name)!r}: no such folder, and no model of that name is shipped "
-                f"({', '.join(self.names()) or 'none is'})"
-            )
+            raise ValueError(f"there is no {what} {str(name)!r}{self._meant(Path(name))}")
         return folder
+
+
+def nearest_names(name: str, known: Iterable[str]) -> str:
+    """Return the question after a name that does not exist, of the three nearest, or nothing.
+
+    >>> nearest_names("standrd-1.2", ["standard-1.2", "paper-1.2.3"])
+    '; did you mean standard-1.2?'
+    """
+    nearest = get_close_matches(name, list(known), n=3)
+    *others, last = nearest or [""]
+    return f"; did you mean {', '.join(others) + ' or ' if others else ''}{last}?" if last else ""
 
 
 def open_run(name: str | Path) -> Run:

@@ -201,6 +201,11 @@ class RunWriter:
         """Refuse a folder that this run cannot be in, or tell whether its configuration is still to be written."""
         if (self.folder / CONFIG).exists():
             before = Run(self.folder)
+            if before.left_out and not (before.finished and before.config == self.config):
+                raise ValueError(
+                    f"{self.folder} is a copy that can't be trained on: {before.left_out}; "
+                    "train in a folder of your own, e.g. --out runs/mine"
+                )
             if self._differs_in_steps_alone(before):
                 return True
             ours, theirs = self.config.flat(), before.config.flat()

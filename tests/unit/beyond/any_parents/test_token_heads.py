@@ -129,7 +129,7 @@ def test_children_of_one_parent_share_a_head_and_silent_tokens_have_none() -> No
 
 
 def test_two_hypotheses_need_two_heads_at_most_where_they_may_mix() -> None:
-    """docs/family_circuits.md: one head for tokens whose first parent is the later one, one for the others.
+    """One head for tokens whose first parent is the later one, one for the others (docs/concepts).
 
     A token has the weight 1 / distance of its parents, and index m is read by m: up to a number that depends on
     positions alone, the heads' difference is the evidence for the first hypothesis.
@@ -154,7 +154,7 @@ def test_two_hypotheses_need_two_heads_at_most_where_they_may_mix() -> None:
 
 
 def test_heads_that_mix_need_not_grow_with_the_length() -> None:
-    """docs/family_circuits.md: (K - 1)^2 + 1 heads for any table. Scores of slots, against sums of any p-tilde."""
+    """(K - 1)^2 + 1 heads serve any table (docs/concepts): scores of slots, against sums of any p-tilde."""
     count, length = 3, 50
     table, rng = (
         sih.random_parents(count, length, rng=1)[:, :length],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import math
 import re
 from typing import Any
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 import sih
 from sih.beyond.diagnosis.diagnosis import diagnose
-from sih.results.plots.forms import draw
+from sih.beyond.diagnosis.diagnosis_figure import draw_diagnosis
 
 
 class _Plain(nn.Module):
@@ -71,7 +72,7 @@ def test_a_plain_module_trained_on_the_task(trained: tuple[sih.Task, _Plain]) ->
     assert found.lag_accuracy["model"].low > 0.5
     assert "logits" in found.notes[-1]
     assert "they have 3 layers, this model 2" in found.notes[0]
-    assert "better than the stationary law" in found.verdict
+    assert "better than the stationary distribution" in found.verdict
     alone = diagnose(task, batch, model=model)
     assert alone.kl == found.kl
     assert alone.heads == ()
@@ -85,9 +86,9 @@ def test_circuits_are_named(options: dict[str, Any], task: sih.Task, rng: torch.
     found = diagnose(task, batch, model=sih.construct(task, **options))
     assert f"is that of the circuit '{target}'" in found.verdict
     first, *second, third = found.heads
-    assert first.role == "compares the lags' tokens with its own"
-    assert [head.role for head in second] == [f"attends at offsets {r} mod 3" for r in range(3)]
-    assert third.role == "selects the token to copy"
+    assert first.role == "compares with parents (+)"
+    assert [head.role for head in second] == [f"periodic: offsets {r} mod 3" for r in range(3)]
+    assert third.role == "selects the true candidate"
     assert [head.last for head in found.heads] == [False] * 4 + [True]
     assert first.correlation > (0.9 if target == "bayes" else 1 - 1e-9)
     assert sum(first.parents.values()) == pytest.approx(1)
@@ -102,8 +103,8 @@ def test_shipped_models_are_not_taken_for_the_construction() -> None:
         run.task, sih.sample(run.task, 32, rng=torch.Generator().manual_seed(3)), model=run.model
     )
     assert "resembles the circuit 'paper' in layers 1 and 3, not in layer 2" in found.verdict
-    assert found.heads[0].role == "compares the lags' tokens with its own"
-    assert found.heads[-1].role == "selects the token to copy"
+    assert found.heads[0].role == "compares with parents (+)"
+    assert found.heads[-1].role == "selects the true candidate"
     assert all(head.dependence > 0.15 for head in found.heads[1:4])
 
 
@@ -137,14 +138,14 @@ def test_it_prints_shows_and_draws_itself(task: sih.Task, rng: torch.Generator) 
     batch = sih.sample(task, 8, rng=rng)
     found = diagnose(task, batch, model=sih.construct(task))
     lines = repr(found).splitlines()
-    assert lines[0].split()[:2] == ["head", "i-k"]
+    assert lines[0].split()[:2] == ["head", "parents"]
     assert [line.split()[0] for line in lines[1:6]] == ["1.1", "2.1", "2.2", "2.3", "3.1"]
     assert lines[-1] == f"verdict: {found.verdict}"
     assert "nan" not in repr(found)
     shown = found._repr_html_()
-    assert shown.count("<tr ") == 6
-    assert "lags&#x27; tokens" in shown
-    assert picture(found.plot()) == picture(draw(found))
+    assert html.escape(found.verdict) in shown
+    assert "<img" in shown
+    assert picture(found.plot()) == picture(draw_diagnosis(found))
     law_only, heads_only = (
         diagnose(task, batch, law=sih.bma(batch.tokens, task)),
         diagnose(task, batch, attention=sih.construct(task).trace(batch.tokens).attention[:1]),
@@ -196,7 +197,7 @@ def test_wrong_input_is_refused_in_one_line(task: sih.Task, rng: torch.Generator
         (batch, {"attention": [[]]}, "no heads"),
         (batch, {"law": "softmax"}, "real numbers"),
         (batch, {"law": trace.output.to(torch.complex64)}, "real numbers"),
-        (batch, {"law": trace.output * math.nan}, "not finite"),
+        (batch, {"law": trace.output * math.nan}, "finite numbers"),
         (batch.tokens[:1], {"model": model}, "2 sequences"),
         (
             batch.tokens[:, : task.max_lag + 1],
@@ -231,7 +232,7 @@ def test_attention_in_whole_numbers_is_welcome(task: sih.Task, rng: torch.Genera
     before = (torch.arange(32)[:, None] - torch.arange(32) == 1).long()
     before[0, 0] = 1
     found = diagnose(task, sih.sample(task, 4, rng=rng), attention=[before.expand(4, 1, 32, 32)])
-    assert found.heads[0].role == "attends 1 back"
+    assert found.heads[0].role == "attends to offset 1"
 
 
 def test_half_precision_is_welcome(task: sih.Task, rng: torch.Generator) -> None:
@@ -240,7 +241,7 @@ def test_half_precision_is_welcome(task: sih.Task, rng: torch.Generator) -> None
     for dtype in (torch.float16, torch.bfloat16):
         layers = [layer.to(dtype) for layer in run.attention[:1]]
         found = diagnose(task, batch, attention=layers, law=run.output.to(dtype))
-        assert found.heads[0].role == "compares the lags' tokens with its own"
+        assert found.heads[0].role == "compares with parents (+)"
 
 
 def test_a_single_lag_has_nothing_to_select(rng: torch.Generator) -> None:

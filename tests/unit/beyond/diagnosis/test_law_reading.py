@@ -51,8 +51,11 @@ def test_words_follow_the_predictors(task: sih.Task, batch: sih.Batch) -> None:
         "Predicts like BMA (within 0.001 nats)": bma,
         "Predicts better than maximum likelihood, not as well as BMA": (bma + ml) / 2,
         "Predicts about as well as maximum likelihood": ml,
-        "Predicts worse than maximum likelihood, better than the stationary law": (bma + flat) / 2,
-        "Predicts no better than the stationary law": flat,
+        "Predicts worse than maximum likelihood, better than the stationary distribution": (
+            bma + flat
+        )
+        / 2,
+        "Predicts no better than the stationary distribution": flat,
     }
     for words, law in said.items():
         found = read_law(law, batch, task)
@@ -80,11 +83,11 @@ def test_logits_are_recognised_and_what_is_neither_is_refused(
     nothing_left = law.log().clone()
     nothing_left[0, 5] = -torch.inf
     for wrong, what in (
-        (law.log() + 20, "sums to 1"),
-        (2 * law, "sums to 1"),
-        (law * torch.nan, "not finite"),
-        (torch.full_like(law, -torch.inf), "not finite"),
-        (nothing_left, "not finite"),
+        (law.log() + 20, "must sum to 1"),
+        (2 * law, "must sum to 1"),
+        (law * torch.nan, "finite numbers"),
+        (torch.full_like(law, -torch.inf), "finite numbers"),
+        (nothing_left, "finite numbers"),
         (law[:, :-1], "shape"),
     ):
         with pytest.raises(ValueError, match=what):
@@ -98,7 +101,7 @@ def test_a_law_that_rules_out_what_happens_is_infinitely_far_and_never_nan(
     law[..., 0] = 1
     found = read_law(law, batch, task)
     assert found.kl["model"] == (math.inf, math.inf, math.inf)
-    assert found.words == "Predicts no better than the stationary law"
+    assert found.words == "Predicts no better than the stationary distribution"
     assert interval(torch.tensor([1.0, math.inf])).low == math.inf
     assert not any(
         math.isnan(x)

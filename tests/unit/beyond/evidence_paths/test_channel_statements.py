@@ -21,7 +21,7 @@ def accounts(
     models = {}
     for name, share in carried.items():
         model = TrainedModel(
-            name, "standard", (1, 2, 3), length, (1, 3, 1), training, 0, None, unsettled
+            name, "standard", (1, 2, 3), length, (1, 3, 1), training, 0, None, unsettled=unsettled
         )
         models[name] = ModelAccount(model, channels(0.8 * share, 0.8 * (1 - share)), None, {})
     return Accounts(AccountConfig(), models, {}, ())

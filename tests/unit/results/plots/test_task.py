@@ -8,11 +8,11 @@ import sih
 def test_a_lag_task_shows_its_matrix_its_law_and_a_row_of_arcs_for_each_lag() -> None:
     task = sih.Task([[0.9, 0.1], [0.4, 0.6]], lags=(1, 3), length=32, lag_prior=(0.25, 0.75))
     matrix, law, *rows = task.plot().axes
-    assert [text.get_text() for text in matrix.texts] == [".90", ".10", ".40", ".60"]
-    assert [text.get_text() for text in law.texts] == [".80", ".20"]
+    assert [text.get_text() for text in matrix.texts] == ["0.90", "0.10", "0.40", "0.60"]
+    assert [text.get_text() for text in law.texts] == ["0.80", "0.20"]
     assert [ax.get_title(loc="left") for ax in rows] == [
-        "lag 1, probability .25",
-        "lag 3, probability .75",
+        "lag 1, probability 0.25",
+        "lag 3, probability 0.75",
     ]
     for lag, ax in zip(task.lags, rows, strict=True):
         arcs = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) > 1]

@@ -9,27 +9,27 @@ from torch import nn
 
 import sih
 from sih.training.config import TrainConfig
-from sih.training.recipes.factors import FactorStart
+from sih.training.recipes.factors import FactorParametrisation
 from sih.training.trainer import Trainer
 
 CONFIG = small(model="disentangled", init="factors", heads=(2, 1), qk_dim=4)
 
 
-def started(config: TrainConfig) -> tuple[Trainer, FactorStart]:
+def started(config: TrainConfig) -> tuple[Trainer, FactorParametrisation]:
     trainer = Trainer(config)
-    assert isinstance(trainer.start, FactorStart)
+    assert isinstance(trainer.start, FactorParametrisation)
     return trainer, trainer.start
 
 
 def test_the_matrices_are_products_of_factors_of_the_width_of_queries_from_first_to_last() -> None:
     trainer, start = started(CONFIG)
-    assert start.moves.keys() == {"readout", "1/Q", "1/K", "2/Q", "2/K"}
-    assert start.moves["1/Q"].shape == (2, 15, 4)
-    assert start.moves["2/K"].shape == (1, 45, 4)
+    assert start.parameters.keys() == {"readout", "1/Q", "1/K", "2/Q", "2/K"}
+    assert start.parameters["1/Q"].shape == (2, 15, 4)
+    assert start.parameters["2/K"].shape == (1, 45, 4)
     begin = trainer.state()
     for _ in range(3):
         for layer, A in enumerate(start.model.A, 1):
-            Q, K = start.moves[f"{layer}/Q"], start.moves[f"{layer}/K"]
+            Q, K = start.parameters[f"{layer}/Q"], start.parameters[f"{layer}/K"]
             expected = torch.einsum("hiw,hjw->hij", Q, K)
             torch.testing.assert_close(A.data, expected.detach(), rtol=1e-5, atol=1e-7)
             assert torch.linalg.matrix_rank(A.detach()).max() <= 4
@@ -44,7 +44,7 @@ def test_scales_are_those_that_are_said() -> None:
     config = TrainConfig(model="disentangled", init="factors", heads=(1, 1, 1), length=64)
     _, start = started(config)
     for layer, (dim, said) in enumerate(((69, 0.082), (138, 0.041), (276, 0.020)), 1):
-        for factor in (start.moves[f"{layer}/Q"], start.moves[f"{layer}/K"]):
+        for factor in (start.parameters[f"{layer}/Q"], start.parameters[f"{layer}/K"]):
             ratio = factor.detach().double().square().mean().sqrt().item() * math.sqrt(dim)
             assert abs(ratio - 1) < 5 / math.sqrt(2 * factor.numel())
         assert start.model.A[layer - 1].std().item() == pytest.approx(math.sqrt(32) / dim, rel=0.1)
@@ -58,15 +58,17 @@ def test_gradients_are_those_of_the_loss_in_the_factors() -> None:
     trainer, start = started(CONFIG)
     tokens = sih.sample(trainer.task, 6, rng=0).tokens
     sih.next_token_loss(start.model, tokens).backward()
-    start.gradients(0)
-    moves = {name: weight.detach().clone().requires_grad_() for name, weight in start.moves.items()}
+    start.collect_gradients(0)
+    moves = {
+        name: weight.detach().clone().requires_grad_() for name, weight in start.parameters.items()
+    }
     weights = {f"A.{n - 1}": moves[f"{n}/Q"] @ moves[f"{n}/K"].mT for n in (1, 2)} | {
         "readout": moves["readout"]
     }
     output = torch.func.functional_call(start.model, weights, (tokens,), {"path": "dense"})
     nn.functional.cross_entropy(output[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()).backward()
     for name, weight in moves.items():
-        found = start.moves[name].grad
+        found = start.parameters[name].grad
         assert found is not None
         assert weight.grad is not None
         assert weight.grad.abs().max() > 1e-5

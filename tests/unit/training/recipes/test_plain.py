@@ -17,7 +17,7 @@ def test_all_weights_move_from_the_first_step_as_they_were_drawn(
         for seed in (3, 3, 4)
     ]
     model = starts[0].model
-    assert list(starts[0].moves.values()) == list(model.parameters())
+    assert list(starts[0].parameters.values()) == list(model.parameters())
     assert (model.config.num_states, model.config.length) == (task.num_states, task.length)
     first, same, other = (
         [p.detach().clone() for p in start.model.parameters()] for start in starts
@@ -25,8 +25,8 @@ def test_all_weights_move_from_the_first_step_as_they_were_drawn(
     assert all(torch.equal(a, b) for a, b in zip(first, same, strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
     for start in starts:
-        start.gradients(0)
-        start.write()
+        start.collect_gradients(0)
+        start.update_weights()
     assert all(torch.equal(a, b) for a, b in zip(first, starts[0].model.parameters(), strict=True))
 
 

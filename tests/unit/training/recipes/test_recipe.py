@@ -82,16 +82,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sih.training.recipes.plain import Plain
-from sih.training.recipes.recipe import Start
+from sih.training.recipes.recipe import Parametrisation
 
 
-class LastLayerStart(Start):
+class LastLayerParametrisation(Parametrisation):
     def __init__(self, model, warm):
         super().__init__(model)
         self.warm = warm
 
-    def gradients(self, step):
-        for name, weight in self.moves.items():
+    def collect_gradients(self, step):
+        for name, weight in self.parameters.items():
             if step < self.warm and name != "readout":
                 weight.grad = None
 
@@ -105,7 +105,7 @@ class ReadoutFirst(Plain):
 
     def start(self, shape, task, rng, device):
         model = shape.build(task.num_states, task.length, init="uniform", rng=rng)
-        return LastLayerStart(model.to(device), self.warm_steps)
+        return LastLayerParametrisation(model.to(device), self.warm_steps)
 """.replace('\\"', '"')
 
 

@@ -15,7 +15,12 @@ from sih.models.loss import next_token_loss
 from sih.training.config import TrainConfig
 from sih.training.optimiser import Adam
 from sih.training.presets import preset
-from sih.training.recipes.tied_tables import TiedStart, TiedTables, diagonal_sums, toeplitz
+from sih.training.recipes.tied_tables import (
+    TiedParametrisation,
+    TiedTables,
+    diagonal_sums,
+    toeplitz,
+)
 from sih.training.trainer import Trainer, train
 
 
@@ -25,14 +30,14 @@ def tied_model(
     heads: tuple[int, ...] = (1, 2, 1),
     period: int = 4,
     seed: int = 0,
-) -> TiedStart:
+) -> TiedParametrisation:
     model = sih.DisentangledTransformer(states, length, heads, dtype=torch.float64, init="zeros")
-    start = TiedStart(model, period)
+    start = TiedParametrisation(model, period)
     rng = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for table in start.moves.values():
+        for table in start.parameters.values():
             table.copy_(torch.randn(table.shape, generator=rng, dtype=torch.float64))
-    start.write()
+    start.update_weights()
     return start
 
 
@@ -45,7 +50,7 @@ def test_nothing_is_frozen_unless_it_is_asked_for() -> None:
         assert recipe.start(shape, task, rng, device).frozen_steps == steps
 
 
-def tokens_of(start: TiedStart, batch: int = 4, seed: int = 0) -> torch.Tensor:
+def tokens_of(start: TiedParametrisation, batch: int = 4, seed: int = 0) -> torch.Tensor:
     config = start.model.config
     shape = (batch, config.length)
     return torch.randint(config.num_states, shape, generator=torch.Generator().manual_seed(seed))
@@ -62,7 +67,7 @@ def test_weights_are_the_tables_looked_up(
     states: int, length: int, heads: tuple[int, ...], period: int
 ) -> None:
     start = tied_model(states, length, heads, period)
-    tables = {name: table.detach() for name, table in start.moves.items()}
+    tables = {name: table.detach() for name, table in start.parameters.items()}
     for layer, count in enumerate(heads, 1):
         paths = len(start.model.stream(layer - 1).routes)
         places = [(p, "token", s) for p in range(paths) for s in range(states)]
@@ -90,17 +95,17 @@ def test_the_gradient_is_that_of_the_loss_in_the_tables() -> None:
     start = tied_model()
     tokens = tokens_of(start)
     next_token_loss(start.model, tokens).backward()
-    start.collect_gradients()
+    start.table_gradients()
     rng = torch.Generator().manual_seed(1)
     step = 1e-6
-    for name, table in start.moves.items():
+    for name, table in start.parameters.items():
         assert table.grad is not None
         way = torch.randn(table.shape, generator=rng, dtype=torch.float64)
         values = []
         for sign in (1, -1):
             with torch.no_grad():
                 table.add_(sign * step * way)
-                start.write()
+                start.update_weights()
                 values.append(next_token_loss(start.model, tokens).item())
                 table.sub_(sign * step * way)
         slope = (values[0] - values[1]) / (2 * step)
@@ -113,13 +118,13 @@ def test_collecting_is_the_transpose_of_writing() -> None:
     rng = torch.Generator().manual_seed(2)
     for weight in weights:
         weight.grad = torch.randn(weight.shape, generator=rng, dtype=torch.float64)
-    start.collect_gradients()
+    start.table_gradients()
     there = sum(
         (weight.detach() * weight.grad).sum() for weight in weights if weight.grad is not None
     )
     back = sum(
         (table.detach() * table.grad).sum()
-        for table in start.moves.values()
+        for table in start.parameters.values()
         if table.grad is not None
     )
     assert torch.isclose(torch.as_tensor(there), torch.as_tensor(back), rtol=1e-10)
@@ -160,16 +165,16 @@ def test_while_frozen_only_what_a_model_starts_with_moves() -> None:
     start = tied_model()
     start.draw(torch.Generator().manual_seed(0))
     next_token_loss(start.model, tokens_of(start)).backward()
-    start.collect_gradients()
+    start.table_gradients()
     start.freeze_gradients()
-    for name, table in start.moves.items():
+    for name, table in start.parameters.items():
         assert table.grad is not None
         if name.startswith("2/"):
             assert not table.grad.any()
         else:
             assert not table.grad[table == 0].any()
     for name in ("1/token/token", "3/position/position", "readout/token"):
-        grad = start.moves[name].grad
+        grad = start.parameters[name].grad
         assert grad is not None
         assert grad.any()
 
@@ -194,17 +199,19 @@ def adam_on_tables(config: TrainConfig) -> dict[str, Tensor]:
     assert isinstance(adam, Adam)
     start = recipe.start(config.model, task, rng, torch.device("cpu"))
     model = start.model
-    tables = {name: table.detach().clone().requires_grad_() for name, table in start.moves.items()}
+    tables = {
+        name: table.detach().clone().requires_grad_() for name, table in start.parameters.items()
+    }
     effects: dict[
         str, dict[str, Tensor]
     ] = {}  # what one unit of each entry does to the model's weights
-    for name, own in start.moves.items():
+    for name, own in start.parameters.items():
         columns = []
         for entry in itertools.product(*map(range, own.shape)):
-            for other in start.moves.values():
+            for other in start.parameters.values():
                 other.data.zero_()
             own.data[entry] = 1
-            start.write()
+            start.update_weights()
             columns.append(
                 {key: weight.detach().clone() for key, weight in model.named_parameters()}
             )

@@ -263,11 +263,12 @@ def test_a_shipped_model_has_its_evaluation(name: str) -> None:
 
 
 def test_a_shipped_evaluation_comes_out_again() -> None:
+    """But for the rounding of the weights, which moves the KL by less than 0.05 %."""
     run = sih.open_run("paper-1.2.3-1.1.1-length32")
     found, kept = measure(run.model, run.task), sih.evaluate(run)
     assert (kept.sequences, len(kept.windows)) == (found.sequences, len(found.windows))
     for a, b in zip((found, *found.windows), (kept, *kept.windows), strict=True):
         for name in MEASURED:
             assert getattr(a, name).pair() == pytest.approx(
-                getattr(b, name).pair(), rel=1e-4, nan_ok=True
+                getattr(b, name).pair(), rel=5e-4, nan_ok=True
             )

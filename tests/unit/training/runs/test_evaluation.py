@@ -76,16 +76,14 @@ def test_found_is_nine_tenths_of_the_way(ways: dict[str, float], found: bool) ->
 
 def test_a_run_says_how_it_was_trained_and_how_good_it_is(tmp_path: Path) -> None:
     said = repr(sih.open_run("paper-1.2.3-length32"))
-    assert "length=32, trained='Adam, nothing added', " in said
+    assert "length=32, trained='Adam, unaided', " in said
     assert said.endswith("kl_over_ml=0.7275 ± 0.0038)")
     assert "held_out" not in said
     make(tmp_path / "run")
     own = sih.open_run(tmp_path / "run")
     assert f"held_out_kl_over_ml={own.held_out_kl_over_ml:.4g})" in repr(own)
     found = sih.evaluate("paper-1.2.3-length32")
-    windows = (
-        "windows={4-8: 0.5946 ± 0.0029 x ML, 9-16: 0.7796 ± 0.0061 x ML, 17-31: 1.199 ± 0.023 x ML}"
-    )
+    windows = "windows={4-8: 0.5946 ± 0.0029, 9-16: 0.7796 ± 0.0061, 17-31: 1.199 ± 0.023}"
     assert f"{windows}, ways={{17-31: 0.98}}, found=True, sequences=8192)" in repr(found)
     assert repr(found.windows[0]).startswith("Window(tokens='4-8', kl=0.1030 ± 0.0011, ")
     assert ["way=" in repr(window) for window in found.windows] == [False, False, True]

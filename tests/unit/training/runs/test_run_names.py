@@ -52,6 +52,8 @@ def test_a_name_may_ask_for_a_length() -> None:
         "uniform",
     )
     assert named("standard-1.2.3-dim32-length64").flat()["dim"] == 32
+    config = named("standard-1.2.3-states3-matrix4")
+    assert (config.task.states, config.task.matrix_seed, config.heads) == (3, 4, (1, 3, 1))
 
 
 def test_a_name_says_the_matrix_and_the_recipe() -> None:

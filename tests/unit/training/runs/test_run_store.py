@@ -43,13 +43,19 @@ def test_finished_runs_and_those_that_are_missing(tmp_path: Path) -> None:
     assert RunStore().finished([str(tmp_path / "mine")]) == ({}, [str(tmp_path / "mine")])
 
 
-def test_what_is_not_there_is_answered_with_the_names() -> None:
-    name = RunStore().names()[0]
+def test_what_is_not_there_is_answered_with_the_nearest_names(tmp_path: Path) -> None:
     for function in (open_run, sih.load):
         with pytest.raises(
-            ValueError, match=rf"no such folder, and no model of that name is shipped \({name}"
+            ValueError, match=r"is neither a folder nor a shipped model\. `sih models`"
         ):
-            function("none such")
+            function("xyz")
+        with pytest.raises(
+            ValueError, match=r"did you mean paper-1\.2\.3, standard-1\.2\.3 or .*\? `sih models`"
+        ):
+            function("papr-1.2.3")
+    make(tmp_path / "mine", stop_after=3)
+    with pytest.raises(ValueError, match=rf"did you mean {tmp_path / 'mine'}"):
+        open_run(tmp_path / "mne")
 
 
 def test_an_unfinished_run_is_loaded_when_asked_for(tmp_path: Path) -> None:
