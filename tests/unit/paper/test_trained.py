@@ -75,7 +75,11 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     ]  # for two lags one head is enough
     assert data.missing == ("none such",)
     compared = data.panels[0].compared
-    assert compared["trained standard, preset"].heads == compared["construction"].heads == (1, 3, 1)
+    assert (
+        compared["trained standard, K heads, uniform start, Adam"].heads
+        == compared["construction"].heads
+        == (1, 3, 1)
+    )
     assert (
         compared["trained standard, K heads, uniform start, Adam"].heads
         == compared["construction"].heads
