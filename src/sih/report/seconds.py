@@ -33,6 +33,8 @@ SECONDS = {
     "heads": 0.7,
     "errata": 1.7,
     "recipes": 2.5,
+    "positions": 7.4,
+    "two_layers": 3.2,
     "channels": 291.2,
     "few_heads": 46.7,
     "cancellation": 1.2,
