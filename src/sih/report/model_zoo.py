@@ -67,7 +67,7 @@ def use_of(config: TrainConfig) -> str:
     'Unaided training, standard transformers'
     """
     kind, heads, lags = config.model.kind, config.heads, config.task.lags
-    if not config.task.usual:
+    if not config.task.is_paper_task:
         return OTHER_TASKS
     unaided = trained_briefly(config).endswith("only")
     needed = heads == circuit_heads(lags)
