@@ -1,5 +1,8 @@
 r"""The exact posterior with K - 1 heads for K lags in arithmetic progression, in closed form.
 
+This is for absolute positions: with relative ones a single head serves any lags
+(`sih.circuits.relative`).
+
 Let $\theta$ run over the roots in $(0, \pi]$ of $\tan(N\theta/2) = N \tan(\theta/2)$: one in each $(2\pi j/N,\,
 2\pi(j + \tfrac12)/N)$, $1 \le j \le (N-2)/2$, and $\pi$ if N is odd. With $c = 6 / (N(N^2 - 1))$ and $r_\theta =
 2(N^2 + \cot^2(\theta/2)) / (N(N^2-1))$, half of that at $\pi$,
