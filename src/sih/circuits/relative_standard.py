@@ -12,19 +12,48 @@ queries is 1, since one-hot tokens sum to 1: what keys and offsets add to every 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from sih.models.relative.relative_transformer import RelativeTransformer
 from sih.task import Task
 
-if TYPE_CHECKING:
-    from sih.circuits.relative import RelativeCircuit
+
+@runtime_checkable
+class Numbers(Protocol):
+    """The numbers of a circuit that its weights are made of, as `relative.py` has them."""
+
+    @property
+    def lags(self) -> tuple[int, ...]: ...
+    @property
+    def lam(self) -> float: ...
+    @property
+    def beta(self) -> float: ...
+    @property
+    def reach(self) -> int: ...
+    @property
+    def model_heads(self) -> tuple[int, ...]: ...
+    @property
+    def exponents(self) -> Mapping[str, float]: ...
+    @property
+    def shares(self) -> Mapping[str, float]: ...
+    @property
+    def start_score(self) -> float: ...
+    def first_scores(
+        self, task: Task
+    ) -> tuple[dict[str, Float[Tensor, "state state"]], Float[Tensor, " offset"]]: ...
+    def last_scores(self, task: Task) -> Float[Tensor, " offset"]: ...
+    def laws(
+        self, task: Task, readout: str
+    ) -> tuple[Float[Tensor, "state state"], Float[Tensor, " state"]]: ...
 
 
 def standard_weights(
-    circuit: RelativeCircuit, task: Task, readout: str, dtype: torch.dtype
+    circuit: Numbers, task: Task, readout: str, dtype: torch.dtype
 ) -> RelativeTransformer:
     """Return the circuit as a standard transformer with a vector for each offset."""
     S, K, lam = task.num_states, len(circuit.lags), circuit.lam

@@ -64,9 +64,8 @@ def construct(
             the position of each token's parent or -1, and last that of the token after the sequence.
         target: The circuit: paper, two-lags (a single second-layer head), bayes (optimal), or looking (evidence passes
             through the attention pattern of layer 2).
-        kind: The kind of transformer: disentangled; standard, of a width that does not grow with length, for target
-            bayes; or relative, with relative positions: one head in every layer, any lags, any length, for targets
-            paper and bayes.
+        kind: The kind of transformer. With target bayes it may be standard, of a width that does not grow with length. With
+            relative positions (relative) one head in every layer serves any lags at any length: targets paper and bayes.
         readout: Output probabilities (P^T), or logits (log P^T, before a softmax).
         dtype: Number format of the weights.
         states: Number of states of a random matrix. Default: 5.
@@ -129,7 +128,7 @@ def verify(
         folder: A folder of `sih construct`.
         size: Number of sequences of the task to run, besides adversarial ones.
         seed: Random seed for the sequences.
-        length: Length of the sequences. Default: that of the circuit's task; another one for relative positions alone.
+        length: Length of the sequences. Default: that of the task; another one needs relative positions.
         out: A file for the result, .json.
     """
     if out is not None and out.suffix != ".json":

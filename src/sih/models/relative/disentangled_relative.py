@@ -96,7 +96,7 @@ class DisentangledRelativeTransformer(Model):
     >>> model = sih.DisentangledRelativeTransformer(num_states=5, reach=4, init="zeros")
     >>> model  # doctest: +NORMALIZE_WHITESPACE
     DisentangledRelativeTransformer(num_states=5, heads=(1, 1, 1), temperature=5.657, readout='logit',
-        dtype='float32', reach=4, weights=2_571)
+        dtype='float32', reach=4, weights=2571)
     >>> model.block("3.1", "2.1/1.1/offset", "offset").shape
     torch.Size([5, 5])
     >>> model.predict(torch.zeros(1, 1000, dtype=torch.int64)).shape
