@@ -25,8 +25,8 @@ def caption(config: SwitchingConfig) -> str:
         f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against the chance that the "
         "lag switches at each token, on one matrix, with one standard error over sequences. The filter is the exact "
         "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the paper's circuit, the "
-        "Bayes-optimal circuit, and shipped models, trained by preset auto or harmonic (layers restricted to their roles or "
-        "frozen at first) on this matrix with lags that stay."
+        "Bayes-optimal circuit, and shipped models, trained by preset auto or harmonic (layers restricted to "
+        "their roles or frozen at first) on this matrix with lags that stay."
     )
 
 
