@@ -1,1 +1,3 @@
-"""What each token says for each hypothesis, predictions from it, and how far they are from the truth."""
+"""Evidence for each hypothesis, predictions from it, and their distance to the
+truth.
+"""
