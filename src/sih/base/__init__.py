@@ -1,1 +1,3 @@
-"""What every room stands on: errors, records, files, means with errors, how objects show themselves."""
+"""The base of all packages: errors, checked records, files, statistics, display of
+objects.
+"""

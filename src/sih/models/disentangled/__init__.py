@@ -1,1 +1,3 @@
-"""Holds the disentangled transformer: its equations, its fast path, and the path from written blocks."""
+"""The disentangled transformer: its equations, a fast backend, and a backend of few
+blocks.
+"""
