@@ -2,17 +2,18 @@ r"""Agreement of a model with the construction of the same number of second-laye
 
 All numbers are measured on the same sequences:
 
-- layer 1: correlation of the scores with $\log P_{s_j,s_i}$ over the keys j, with a constant
-  per query subtracted, since softmax ignores it. There are three: over all causal keys; over
-  the keys at the lags; over all causal keys with the part that positions explain removed;
+- layer 1: correlation of the scores with $\log P_{s_j,s_i}$ over the keys j, with a
+  constant per query subtracted, since softmax ignores it. There are three: over all
+  causal keys; over the keys at the lags; over all causal keys with the part that
+  positions explain removed;
 - every layer: total variation of the rows of attention, with heads matched, and that of
   uniform attention over the past;
-- layer 2: the share of the scores' variance within a query that the offset i - j explains
-  (how diagonal its maps are), and the share that both positions explain. In the construction
-  the offset explains everything;
-- layer 3: the share of its attention on the token that the true lag copies, $i + 1 - k$, and
-  on all lags' tokens, along the sequence. Beside it stand the posterior of the true lag (the
-  Bayes average's weight) and the construction's share.
+- layer 2: the share of the scores' variance within a query that the offset i - j
+  explains (how diagonal its maps are), and the share that both positions explain. In
+  the construction the offset explains everything;
+- layer 3: the share of its attention on the token that the true lag copies,
+  $i + 1 - k$, and on all lags' tokens, along the sequence. Beside it stand the
+  posterior of the true lag (the Bayes average's weight) and the construction's share.
 
 A model with another number of layers is compared by its first and last layers. Lag 1
 copies the query's own token, which is in the residual stream anyway. A model need not

@@ -91,9 +91,10 @@ def class_sizes(
     """Return f[n] for n = 0 .. length, the largest part of n consecutive integers in
     one colour.
 
-    The list is shorter if the budget is spent. f[n] is f[n-1], or one more if a set
-    that contains both ends, 0 and n-1, is that large. The search for one adds members
-    upwards. It gives up where even f of the remaining integers cannot reach the number.
+    The list is shorter if the budget is spent. f[n] is f[n-1], or one more. It is one
+    more if a set that contains both ends, 0 and n-1, is that large. The search for such
+    a set adds members upwards. It gives up where even f of the remaining integers
+    cannot reach the number.
     """
     above = sum(1 << d for d in distances)
     sizes = list(known)

@@ -87,8 +87,7 @@ def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
 
 
 def none_denser(D: Collection[int], density: Fraction, budget: Budget) -> bool:
-    """Return whether no set of integers without a distance in D is proved denser than
-    that.
+    """Return whether a proof was found that no set without a distance in D is denser.
 
     A set is built integer by integer. The state is which of the last max D integers are
     members. With density p/q a member earns q - p, any other integer -p. A denser set

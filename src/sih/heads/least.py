@@ -101,10 +101,11 @@ class LowerBoundProof:
 
     `verify_lower_bound` checks it by separate code. There are three kinds:
 
-    kind "clique": the points are all at distances in D from one another, so each needs
-    its own colour. kind "count": one colour takes at most `largest` of the points, and
-    (heads - 1) x largest is less than their number. kind "exhaustion": trying every
-    colouring of the points with heads - 1 colours fails.
+    - "clique": the points are all at distances in D from one another, so each needs its
+      own colour.
+    - "count": one colour takes at most `largest` of the points, and (heads - 1) x
+      largest is less than their number.
+    - "exhaustion": trying every colouring of the points with heads - 1 colours fails.
     """
 
     kind: Literal["clique", "count", "exhaustion"]

@@ -20,8 +20,8 @@ STEEPEST = 2.0
 WIDEST = 12.0
 """The largest |log u|."""
 PULLS = (1e3, 1.0, 1.0)
-"""Factors of `ridge` for what is undetermined, weights and reads. It is a small pull
-towards u = 1 and g = 0."""
+"""Factors of `ridge` for the weights and for the reads of either side. `ridge` is a
+small pull towards u = 1 and g = 0, which settles undetermined unknowns."""
 
 
 class ReadProblem:

@@ -53,7 +53,7 @@ class ModelConfig:
     heads: tuple[Size, ...] = ()
     """Number of heads of each layer; () for a model without attention."""
     temperature: Temperature = 1.0
-    """What scores of attention are divided by."""
+    """Divisor of the attention scores."""
     readout: Annotated[str, Among(READOUTS)] = "logit"
     """The output: "logit" (a softmax makes it probabilities) or "probability"."""
     dtype: Annotated[str, Among(DTYPES)] = "float32"

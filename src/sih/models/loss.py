@@ -138,7 +138,7 @@ def _keep_freed_memory() -> None:
     """Free a block of 32 MB, so that glibc reuses freed memory from now on.
 
     Otherwise the system takes it back, and clears every page anew. glibc then keeps up
-    to twice the largest piece, of at most 32 MB, that was ever freed. This block is
+    to twice the largest piece that was ever freed, of at most 32 MB. This block is
     never used.
     """
     torch.empty(32 * 2**20 - 2**16, dtype=torch.uint8, device="cpu")

@@ -17,8 +17,11 @@ from sih.base.types import TokenTensor
 from sih.models.fast.threads import map_in_threads
 
 ROWS, TOKENS = 32, 4096
-"""Sequences at a time, and tokens that always deserve a part of their own. Fewer make
-products too small, most of all in the disentangled model. More no longer fit the cache."""
+"""Sequences at a time, and tokens that always deserve a part of their own.
+
+Fewer make products too small, most of all in the disentangled model. More no longer fit
+the cache.
+"""
 
 Pass = Callable[[TokenTensor], Tensor]
 

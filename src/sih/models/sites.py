@@ -116,8 +116,7 @@ class Trace(Drawn):
 
         Args:
             sequence: its row in the batch.
-            length: number of positions drawn. More than 48 cannot be told apart in
-                print.
+            length: number of positions drawn. More than 48 are too small in print.
 
         Returns:
             The figure.

@@ -6,7 +6,8 @@ initial distribution if it has none. Tasks differ in three ways:
 
 - the parents: lags (`lags.py`) or any table (`parents_task.py`);
 - the matrix: known (`KnownMatrix`, here) or drawn for each sequence (`fresh_task.py`);
-- the hypothesis: one for a whole sequence (`OneHypothesis`, here) or switching (`switching.py`).
+- the hypothesis: one for a whole sequence (`OneHypothesis`, here) or switching
+  (`switching.py`).
 
 Sampling, evidence, predictors, metrics and `LagTracker` read the members of
 `CausalTask` and nothing else.

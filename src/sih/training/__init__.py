@@ -1,3 +1,5 @@
-"""Training: what is trained (a configuration), how (a recipe), and the steps."""
+"""Training: a configuration (the task, the model), a recipe (the method), and the
+steps.
+"""
 
 from sih.training.config import TrainConfig as TrainConfig

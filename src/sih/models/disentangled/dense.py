@@ -10,7 +10,7 @@ the query against coordinate c of the key. Weights are read and written by the n
 the blocks (see `sih.models.disentangled.blocks`):
 
     model.block("1.1", "token", "token").copy_(log_P.T)         a part of A^(1,1), query block then key block
-    model.readout_block("3.1/token").copy_(P.T)                 a part of W_O, one row a state
+    model.readout_block("3.1/token").copy_(P.T)                 a part of W_O, one row per state
 
 Weights must be finite. (0 times infinity is no number, and the dense equations multiply
 by many zeros.) For log 0 write a finite number with an exponential of 0: -1e4 is low

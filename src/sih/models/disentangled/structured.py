@@ -4,13 +4,14 @@ Every part of the stream is a product of attention matrices applied to one-hot v
 The part with route c through heads is C_c [e_s, e_i]. Here C_c, a product of lower
 triangular matrices, is lower triangular. Hence:
 
-- The position block of the embedding, C = I, is never built: a product with it is a row or
-  a column of the weights. The position block of a head's first copy *is* its attention.
-- Row i of a position block ends at column i. Rows are cut into blocks. The rows of block r
-  store the columns of row blocks 0 .. r and nothing else. They multiply the top left corner
-  of the weights, in the same order of coordinates (`CoordinateOrder`).
-- The readout is linear: the last layer's values are multiplied by it first, and are S wide
-  instead of d.
+- The position block of the embedding, C = I, is never built: a product with it is a row
+  or a column of the weights. The position block of a head's first copy *is* its
+  attention.
+- Row i of a position block ends at column i. Rows are cut into blocks. The rows of
+  block r store the columns of row blocks 0 .. r and nothing else. They multiply the top
+  left corner of the weights, in the same order of coordinates (`CoordinateOrder`).
+- The readout is linear: the last layer's values are multiplied by it first, and are S
+  wide instead of d.
 
 The token block of the embedding stays one-hot. A product with its S columns is a
 look-up, and its gradient is a product, too. The gradient of a gather would be a

@@ -1,12 +1,12 @@
 """The equations of the transformer with relative positions, with less work.
 
-- One product per layer makes the queries, keys and values of all heads. The temperature goes
-  into Q's weights.
-- The first layer reads E[s]. Scores between two tokens, and between a token and an offset,
-  are tables of S rows, which one-hot tokens look up. Its values are the one-hots, and its
-  output is multiplied by E V afterwards.
-- The readout is linear: the last layer's values are multiplied by it first, and are S wide,
-  not d.
+- One product per layer makes the queries, keys and values of all heads. The temperature
+  goes into Q's weights.
+- The first layer reads E[s]. Scores between two tokens, and between a token and an
+  offset, are tables of S rows, which one-hot tokens look up. Its values are the
+  one-hots, and its output is multiplied by E V afterwards.
+- The readout is linear: the last layer's values are multiplied by it first, and are S
+  wide, not d.
 - Attention uses the offset without a gather (`sih.models.fast.by_offset`).
 """
 

@@ -1,11 +1,11 @@
 """The equations of the standard transformer, with less work.
 
-- One product per layer makes the queries, keys and values of all heads. The temperature goes
-  into Q's weights.
-- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T
-  rows of F, looked up.
-- The readout is linear: without an MLP the last layer's values are multiplied by it first,
-  and are S wide, not d.
+- One product per layer makes the queries, keys and values of all heads. The temperature
+  goes into Q's weights.
+- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of
+  the T rows of F, looked up.
+- The readout is linear: without an MLP the last layer's values are multiplied by it
+  first, and are S wide, not d.
 - Attention is causal: rows are cut into blocks that never use later blocks' keys
   (`sih.models.fast.causal`).
 """

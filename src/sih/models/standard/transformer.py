@@ -3,7 +3,7 @@ r"""The standard transformer (paper, Sec. 3), with optional MLPs.
 It has attention and a residual sum, but no biases and no normalisation.
 
     h^(0)_i  = E[s_i] + F[i]                                                     learned token and position
-    htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)    h = h^(l-1), a row a position
+    htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)    h = h^(l-1), one row per position
     h^(l)    = htilde + sigma(htilde W_1^(l)) W_2^(l)^T                          only with MLPs; else htilde
     output   = h^(L) W_O^T
 
@@ -68,12 +68,13 @@ class TransformerConfig(TransformerShape, BoundedConfig):
 class Transformer(Model):
     r"""The paper's standard transformer, with any number of heads in each layer.
 
+    It is
     $h^{(l)} = h^{(l-1)} + \sum_h \mathrm{Softmax}(\mathcal M(h Q K^\top h^\top); \alpha)\, h V$,
     then an MLP if there is one, and $\hat p = \mathrm{Softmax}(h^{(L)} W_O^\top)$.
 
-    The backends (`paths`): "plain" evaluates the equations, "fused" computes the same
-    numbers with less work, and "compiled" does so with attention in C. The last needs
-    float32, a CPU and a C compiler.
+    The backends (`paths`): "plain" evaluates the equations. "fused" computes the same
+    numbers with less work. "compiled" does so with attention in C, and needs float32, a
+    CPU and a C compiler.
 
     Args:
         num_states: tokens are 0 to num_states - 1.

@@ -1,4 +1,6 @@
-"""Recipes: how to train. A file of this folder with a subclass of `Recipe` is all that a new one takes."""
+"""Recipes: methods of training. A new one is a file of this folder with a subclass of
+`Recipe`.
+"""
 
 import importlib
 import pkgutil
@@ -8,7 +10,7 @@ from sih.training.recipes.recipe import Recipe as Recipe
 
 
 def all_recipes() -> list[type[Recipe]]:
-    """List the recipes that the files of this folder define."""
+    """Return the recipes that the files of this folder define."""
     modules = [
         importlib.import_module(f"{__name__}.{found.name}")
         for found in pkgutil.iter_modules(__path__)
@@ -21,7 +23,7 @@ def all_recipes() -> list[type[Recipe]]:
 
 
 def recipe_named(name: str, kind: str) -> type[Recipe]:
-    """Find the recipe of this name for a kind of model."""
+    """Return the recipe of this name for a kind of model."""
     recipes = all_recipes()
     fitting = {
         recipe.name: recipe for recipe in recipes if not recipe.kinds or kind in recipe.kinds
