@@ -127,7 +127,8 @@ def compare(
     heads = tuple(layer.shape[1] for layer in attention)
     if len(heads) < 2:
         raise ValueError(
-            f"a model of one layer has no first and last to compare; got heads {heads}"
+            "a model must have at least 2 layers, to compare the first and the last; "
+            f"got heads {heads}"
         )
     layer_of = {"1": 0, "3": len(heads) - 1} | ({"2": 1} if len(heads) == 3 else {})
     flat = uniform_attention(batch.tokens.shape[1])

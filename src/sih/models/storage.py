@@ -55,7 +55,7 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
     check_model(model)
     check_path(path)
     if Path(path).exists() and not Path(path).is_dir():
-        raise ValueError(f"a model is saved as a folder; {path} is a file")
+        raise ValueError(f"cannot save to {path}: it is a file, and a model is saved as a folder")
     with atomic_folder(path, FILES) as folder:
         write_files(model, folder, stored)
         write_card(model, folder, Path(path))

@@ -76,7 +76,7 @@ class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
         if time > self.length + 1:
             raise FieldError(
                 "tokens",
-                f"the task says the parents of {self.length} tokens; got {time - 1} tokens",
+                f"tokens must be at most {self.length} long, the length of the task; got {time - 1}",
             )
         return self.table[:, :time]
 

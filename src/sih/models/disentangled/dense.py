@@ -294,7 +294,10 @@ class DisentangledTransformer(Model):
 
     def _written(self, tokens: Int[Tensor, "batch time"]) -> Trace:
         if torch.is_grad_enabled() and any(weight.requires_grad for weight in self.parameters()):
-            raise ValueError("the path 'written' has no gradients; use it within torch.no_grad()")
+            raise ValueError(
+                "path 'written' does not support gradients; call it inside torch.no_grad(), "
+                "or use path 'structured'"
+            )
         return written.run(self.written_blocks(), tokens)
 
     def _structured(
