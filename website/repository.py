@@ -43,6 +43,8 @@ RESULTS = (
     *("head-counts", "claim-1"),
 )
 """Pages of docs/results that come first."""
+RELATIVE = ("relative_circuit", "relative_bayes", "relative_lengths", "two_layers")
+"""The proofs about relative positions, in their order: they come after the others."""
 LOOKED_UP = ("training", "models", "roles", "glossary", "paper_map")
 CONTRIBUTING = ("architecture", "explorer-server", "reliability", "release")
 MOVED = {
@@ -136,9 +138,10 @@ def flat(entries: Sequence[Any]) -> Iterator[str]:
 
 
 def proofs(docs: Path) -> list[str]:
-    """List the pages of proofs by name: the theorem, and then the lemmas that it rests on."""
+    """List the pages of proofs: the theorem, the lemmas that it rests on, relative positions."""
     found = {path.stem for path in (docs / "proofs").glob("*.md")} - {"index"}
-    return sorted(found, key=lambda name: (name != "theorem", name))
+    lemmas = sorted(found - {"theorem", *RELATIVE})
+    return [name for name in ("theorem", *lemmas, *RELATIVE) if name in found]
 
 
 def tutorials(docs: Path) -> list[Path]:

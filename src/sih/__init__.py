@@ -11,7 +11,8 @@ matrices    random_transition_matrix random_uniform random_doubly_stochastic ran
 predict     bma truth plug_in maximum_likelihood selective known_lag ngram stationary_law LagTracker
 evidence    lag_posterior lag_log_likelihood selective_weights mixture
 judge       kl_to_truth mean_kl lag_accuracy evaluate formation
-models      Transformer DisentangledTransformer RelativeTransformer load save open_run Run next_token_loss to_standard
+models      Transformer DisentangledTransformer RelativeTransformer DisentangledRelativeTransformer
+            load save open_run Run next_token_loss to_standard
 circuits    construct verify circuit_weights circuit_edges construct_parents
             least_heads exact_heads head_offsets two_sided
 read        diagnose Diagnosis evidence_flow ablate patch
@@ -21,8 +22,7 @@ real series infer Inference permutation_test
 theory      claim_expectations claim_status
 training    TrainConfig train
 
-Results print in a line, show themselves in a notebook, and most have `plot()`. `help(sih.bma)` has a formula and an
-example for each. The command is `sih`.
+Most results have `plot()`, which a notebook shows. `help(sih.bma)` has a formula and an example. Command: `sih`.
 """
 
 from sih.attention.circuit_formation import formation as formation
@@ -54,6 +54,9 @@ from sih.heads import two_sided as two_sided
 from sih.models.disentangled.as_standard import to_standard as to_standard
 from sih.models.disentangled.dense import DisentangledTransformer as DisentangledTransformer
 from sih.models.loss import next_token_loss as next_token_loss
+from sih.models.relative.disentangled_relative import (
+    DisentangledRelativeTransformer as DisentangledRelativeTransformer,
+)
 from sih.models.relative.relative_transformer import RelativeTransformer as RelativeTransformer
 from sih.models.standard.transformer import Transformer as Transformer
 from sih.models.storage import save as save

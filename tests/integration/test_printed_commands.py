@@ -18,6 +18,7 @@ from support.printed_commands import DOCUMENTS, ROOT, blocks, commands, in_prose
 
 import sih
 from sih.cli import COMMANDS, STARTED, _parse, main
+from sih.report.subjects import figures
 
 DEAR = {
     r"reproduce\b": "minutes; integration/test_report_commands.py runs it whole",
@@ -70,7 +71,7 @@ def _name(words: list[str]) -> str:
 
 @cache
 def _flags(name: str) -> frozenset[str]:
-    """The flags of a command, from its help. `sih train` has those of every kind of model, recipe and optimiser."""
+    """The flags of a command, from its help: those of all kinds and recipes, and of all figures."""
     asked = [
         ["--model", model, "--init", init]
         for model in ("standard", "disentangled")
@@ -78,7 +79,8 @@ def _flags(name: str) -> frozenset[str]:
     ]
     asked.append(["--model", "relative"])
     said = io.StringIO()
-    for words in asked if name == "train" else [[]]:
+    chosen = {"train": asked, "figure": [[], *([figure] for figure in figures())]}
+    for words in chosen.get(name, [[]]):
         with redirect_stdout(said):
             assert main([*name.split(), *words, "--help"]) == 0
     return frozenset(re.findall(r"--[a-z][\w-]*", said.getvalue()))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sih.attention.head_reading import ROLES
 from website import words
 
 ROOT = Path(__file__).parents[2]
@@ -94,3 +95,9 @@ def test_the_command_says_how_much_it_found(
     page.write_text("The distribution over the next token.\n")
     assert words.main([str(page)]) == 0
     assert words.main(["--table", str(page)]) == 0
+
+
+def test_the_page_of_roles_has_every_role_in_order() -> None:
+    text = (ROOT / "docs" / "roles.md").read_text()
+    shown = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines()]
+    assert [role for role in shown if role in ROLES] == list(ROLES)

@@ -59,6 +59,7 @@ if __name__ == "__main__":
         sih.RelativeTransformer(
             3, 4, dim=4, qk_dim=2, heads=(1, 2, 1), dtype=torch.float64, rng=rng
         ),
+        sih.DisentangledRelativeTransformer(3, 4, (1, 2, 1), dtype=torch.float64, rng=rng),
     ):
         check_transforms(model)
         with warnings.catch_warnings():

@@ -36,6 +36,8 @@ ELSEWHERE_BY_END = {
 """The same of files that every subject has."""
 OF_MANY = {
     "test_parents_verification.py": "circuits for any parents, verified and changed",
+    "test_in_80_columns.py": "listings of several commands, on a terminal of 80 columns",
+    "test_words.py": "what all commands print",
     "test_cli.py": "the table of commands, and what all of them share",
     "test_derivatives.py": "first and second derivatives of every path",
     "test_attention_statements.py": "of paper/agreement_statements.py",

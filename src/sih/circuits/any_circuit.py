@@ -27,6 +27,7 @@ from sih.circuits.log_matrix import ZERO
 from sih.circuits.masks import Masks
 from sih.models.base import Model
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.disentangled.written import WrittenBlocks
 
 Positive = Annotated[float, Above(0)]
 CircuitT = TypeVar("CircuitT", bound="AnyCircuit")
@@ -81,6 +82,8 @@ class AnyCircuit(ABC, Shown):
     """The kind of task that it is for."""
     with_prior: ClassVar[bool] = False
     """Whether the last scores hold the log prior, as those of a posterior do."""
+    bounds_hold_leaks: ClassVar[bool] = False
+    """Whether `bounds` counts what masks let through (else `mask_strength.py` does)."""
 
     length: Size
     beta: Positive
@@ -130,6 +133,9 @@ class AnyCircuit(ABC, Shown):
     def check_fit(self, task: Any) -> None:
         """Raise a ValueError unless the circuit is one for this task."""
 
+    def check_model(self, model: Model, task: Any) -> None:
+        """Raise a ValueError where a model is plainly not of this circuit or task."""
+
     @property
     @abstractmethod
     def model_heads(self) -> tuple[int, ...]:
@@ -170,11 +176,17 @@ class AnyCircuit(ABC, Shown):
         self.write(model, task, readout)
         return model
 
+    def written(self, task: Any) -> WrittenBlocks:
+        """Return the weights as blocks alone, without a model."""
+        blocks = WrittenBlocks(task.num_states, task.length, self.model_heads)
+        self.write(blocks, task, "probability")
+        return blocks
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON from which `from_dict` makes the same circuit."""
         return {
             "target": self.target,
-            **{each.name: getattr(self, each.name) for each in fields(self)},
+            **{each.name: getattr(self, each.name) for each in fields(self) if each.init},
         }
 
     @classmethod
@@ -197,7 +209,7 @@ class AnyCircuit(ABC, Shown):
         return {name: value for name, value in values.items() if name not in unused}
 
     def _facts(self) -> Mapping[str, Any]:
-        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         del facts["log_zero"]
         return {
             name: fact

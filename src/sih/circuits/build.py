@@ -9,10 +9,21 @@ import torch
 
 from sih.base.errors import FieldError, check_choice, check_kind, dtype_name
 from sih.circuits.any_circuit import AnyCircuit
-from sih.circuits.circuit_table import CIRCUITS, circuit_kind, circuit_options, circuits_of
+from sih.circuits.circuit_table import (
+    OF_KIND,
+    circuit_kind,
+    circuit_options,
+    circuits_of,
+)
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
+from sih.models.relative.relative_transformer import RelativeTransformer
 from sih.models.standard.transformer import Transformer
 from sih.task import ParentsTask, Task
+
+AnyConstructed = (
+    DisentangledTransformer | Transformer | DisentangledRelativeTransformer | RelativeTransformer
+)
 
 
 @overload
@@ -25,6 +36,32 @@ def construct(
     dtype: torch.dtype = torch.float64,
     **options: Any,
 ) -> DisentangledTransformer: ...
+
+
+@overload
+def construct(
+    task: Task,
+    *,
+    target: str = "paper",
+    kind: Literal["relative"],
+    form: Literal["disentangled"] = "disentangled",
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> DisentangledRelativeTransformer: ...
+
+
+@overload
+def construct(
+    task: Task,
+    *,
+    target: str = "paper",
+    kind: Literal["relative"],
+    form: Literal["standard"],
+    readout: Literal["probability", "logit"] = "probability",
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
+) -> RelativeTransformer: ...
 
 
 @overload
@@ -47,7 +84,7 @@ def construct(
     readout: Literal["probability", "logit"] = "probability",
     dtype: torch.dtype = torch.float64,
     **options: Any,
-) -> DisentangledTransformer | Transformer:
+) -> AnyConstructed:
     """Return a model whose weights are the selective induction head for this task.
 
     It carries the `circuit` that its weights follow. Its notes, saved with it, hold
@@ -60,31 +97,37 @@ def construct(
             up to the bound that `sih.verify` states; "looking" a second layer that tells lags
             apart by where it looks.
         kind: "disentangled", or "standard" for a standard transformer whose width does not grow
-            with the length (target "bayes"; `sih.to_standard` makes wide ones of the others).
+            with the length (target "bayes"; `sih.to_standard` makes wide ones of the others), or
+            "relative" for relative positions: one head in every layer, for any lags, at any length
+            (targets "paper" and "bayes").
         readout: P^T ("probability") or log P^T before a softmax ("logit", the paper's footnote).
         dtype: torch.float64 or torch.float32.
         options: of that circuit, None for its own choice; `PaperOptions`, `TwoLagOptions`,
             `BayesOptions` and `LookingOptions` explain theirs. paper: third, heads, evidence,
             sink, lam, beta, temper; two-lags: lam, beta, temper; bayes: heads, lam, temper,
-            symmetric, reading, profile; looking: lam, temper, looking.
+            symmetric, reading, profile; looking: lam, temper, looking. With relative positions,
+            `RelativePaperOptions` and `RelativeBayesOptions`. paper: form, lam, beta, temper;
+            bayes: form, lam, temper, symmetric. form="standard" writes the same circuit as a
+            standard transformer with a vector for each offset.
 
     >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
     >>> construct(task, heads=1).circuit.head_of_offset
     (0, -1)
+    >>> construct(task, kind="relative").predict(torch.zeros(1, 300, dtype=torch.int64)).shape
+    torch.Size([1, 300, 2])
     """
     if isinstance(task, ParentsTask):
         raise FieldError(
             "task", "construct is for lags; sih.construct_parents(task) is for a table of parents"
         )
     check_kind("task", task, Task, "a task with lags, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")
-    check_choice("kind", kind, ("disentangled", "standard"))
-    circuit_kind(CIRCUITS, target)  # or there is none of this name
-    if target not in circuits_of(kind):
+    check_choice("kind", kind, tuple(OF_KIND))
+    known = circuits_of("disentangled" if kind == "standard" else kind)
+    circuit_kind(known, target)  # or there is none of this name
+    if kind == "standard" and target not in circuits_of(kind):
         wide = "`sih.to_standard(construct(...))` makes a wide model of another circuit"
         raise FieldError("kind", f"kind='standard' is for target='bayes'; {wide}")
-    model: DisentangledTransformer | Transformer = built(
-        circuits_of(kind), task, target, options, readout, dtype
-    )
+    model: AnyConstructed = built(circuits_of(kind), task, target, options, readout, dtype)
     return model
 
 

@@ -14,6 +14,7 @@ from sih.circuits.circuit import Circuit
 from sih.circuits.looking import LookingCircuit
 from sih.circuits.narrow import NarrowBayesCircuit
 from sih.circuits.paper import PaperCircuit
+from sih.circuits.relative import RelativeBayesCircuit, RelativePaperCircuit
 from sih.circuits.two_lags import TwoLagCircuit
 from sih.models.base import Model
 
@@ -26,6 +27,14 @@ CIRCUITS: dict[str, type[Circuit]] = {
 """Every kind of circuit for lags. A new one is a file and a line here."""
 AS_STANDARD: dict[str, type[Circuit]] = {"bayes": NarrowBayesCircuit}
 """Circuits as a standard transformer of a width that does not grow with length."""
+RELATIVE: dict[str, type[Circuit]] = {"paper": RelativePaperCircuit, "bayes": RelativeBayesCircuit}
+"""Circuits with relative positions, of any length."""
+OF_KIND: dict[str, Mapping[str, type[Circuit]]] = {
+    "disentangled": CIRCUITS,
+    "standard": AS_STANDARD,
+    "relative": RELATIVE,
+}
+"""What each word for `kind` of `construct` can be written as."""
 OTHERS = {"head_of_token": "sih.beyond.any_parents.parents_table:read_parents_circuit"}
 """Who reads notes that are not for lags, by an entry that such notes have."""
 
@@ -34,7 +43,7 @@ KindT = TypeVar("KindT", bound=AnyCircuit)
 
 def circuits_of(kind: str) -> Mapping[str, type[Circuit]]:
     """Return the circuits that can be written as this kind of model."""
-    return AS_STANDARD if kind == "standard" else CIRCUITS
+    return OF_KIND[kind.partition("-")[0]]
 
 
 def circuit_kind(circuits: Mapping[str, type[KindT]], target: object) -> type[KindT]:
@@ -80,8 +89,10 @@ def read_circuit(notes: Any, kind: str = "disentangled") -> AnyCircuit:
             module, function = reader.split(":")
             found: AnyCircuit = getattr(importlib.import_module(module), function)(notes)
             return found
-    circuits = {**CIRCUITS, **circuits_of(kind)}
-    return circuit_kind(circuits, notes.get("target")).from_dict(notes)
+    own = circuits_of(kind)
+    circuits = own if own is RELATIVE else {**CIRCUITS, **own}
+    read: AnyCircuit = circuit_kind(circuits, notes.get("target")).from_dict(notes)
+    return read
 
 
 def notes_of_certificate(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from sih.base.errors import DTYPES, check_kind, generator
@@ -22,10 +22,13 @@ from sih.circuits.any_circuit import AnyCircuit, Expected
 from sih.circuits.circuit_table import read_circuit
 from sih.circuits.mask_strength import leaks
 from sih.models.base import Model
+from sih.models.sites import Trace
 from sih.task import MatrixTask, ParentsTask, Task, sample
 
 VACUOUS = 0.1
 """A tolerance so large says nothing of the first two layers: masks of such a strength leave no digits."""
+ENTRIES = 2**22
+"""Entries of an attention matrix, in all sequences that are compared at a time."""
 BLIND = 0.5
 """Nor does one so large of the last: attention to two lags alike, whatever the evidence, is within 1/2 of any."""
 
@@ -150,21 +153,27 @@ def verify(
     named = {"of the task": sample(task, size, rng=rng).tokens, **adversarial(task, rng)}
     kinds = [kind for kind, rows in named.items() for _ in rows]
     tokens = torch.cat(list(named.values()))
-    with torch.no_grad():
-        trace = model.trace(tokens)
-    comparisons = [
-        _compare(trace[expected.site], expected, kinds)
-        for expected in circuit.expected(tokens, task)
-        if expected.site != "output" or model.config.readout == "probability"
-    ]
-    exact = [
-        _compare(trace[expected.site], expected, kinds).error
-        for expected in circuit.exact(tokens, task)
-    ]
+    comparisons: dict[str, Comparison] = {}
+    exact: list[float] = []
+    size_of_part = max(1, ENTRIES // tokens.shape[1] ** 2)
+    for start in range(0, len(tokens), size_of_part):
+        part = tokens[start : start + size_of_part]
+        with torch.no_grad():
+            trace = model.trace(part)
+        for expected in circuit.expected(part, task):
+            if expected.site == "output" and model.config.readout != "probability":
+                continue
+            found = _compare(trace, expected, kinds, start)
+            known = comparisons.setdefault(found.site, found)
+            if found.error > known.error:
+                comparisons[found.site] = found
+        exact += [
+            _compare(trace, expected, kinds, start).error for expected in circuit.exact(part, task)
+        ]
     bounds = circuit.bounds(task, DTYPES[model.config.dtype])
-    early_leak, leak = leaks(circuit, task)
+    early_leak, leak = (0.0, 0.0) if circuit.bounds_hold_leaks else leaks(circuit, task)
     return Verification(
-        comparisons=tuple(comparisons),
+        comparisons=tuple(comparisons.values()),
         tolerance=bounds.last + leak,
         early_tolerance=bounds.early + early_leak,
         first_exact_position=circuit.first_exact_position,
@@ -199,7 +208,21 @@ def circuit_and_task(
         raise ValueError(f"the model's notes hold no circuit and task: {error}") from error
     check_kind("task", task, kind, f"a task of the circuit's kind, a {kind.__name__}")
     circuit.check_fit(task)
+    if circuit.length is None and isinstance(task, Task) and "task" in model.notes:
+        _check_same_chains(task, kind(**model.notes["task"]))
     return circuit, task
+
+
+def _check_same_chains(task: Task, own: Task) -> None:
+    """Raise a ValueError unless a task is the one that weights were written for, at any length."""
+    if task.same_chains(own):
+        return
+    same_P = task.P.shape == own.P.shape and torch.allclose(task.P, own.P, rtol=0, atol=1e-9)
+    what = "prior of lags" if same_P else "matrix P"
+    raise ValueError(
+        f"the weights were written for another {what} than the task's; verify(model) takes the model's own "
+        "task, and verify(model, task.with_length(300)) the same at another length"
+    )
 
 
 def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor, "batch time"]]:
@@ -224,28 +247,35 @@ def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor,
     return rows
 
 
-def _compare(
-    found: Float[Tensor, "batch time _"], expected: Expected, kinds: Sequence[str]
-) -> Comparison:
+def _compare(trace: Trace, expected: Expected, kinds: Sequence[str], before: int) -> Comparison:
+    """Return how far a value is from its closed form, `before` sequences being compared already."""
+    found = trace[expected.site]
     at = expected.rows.nonzero().flatten()
+    started = found.shape[1] - trace.tokens.shape[1]  # rows of a start token, the first
     gap = torch.nan_to_num((found.double() - expected.value).abs(), nan=torch.inf)[:, at].amax(
         dim=-1
     )
     row, position = divmod(int(gap.argmax()), gap.shape[1])
     return Comparison(
-        expected.site, int(at[0]), gap.max().item(), row, kinds[row], int(at[position])
+        expected.site,
+        int(at[0]) - started,
+        gap.max().item(),
+        before + row,
+        kinds[before + row],
+        int(at[position]) - started,
     )
 
 
 def _check_fit(model: Model, task: MatrixTask, circuit: AnyCircuit) -> None:
     config = model.config
     found = (config.num_states, config.length, config.heads)
-    wanted = (task.num_states, task.length, circuit.model_heads)
+    wanted = (task.num_states, circuit.length, circuit.model_heads)
     if found != wanted:
         raise ValueError(
             f"model, task, circuit do not fit: the model has {found[0]} states, length {found[1]}, "
             f"heads {found[2]}; by task and circuit they are {wanted[0]}, {wanted[1]}, {wanted[2]}"
         )
+    circuit.check_model(model, task)
 
 
 def _layer(site: str) -> int:

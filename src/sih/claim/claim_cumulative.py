@@ -3,25 +3,41 @@ r"""Cumulative averages of $\tilde p_{i,r}$ along one sequence for each true lag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.base.record import Size
 from sih.base.types import TransitionMatrix
 from sih.claim.exact import claim_expectations
 from sih.claim.monte_carlo import PAPER_LAGS, random_matrices
 from sih.predictors.evidence import normalised_probabilities
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import (
+    Experiment,
+    Lags,
+    MatrixLaw,
+    Positive,
+    Seeded,
+    States,
+    check_comparable,
+)
 from sih.task import Task, sample
 
 
 @dataclass(frozen=True)
 class CumulativeConfig(Seeded):
-    num_states: int = 10
-    lags: tuple[int, ...] = PAPER_LAGS
-    length: int = 1000
-    concentration: float = 1.0
+    num_states: States = 10
+    lags: Lags = PAPER_LAGS
+    length: Size = 1000
+    """Transitions that are seen."""
+    matrix_law: MatrixLaw = "uniform"
+    concentration: Positive = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_comparable(self.lags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +51,8 @@ class CumulativePaths:
 
 def compute(config: CumulativeConfig, store: object) -> CumulativePaths:
     """Follow one sequence of each lag, of one random matrix."""
-    P = random_matrices(config.num_states, 1, seed=config.seed, concentration=config.concentration)[
-        0
-    ]
+    how: dict[str, Any] = {"concentration": config.concentration, "law": config.matrix_law}
+    P = random_matrices(config.num_states, 1, seed=config.seed, **how)[0]
     return of_matrix(P, config.lags, config.length, config.seed)
 
 

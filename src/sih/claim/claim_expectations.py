@@ -5,13 +5,14 @@ $E_r = \mathbb E[p_r/\sum_l p_l]$ for every true lag k and every scored lag r.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Float
 from torch import Tensor
 
-from sih.claim.claim_histogram import ClaimConfig, exact_table, margins_of
+from sih.claim.claim_histogram import ClaimConfig, exact_table, margins_of, printed_check
 from sih.claim.exact import ClaimTable
+from sih.claim.sampled import sampled_bars
 from sih.results.experiment import Experiment
 
 
@@ -27,11 +28,14 @@ class ExpectationBars:
     margins: Float[Tensor, "matrix true"]
     """The gap of Claim 1 for every true lag, right to within `error`."""
     error: float
+    sampled: Float[Tensor, "true lag"] | None = None
+    """The same mean by sampling as the paper prints it, if it is kept."""
 
 
 def compute(config: ClaimConfig, store: object) -> ExpectationBars:
     """Compute the expectations of random matrices exactly, and average them."""
-    return bars_of(exact_table(config), config.num_states)
+    bars = bars_of(exact_table(config), config.num_states)
+    return replace(bars, sampled=sampled_bars(printed_check(config)))
 
 
 def bars_of(table: ClaimTable, num_states: int) -> ExpectationBars:

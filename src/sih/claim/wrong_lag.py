@@ -12,11 +12,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from sih.base.record import Size
 from sih.base.stats import estimate
 from sih.claim.monte_carlo import random_matrices
 from sih.claim.rates import SCORES, Score, error_exponent, lead, overtaking_probabilities
 from sih.predictors.evidence import log_probabilities, normalised_probabilities
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, Lags, MatrixLaw, Seeded, Several, States
 from sih.task import Batch, Task, sample
 
 CHUNK = 1000
@@ -25,12 +26,14 @@ CHUNK = 1000
 
 @dataclass(frozen=True)
 class WrongLagConfig(Seeded):
-    num_states: int = 5
-    lags: tuple[int, ...] = (1, 2, 3)
-    length: int = 99
-    blocks: int = 20
-    sequences: int = 20_000
-    """A block; the exponent is fitted in each block, and their spread is its error bar."""
+    num_states: States = 5
+    lags: Lags = (1, 2, 3)
+    length: Size = 99
+    blocks: Several = 20
+    """Independent blocks of sequences."""
+    sequences: Size = 20_000
+    """Sequences of a block; the exponent is fitted in each block, and their spread is its error bar."""
+    matrix_law: MatrixLaw = "dirichlet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ class WrongLagRates:
 
 def compute(config: WrongLagConfig, store: object) -> WrongLagRates:
     """Count wrong picks of each rule on the same sequences, and predict their rates without sampling."""
-    P = random_matrices(config.num_states, 1, seed=config.seed)[0]
+    P = random_matrices(config.num_states, 1, seed=config.seed, law=config.matrix_law)[0]
     task = Task(P, config.lags, config.length)
     rng = config.rng()
     every = len(config.lags)

@@ -25,7 +25,7 @@ from sih_command import answer, unknown
 
 WRITTEN = ("out", "export", "draw", "table")
 """The flags that say where to write."""
-STARTED = ("train", "construct")
+STARTED = ("train", "construct", "figure")
 """Commands whose flags depend on the command line: `start_from(words)` in their module says which command it is for."""
 
 

@@ -14,6 +14,7 @@ import tyro
 from sih.beyond.any_parents import PARENTS_CIRCUITS
 from sih.circuits import CIRCUITS
 from sih.circuits.any_circuit import AnyCircuit
+from sih.circuits.circuit_table import RELATIVE
 
 AUTO = "auto"
 """The word for a choice that the circuit makes itself."""
@@ -22,6 +23,8 @@ AUTO = "auto"
 def circuits() -> Iterator[tuple[str, type[AnyCircuit]]]:
     """Yield every circuit, with the words that name it in a flag's help."""
     yield from CIRCUITS.items()
+    for target, relative in RELATIVE.items():
+        yield f"{target} of --kind relative", relative
     for target, kind in PARENTS_CIRCUITS.items():
         yield f"{target} of --parents", kind
 

@@ -78,7 +78,16 @@ def beta(
         raise ValueError(
             f"lengths must be above the largest lag, {max(lags, default=0)}; got {lengths}"
         )
-    config = BetaConfig(states, lags, lengths, matrices=matrices, sequences=sequences, seed=seed)
+    config = BetaConfig(
+        states,
+        lags,
+        lengths,
+        matrices=matrices,
+        sequences=sequences,
+        limit_sequences=sequences,
+        laws=("dirichlet",),
+        seed=seed,
+    )
     _show(BETA, config, out, "KL to the true distribution after T tokens, in nats")
 
 

@@ -21,8 +21,9 @@ from sih.circuits.any_circuit import AnyCircuit
 from sih.circuits.circuit_table import notes_of_certificate
 from sih.circuits.verification import circuit_and_task
 from sih.cli.circuit_flags import given_options, with_circuit_flags
+from sih.cli.matrix_flag import MatrixLaw
 from sih.cli.printing import plain_console, table_of
-from sih.cli.sample_command import Law, choose_matrix, seeded
+from sih.cli.sample_command import choose_matrix, seeded
 from sih.models.storage import FILES, NOTES, write_card, write_files
 from sih.task import ParentsTask, Task
 from sih.training.runs.run_store import load
@@ -36,12 +37,14 @@ def construct(
     length: int = 128,
     parents: Path | None = None,
     target: str = "paper",
-    model: Literal["disentangled", "standard"] = "disentangled",
+    kind: Annotated[
+        Literal["disentangled", "standard", "relative"], tyro.conf.arg(aliases=("--model",))
+    ] = "disentangled",
     readout: Literal["probability", "logit"] = "probability",
     dtype: Literal["float64", "float32"] = "float64",
     states: int | None = None,
     matrix: Path | None = None,
-    matrix_law: Law = "dirichlet",
+    matrix_law: MatrixLaw = "dirichlet",
     concentration: float = 1.0,
     table: bool = False,
     seed: int = 0,
@@ -61,7 +64,9 @@ def construct(
             the position of each token's parent or -1, and last that of the token after the sequence.
         target: The circuit: paper, two-lags (a single second-layer head), bayes (optimal), or looking (evidence passes
             through the attention pattern of layer 2).
-        model: The kind of transformer. With target bayes it may be standard, of a width that does not grow with length.
+        kind: The kind of transformer: disentangled; standard, of a width that does not grow with length, for target
+            bayes; or relative, with relative positions: one head in every layer, any lags, any length, for targets
+            paper and bayes.
         readout: Output probabilities (P^T), or logits (log P^T, before a softmax).
         dtype: Number format of the weights.
         states: Number of states of a random matrix. Default: 5.
@@ -83,13 +88,13 @@ def construct(
     built: Any
     if parents is None:
         task = Task(P, lags, length)
-        built = construct_circuit(task, dtype=DTYPES[dtype], kind=model, **asked)
-    elif model == "disentangled":
+        built = construct_circuit(task, dtype=DTYPES[dtype], kind=kind, **asked)
+    elif kind == "disentangled":
         task = read_parents(parents, P)
         built = construct_parents(task, dtype=DTYPES[dtype], **asked)
     else:
-        says = "the kind 'standard' is for lags; any parents are written as 'disentangled'"
-        raise FieldError("model", says)
+        says = f"the kind {kind!r} is for lags; any parents are written as 'disentangled'"
+        raise FieldError("kind", says)
     found = verify_circuit(built, task)
     with atomic_folder(out, (*FILES, CERTIFICATE)) as folder:
         write_files(built, folder)
@@ -99,7 +104,7 @@ def construct(
     _describe(console, built.circuit)
     _report(console, found)
     if table and isinstance(task, Task):
-        _show_table(console, task, {**asked, "kind": model})
+        _show_table(console, task, {**asked, "kind": kind})
     console.print(f"saved -> {out}")
     return 0 if found.ok else 1
 
@@ -113,6 +118,7 @@ def verify(
     folder: Annotated[Path, tyro.conf.Positional],
     size: int = 16,
     seed: int = 0,
+    length: int | None = None,
     out: Path | None = None,
 ) -> int:
     """Run saved weights and compare every layer with the closed form of their circuit (exit code 1 if they differ).
@@ -123,19 +129,28 @@ def verify(
         folder: A folder of `sih construct`.
         size: Number of sequences of the task to run, besides adversarial ones.
         seed: Random seed for the sequences.
+        length: Length of the sequences. Default: that of the task; another one needs relative positions.
         out: A file for the result, .json.
     """
     if out is not None and out.suffix != ".json":
         raise ValueError(f"what was found is written as .json; got {out}")
     model = load(folder)
     model.notes = model.notes or _read_notes(folder / CERTIFICATE)
-    found = verify_circuit(model, size=size, rng=seeded(seed))
+    task = None if length is None else at_length(circuit_and_task(model)[1], length)
+    found = verify_circuit(model, task, size=size, rng=seeded(seed))
     if out is not None:
         write_json(out, found.to_dict(), indent=1)
     console = plain_console()
     _describe(console, circuit_and_task(model)[0])
     _report(console, found)
     return 0 if found.ok else 1
+
+
+def at_length(task: Task | ParentsTask, length: int) -> Task:
+    """Return a circuit's task for sequences of another length."""
+    if isinstance(task, ParentsTask):
+        raise FieldError("length", "a table of parents has one length, its own; leave --length out")
+    return task.with_length(length)
 
 
 def read_parents(path: Path, P: Tensor) -> ParentsTask:

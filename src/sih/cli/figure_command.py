@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
+from sih.cli.figure_flags import asked, check_has_models, figure_in, with_figure_flags
 from sih.cli.printing import fits, plain_console, table_of
 from sih.report import subjects
 from sih.report.page import number, span
@@ -19,17 +20,27 @@ from sih.results.tables import Rows
 from sih.training.runs.run_store import RunStore
 
 
+def start_from(words: list[str]) -> tuple[Callable[..., None], list[str]]:
+    """Return `figure` with the flags of the figure that a command line is for."""
+    figures = subjects.figures(subjects.SUBJECTS)
+    name = figure_in(words, figures)
+    config = None if name is None else subjects.figure_named(name, figures).experiment.config
+    return with_figure_flags(figure, config), words
+
+
 def figure(
     name: Annotated[str | None, tyro.conf.Positional] = None,
     out: Path = Path("out"),
     runs: Path | None = None,
     list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
-    seed: int | None = None,
+    **given: Any,
 ) -> None:
     """Make one figure, with its data and table, and judge the statements of the paper that rest on it.
 
-    Example: sih figure constructions --out out
+    Example: sih figure constructions --states 10 --lags 1 2 3 --length 64 --out out
 
+    Each figure has flags of its own, for the task that it shows: `sih figure constructions --help` lists them. A figure
+    of another task is written as NAME-DIGEST, beside the paper's, and no statement is judged on it.
     A figure in the folder that has the same configuration, models and source is kept.
 
     Args:
@@ -37,7 +48,6 @@ def figure(
         out: The folder to write to: figures/NAME.pdf .svg .png, data/NAME.json .npz .csv.
         runs: Folder of training runs that is searched for models first. Default: OUT/runs.
         list_names: List the figures instead, one per line.
-        seed: Random seed for matrices and sequences, instead of the figure's own.
     """
     figures = subjects.figures(subjects.SUBJECTS)
     if list_names:
@@ -49,14 +59,20 @@ def figure(
         raise ValueError(
             "name a figure, e.g. sih figure constructions. `sih figure --list` lists all"
         )
-    asked = subjects.figure_named(name, figures)
+    paper = subjects.figure_named(name, figures)
     store = RunStore(out / "runs" if runs is None else runs)
-    made = make(asked if seed is None else asked.with_seed(seed), out, store)
+    wanted = asked(paper, given)
+    check_has_models(wanted, paper, store)
+    made = make(wanted, out, store)
     if made.result.missing:
         raise ValueError(
             f"figure {name} {made.result.missing}; `sih reproduce --train` trains what is missing"
         )
-    show(made, plain_console(160))
+    console = plain_console(160)
+    show(made, console)
+    if wanted is not paper:
+        console.print(f"{wanted.name}: {wanted.caption}", style=None)
+        console.print(f"{wanted.name} is of another task than {name}: no statement is judged on it")
 
 
 def _short(caption: str, width: int) -> str:

@@ -32,6 +32,12 @@ PALETTE = (
 )
 CHECKED, TOLERATED = 120, 1e-9
 """Offsets at which --check computes what a closed form counts, and how far off that may be by rounding."""
+RELATIVE = (
+    "relative positions: 1 head in every layer is exact, for any lags at any length (sih construct --kind relative)",
+    "why they differ: a key that says where it stands keeps what the first layer found at the parent's position, where "
+    "transitions of two lags meet; a key that says how far away it is keeps it at the lag, and they never meet",
+)
+"""What is said of relative positions, the same for all lags."""
 SEARCHED = f"{STARTS} starts, {LENGTH} tokens"
 
 
@@ -44,6 +50,8 @@ def heads(
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> int:
     """Count the second-layer heads that a lag set needs: in the paper's form, without mixing lags, and with mixing.
+
+    These are of absolute positions. The number with relative positions stands beside them, and why they differ.
 
     Example: sih heads --lags 1 2 4 8 --draw pattern.png
 
@@ -63,7 +71,9 @@ def heads(
     fewer = None if heads is None else head_offsets(lags, heads, time_limit=time_limit)
     pattern = answer if fewer is None else fewer
     console = plain_console()
-    console.print(f"lags {_listed(answer.lags)}: {_number(answer)}, if nothing mixes")
+    console.print(
+        f"lags {_listed(answer.lags)}, absolute positions: {_number(answer)}, if nothing mixes"
+    )
     console.print(_why(answer))
     console.print(
         f"pattern of period {answer.period}: the head of offset o is number o mod {answer.period} of"
@@ -75,10 +85,12 @@ def heads(
             f"with {_heads(fewer.heads)}: {fewer.used} of the transitions are used, {bound}"
         )
         console.print(strip(fewer, console.width))
-    for line in _mixed(mixed):
+    for line in (*_mixed(mixed), *RELATIVE):
         console.print(line)
     if out is not None:
-        write_json(out, {**_record(answer, pattern), "mixed": _mixed_record(mixed)})
+        relative = {"heads": 1, "layers": (1, 1, 1), "reach": answer.lags[-1] + 1}
+        found = {**_record(answer, pattern), "mixed": _mixed_record(mixed), "relative": relative}
+        write_json(out, found)
     if draw is not None:
         from sih.results.plots.heads import draw_pattern
 

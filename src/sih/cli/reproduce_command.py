@@ -40,11 +40,13 @@ def reproduce(
         all: Also make the figures beyond the paper, about ten minutes more (`make run-all`).
         train: First train the missing models of the figures, with an estimate of the time.
         jobs: Number of processes. Default: one per core.
-        seed: Random seed for matrices and sequences, instead of each figure's own.
+        seed: Random seed for matrices and sequences, instead of each figure's own; that report is in OUT/seed-N.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"--jobs is a whole number, at least 1; got {jobs}")
     store = RunStore(folder := out / "runs" if runs is None else runs)
+    if seed is not None:
+        out = out / f"seed-{seed}"
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file")
     console = plain_console()

@@ -1,5 +1,7 @@
-r"""The exact posterior with K - 1 heads for K lags in arithmetic progression, in closed
-form.
+r"""Closed form of the exact posterior with K - 1 heads, for K lags in progression.
+
+The progression is arithmetic. This is for absolute positions. With relative ones a
+single head serves any lags (`sih.circuits.relative`).
 
 Let $\theta$ run over the roots in $(0, \pi]$ of $\tan(N\theta/2) = N \tan(\theta/2)$:
 one in each $(2\pi j/N,\, 2\pi(j + \tfrac12)/N)$, $1 \le j \le (N-2)/2$, and $\pi$ if N

@@ -15,8 +15,9 @@ Names, the same for all kinds of model (layers and heads counted from 1):
     l.h/output              what the head writes to the stream
     l/mlp_input, l/mlp      the stream as the MLP reads it, and what it writes (standard model, if it has MLPs)
     l.h/.../token, .../position    the blocks of a head's output (disentangled; `sih.models.disentangled.blocks`)
+    l.h/.../token, .../offset      the same with relative positions (`sih.models.relative.offset_blocks`)
     l.h/by_offset           what is added to the scores by offset, 0 .. reach (relative model, where keys know it)
-    l.h/offset              attention by offset, 0 .. reach (relative model, where values know it)
+    l.h/offset              attention by offset, 0 .. reach (relative models, where values know it)
     output                  the last linear map's
 
 A model with a start token has a row and a key for it, the first, in all activations

@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
+from sih.base.record import Size
 from sih.circuits import construct, verify
 from sih.models.offsets import attention_at
 from sih.paper.over_matrices import MatricesConfig
 from sih.predictors.predictors import selective_weights
 from sih.results.beside import Strengths
-from sih.results.experiment import Experiment
+from sih.results.experiment import Experiment, LagSets, MatrixLaw
 from sih.task import Task, sample
 from sih.task.matrices import random_transition_matrix
 
@@ -37,13 +38,14 @@ PRINTED_SINK, PRINTED, PRINTED_LATE = (
 
 @dataclass(frozen=True)
 class CertificatesConfig(MatricesConfig, Strengths):
-    lag_sets: tuple[tuple[int, ...], ...] = (
+    lag_sets: LagSets = (
         *((1, 2, 3), (2, 3, 4), (1, 2, 3, 4, 5)),
         *((1, 3), (2, 5), (1, 3, 4), (3, 5, 7), (1, 2, 4, 8)),
     )
-    length: int = 64
-    matrices: int = 2
-    sequences: int = 8
+    length: Size = 64
+    matrices: Size = 2
+    sequences: Size = 8
+    laws: tuple[MatrixLaw, ...] = ("dirichlet",)
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ def _worst(config: CertificatesConfig, lags: tuple[int, ...]) -> tuple[int, dict
     """Find the least heads of a lag set, and the largest error of each circuit."""
     rng = config.rng()
     heads, errors = 0, []
-    for _ in range(config.matrices):
-        task = Task(random_transition_matrix(config.num_states, rng=rng), lags, config.length)
+    for law in config.laws * config.matrices:
+        P = random_transition_matrix(config.num_states, rng=rng, law=law)
+        task = Task(P, lags, config.length)
         for name, options in _circuits(config, lags).items():
             model = construct(task, **options)
             found = verify(model, task, size=config.sequences, rng=rng)

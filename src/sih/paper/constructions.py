@@ -1,62 +1,74 @@
-"""KL of circuits run as weights: the constructed half of the paper's Fig. 4."""
+"""KL of circuits written by hand: the constructed half of the paper's Fig. 4."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 
+from sih.base.record import Size
 from sih.base.types import Law, TokenTensor
 from sih.circuits import construct
-from sih.paper.over_matrices import MatricesConfig, panel_over_matrices
+from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
 from sih.results.beside import Strengths, circuit_law, circuits_for, yardsticks
-from sih.results.curves import CIRCUIT, PREDICTOR, Compared, Panel
-from sih.results.experiment import Experiment
+from sih.results.curves import CIRCUIT, PREDICTOR, Compared
+from sih.results.experiment import Experiment, Several
 from sih.task import Task
 
 SINK = "construction with a sink"
+RUN_MATRICES = 2
+"""Matrices of each distribution with which the weights are run."""
 
 
 @dataclass(frozen=True)
 class ConstructionsConfig(MatricesConfig, Strengths):
     """Circuits of the paper's strengths."""
 
-    matrices: int = 12
-    sequences: int = 64
+    matrices: Several = 24
+    """Random matrices of each distribution."""
+    sequences: Size = 64
+    run: Size = 8
+    """Sequences of each of the first matrices on which the weights themselves are run."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstructionCurves:
-    """A panel for each lag set. Repetitions are matrices."""
+    """A panel for each lag set and distribution of matrices. Repetitions are matrices.
+
+    `panels` are of what the weights compute, at some hundredth of the cost (`circuit_law`). `run`
+    are of the weights themselves, on fewer sequences.
+    """
 
     config: ConstructionsConfig
-    panels: tuple[Panel, ...]
+    panels: tuple[MatricesPanel, ...]
+    run: tuple[MatricesPanel, ...]
 
 
 def compute(config: ConstructionsConfig, store: object) -> ConstructionCurves:
-    """Build every circuit for every matrix, and run it as a transformer."""
-    compared = partial(predict, config)
-    panels = [panel_over_matrices(config, lags, compared) for lags in config.lag_sets]
-    return ConstructionCurves(config, tuple(panels))
+    """Build every circuit for every matrix, and measure what it predicts."""
+    panels = panels_over_matrices(config, partial(predict, config, weights=False))
+    fewer = replace(config, matrices=min(RUN_MATRICES, config.matrices), sequences=config.run)
+    run = panels_over_matrices(fewer, partial(predict, config, weights=True))
+    return ConstructionCurves(config, panels, run)
 
 
 @torch.no_grad()
 def predict(
-    config: ConstructionsConfig, tokens: TokenTensor, task: Task
+    config: ConstructionsConfig, tokens: TokenTensor, task: Task, *, weights: bool
 ) -> dict[str, tuple[Compared, Law]]:
-    """Return the predictions of BMA, ML and every circuit.
+    """Return the predictions of BMA, ML and every circuit, by its weights if they are to be run.
 
     Weights that are not zero are run. Scores of the Bayes-optimal circuit are so large that its
     law depends on the order of additions in the eighth digit: this path is as near the exact law
     as the others are.
     """
     found = {label: (Compared(PREDICTOR), law) for label, law in yardsticks(tokens, task).items()}
-    for label, model in circuits_for(task, lam=config.lam, beta=config.beta).items():
-        law = model.predict(tokens, path="written")
+    circuits = circuits_for(task, lam=config.lam, beta=config.beta)
+    circuits[SINK] = construct(task, lam=config.lam, beta=config.beta, sink=True)
+    for label, model in circuits.items():
+        law = model.predict(tokens, path="written") if weights else circuit_law(model, tokens, task)
         found[label] = Compared(CIRCUIT, model.config.heads), law
-    sink = construct(task, lam=config.lam, beta=config.beta, sink=True)
-    found[SINK] = Compared(CIRCUIT, sink.config.heads), circuit_law(sink, tokens, task)
     return found
 
 

@@ -6,25 +6,32 @@ from matplotlib.figure import Figure
 
 from sih.paper.constructions import (
     ConstructionCurves,
+    ConstructionsConfig,
 )
-from sih.paper.kl_panels import CIRCUITS, circuits_title, draw_panels
+from sih.paper.kl_panels import CIRCUITS, CUT, draw_panels, least_heads_title
+from sih.paper.over_matrices import means_in_words
 from sih.results.curves import mean_kl_table
 from sih.results.tables import Rows
 
-CAPTION = (
-    "KL divergence from the true next-token distribution (nats) along the sequence for circuits written by hand and "
-    "run as transformers (T = 128, lambda = 500, beta = 100), the construction also with a sink at the first "
-    "position, by its closed form; beside maximum likelihood (ML) and the Bayesian model average "
-    "(BMA). Means over matrices with Dirichlet(1) rows, bands one standard error over matrices; all on the same "
-    "sequences. The last position is left out: it has no next token. No models are trained."
-)
+
+def caption(config: ConstructionsConfig) -> str:
+    """Say what is shown of the task that was asked for."""
+    return (
+        "KL divergence from the true next-token distribution (nats) along the sequence for circuits written by hand "
+        f"(T = {config.length}, lambda = {config.lam:g}, beta = {config.beta:g}), the construction also with a sink "
+        "at the first position, beside maximum likelihood (ML) and the Bayesian model average (BMA). Curves are of "
+        "what the weights compute, by its closed form where that is exact (`certificates`). K is the least number of "
+        "second-layer heads that keep lags apart, which the construction has. "
+        f"{means_in_words(config)} {CUT} No models are trained."
+    )
 
 
 def draw(data: ConstructionCurves) -> Figure:
     """Draw the circuits written by hand, beside BMA and ML."""
-    return draw_panels(data.panels, [circuits_title(panel) for panel in data.panels], CIRCUITS)
+    titles = [f"{panel.title}, {least_heads_title(panel)}" for panel in data.panels]
+    return draw_panels(data.panels, titles, CIRCUITS)
 
 
 def table(data: ConstructionCurves) -> Rows:
     """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
-    return mean_kl_table(data.panels)
+    return mean_kl_table(data.panels, titles=[panel.title for panel in data.panels])

@@ -1,4 +1,8 @@
-"""KL along the sequence, a panel for each lag set: the form of the paper's Fig. 4."""
+"""KL along the sequence, in panels on the axes of the paper's Fig. 4.
+
+Positions are linear from 0 to the length of the sequences. The KL is logarithmic from 1e-4 to 1.
+A curve that is lower leaves the panel through its lower edge.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,19 @@ from torch import Tensor
 
 from sih.results import style
 from sih.results.curves import Curve, Panel
-from sih.results.tables import braces
 
 Band = tuple[Float[Tensor, " position"], Float[Tensor, " position"]]
 """Its lower and its upper edge, along the positions."""
 
+KL_RANGE = (1e-4, 1.0)
+"""The paper's axis of the KL."""
 LOWEST = 1e-9
 """Stands for 0 on the logarithmic axis, far below what is shown."""
+CUT = (
+    "Axes are those of the paper's Fig. 4: positions are linear, and the KL is cut at 1e-4, where curves "
+    "leave the panel."
+)
+"""The sentence of a caption that says where the axes end."""
 
 CIRCUITS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 2.4),
@@ -32,9 +42,9 @@ CIRCUITS: dict[str, style.Look] = {
 }
 
 
-def circuits_title(panel: Panel) -> str:
-    """Return the lags, and the least heads that the circuit needs for them."""
-    return f"lags {braces(panel.lags)}, least heads: {panel.compared['construction'].heads[1]}"
+def least_heads_title(panel: Panel) -> str:
+    """Return how many second-layer heads the construction has: the least that it needs, K."""
+    return f"K = {panel.compared['construction'].heads[1]}"
 
 
 def draw_panels(
@@ -42,39 +52,42 @@ def draw_panels(
     titles: Sequence[str],
     looks: Mapping[str, style.Look],
     bands: Sequence[Mapping[str, Band]] | None = None,
-    floor: float = 2e-6,
-    log_positions: bool = False,
     note: str = "",
+    columns: int = 3,
 ) -> Figure:
     """Draw two panels in a row, from the first position whose next token a lag has made, and one legend for all.
 
-    Bands are one standard error either way, unless `bands` says otherwise; below `floor` nothing is shown.
+    Bands are one standard error either way, unless `bands` says otherwise.
     """
+    wide = min(2, len(panels))
     rows = math.ceil(len(panels) / 2)
-    last = max(len(next(iter(panel.kl.values())).mean) for panel in panels)  # the axis is shared
-    below = math.ceil(len({label for panel in panels for label in panel.kl}) / 3) + len(
-        note.splitlines()
-    )  # text lines
-    with style.paper_figure(style.PAGE, 0.3 + 1.8 * rows + 0.15 * below) as figure:
-        grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    labels = len({label for panel in panels for label in panel.kl})
+    below = math.ceil(labels / columns) + len(note.splitlines())  # text lines
+    width = style.PAGE if wide == 2 else 0.62 * style.PAGE
+    with style.paper_figure(width, 0.3 + 1.8 * rows + 0.15 * below) as figure:
+        grid = figure.subplots(rows, wide, sharey=True, squeeze=False)
         for number, ax in enumerate(grid.flat):
             if number >= len(panels):
                 ax.set_visible(False)
                 continue
             panel = panels[number]
             draw_curves(ax, panel.lags[-1], panel.kl, looks, bands[number] if bands else {})
-            ax.set(ylim=(floor, 2), title=titles[number])
-            if log_positions:
-                style.doubling_positions(ax, min(one.lags[-1] for one in panels), last)
-            else:
-                ax.set_xlim(0, last)
-            if number >= len(panels) - 2:
-                ax.tick_params(labelbottom=True)
+            papers_axes(ax, panel)
+            ax.set_title(titles[number])
+            if number >= len(panels) - wide:
                 ax.set_xlabel("position $i$ in the sequence")
         for ax in grid[:, 0]:
             ax.set_ylabel("KL to the true distribution (nats)")
-        style.legend(figure, looks, columns=3, note=note)
+        style.legend(figure, looks, columns=columns, note=note)
     return figure
+
+
+def papers_axes(ax: Axes, panel: Panel) -> None:
+    """Set the axes of the paper's Fig. 4: positions from 0 to the length, the KL from 1e-4 to 1."""
+    length = len(next(iter(panel.kl.values())).mean) + 1
+    ax.set(xlim=(0, length), ylim=KL_RANGE)
+    step = next((step for step in (2, 4, 8, 16, 32) if length / step <= 4), length // 4)
+    ax.set_xticks(range(0, length + 1, step))
 
 
 def draw_curves(

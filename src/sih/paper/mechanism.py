@@ -9,18 +9,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.attention.reference_circuit import sequence_of_lag
+from sih.base.record import Size
 from sih.circuits import construct
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, Lags, Seeded, States
 from sih.task import Task
 from sih.task.matrices import random_transition_matrix
 
 
 @dataclass(frozen=True)
 class MechanismConfig(Seeded):
-    lags: tuple[int, ...] = (1, 2, 3)
-    length: int = 10
-    true_lag: int = 2
-    num_states: int = 5
+    lags: Lags = (1, 2, 3)
+    length: Size = 10
+    true_lag: Size = 2
+    num_states: States = 5
 
 
 @dataclass(frozen=True, eq=False)

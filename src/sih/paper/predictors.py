@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sih.base.types import Law, TokenTensor
-from sih.paper.over_matrices import MatricesConfig, panel_over_matrices
+from sih.paper.over_matrices import MatricesConfig, MatricesPanel, panels_over_matrices
 from sih.predictors.predictors import PREDICTORS
-from sih.results.curves import PREDICTOR, Compared, Panel
+from sih.results.curves import PREDICTOR, Compared
 from sih.results.experiment import Experiment
 from sih.task import Task
 
@@ -16,16 +16,15 @@ PredictorsConfig = MatricesConfig
 
 @dataclass(frozen=True, eq=False)
 class PredictorCurves:
-    """A panel for each lag set. Repetitions are matrices."""
+    """A panel for each lag set and distribution of matrices. Repetitions are matrices."""
 
     config: PredictorsConfig
-    panels: tuple[Panel, ...]
+    panels: tuple[MatricesPanel, ...]
 
 
 def compute(config: PredictorsConfig, store: object) -> PredictorCurves:
     """Show every predictor the same sequences of random matrices."""
-    panels = [panel_over_matrices(config, lags, predict) for lags in config.lag_sets]
-    return PredictorCurves(config, tuple(panels))
+    return PredictorCurves(config, panels_over_matrices(config, predict))
 
 
 def predict(tokens: TokenTensor, task: Task) -> dict[str, tuple[Compared, Law]]:

@@ -1,21 +1,15 @@
-"""The reference predictors, a panel for each set of lags."""
+"""The reference predictors, a panel for each set of lags and kind of matrices."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sih.paper.kl_panels import draw_panels
-from sih.paper.predictors import PredictorCurves
+from sih.paper.kl_panels import CUT, draw_panels
+from sih.paper.over_matrices import means_in_words
+from sih.paper.predictors import PredictorCurves, PredictorsConfig
 from sih.results import style
 from sih.results.curves import mean_kl_table
-from sih.results.tables import Rows, braces
-
-CAPTION = (
-    "KL divergence from the true next-token distribution (nats) along the sequence for reference predictors that "
-    "know the matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram), 5 states. Means over "
-    "matrices with Dirichlet(1) rows, bands one standard error over matrices. The last position is left out: it has no "
-    "next token. No models are trained."
-)
+from sih.results.tables import Rows
 
 LOOKS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 1.2),
@@ -28,11 +22,22 @@ LOOKS: dict[str, style.Look] = {
 }
 
 
+def caption(config: PredictorsConfig) -> str:
+    """Say what is shown of the task that was asked for."""
+    return (
+        f"KL divergence from the true next-token distribution (nats) along the sequence (T = "
+        f"{config.length}) for reference "
+        "predictors that know the matrix and the lags (but for the matrix, the plug-in; but for both, the n-gram). "
+        f"{means_in_words(config)} {CUT} No models are trained."
+    )
+
+
 def draw(data: PredictorCurves) -> Figure:
     """Draw the reference predictors."""
-    return draw_panels(data.panels, [f"lags {braces(panel.lags)}" for panel in data.panels], LOOKS)
+    return draw_panels(data.panels, [panel.title for panel in data.panels], LOOKS)
 
 
 def table(data: PredictorCurves) -> Rows:
     """Tabulate mean KL past the first max_lag positions, with its standard error over matrices."""
-    return mean_kl_table(data.panels, "predictor")
+    titles = [panel.title for panel in data.panels]
+    return mean_kl_table(data.panels, "predictor", titles=titles)

@@ -10,7 +10,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from sih.paper.kl_panels import draw_curves
+from sih.paper.kl_panels import CUT, draw_curves, papers_axes
 from sih.paper.scaling import (
     ScalingCurves,
 )
@@ -24,8 +24,8 @@ CAPTION = (
     "numbers of second-layer heads (lags {1,2,3,4,5}; beside them the construction with as many): trained as in the "
     "paper, at length 32 (middle), and by preset auto, at length 128 (bottom). Left: along the sequence. Right: "
     "means past the first max_lag positions; lines mark ML and BMA. All of a row on the same fresh sequences, the KL "
-    "averaged over the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged."
-)
+    "averaged over the lag given the tokens; bands and bars are one standard error over sequences, seeds averaged. "
+) + CUT
 
 _REFERENCES: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 1.2),
@@ -49,16 +49,15 @@ _HEADS = (
 
 def draw(data: ScalingCurves) -> Figure:
     """Draw a row for depth, and one for heads by each way of training: curves on the left, means on the right."""
-    floor = 0.2 / data.config.sequences  # late errors are rare and cost some tenths of a nat each
     with style.paper_figure(style.PAGE, 7.2) as figure:
         (depth_curves, by_depth), *rows = figure.subplots(3, 2, width_ratios=(1.25, 1))
         looks = _depth_looks(data.layers)
-        _draw_by_position(depth_curves, data.layers, looks, floor, "preset auto or harmonic")
+        _draw_by_position(depth_curves, data.layers, looks, "preset auto or harmonic")
         _draw_by_depth(by_depth, data.layers, looks)
         ways = {"unaided Adam": data.plain_heads, "preset auto": data.heads}
         for (curves, by_heads), (way, panel) in zip(rows, ways.items(), strict=True):
             looks = _head_looks(panel)
-            _draw_by_position(curves, panel, looks, floor, way)
+            _draw_by_position(curves, panel, looks, way)
             _draw_by_heads(by_heads, panel, looks)
         if data.missing:
             figure.supxlabel(style.not_shipped(data.missing), fontsize=6)
@@ -85,13 +84,11 @@ def _models(panel: Panel) -> dict[str, Compared]:
     return {label: of for label, of in panel.compared.items() if of.trained}
 
 
-def _draw_by_position(
-    ax: Axes, panel: Panel, looks: Mapping[str, style.Look], floor: float, way: str
-) -> None:
+def _draw_by_position(ax: Axes, panel: Panel, looks: Mapping[str, style.Look], way: str) -> None:
     draw_curves(ax, panel.lags[-1], {label: panel.kl[label] for label in looks}, looks, {})
-    style.doubling_positions(ax, panel.lags[-1], len(panel.kl["ML"].mean))
+    papers_axes(ax, panel)
     ax.set(title=f"lags {braces(panel.lags)}, {way}", xlabel="position $i$ in the sequence")
-    ax.set(ylim=(floor, 1), ylabel="KL to the true distribution (nats)")
+    ax.set_ylabel("KL to the true distribution (nats)")
 
 
 def _draw_by_depth(ax: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:

@@ -9,7 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sih.attention.reference_circuit import reference_model
+from sih.base.record import Size
 from sih.base.stats import estimate
+from sih.heads import least_heads
 from sih.models.disentangled.dense import DisentangledTransformer
 from sih.predictors.averaged_kl import exact_bayes
 from sih.results.beside import (
@@ -34,13 +36,13 @@ from sih.results.curves import (
     times,
     windows,
 )
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, LagSets, Seeded, Several
 from sih.results.models import (
     PAPER_LENGTH,
     Models,
     TrainedModel,
-    circuit_heads,
     described,
+    matrix_in_words,
     shipped_models,
 )
 from sih.task import Task, sample
@@ -62,7 +64,7 @@ class TrainedConfig(Seeded, Strengths):
     long, predict the first `disentangled_sequences` only, or twice as many.
     """
 
-    lag_sets: tuple[tuple[int, ...], ...] = (
+    lag_sets: LagSets = (
         (1, 2, 3),
         (1, 3, 4),
         (1, 2, 3, 4, 5),
@@ -71,9 +73,11 @@ class TrainedConfig(Seeded, Strengths):
         (3, 5, 7),
     )
     models: tuple[str, ...] = ()
-    sequences: int = 640
-    disentangled_sequences: int = 192
-    circuit_sequences: int = 2048
+    sequences: Several = 640
+    """Sequences of each task."""
+    disentangled_sequences: Several = 192
+    """Sequences for disentangled models."""
+    circuit_sequences: Size = 2048
     """Sequences at length 128 for the circuits that models are compared with: late in a sequence they rarely err."""
 
 
@@ -95,6 +99,8 @@ class TrainedPanel(Panel):
     """Holds the curves of one matrix. One of several seeds is their mean on every sequence; `models` has each alone."""
 
     length: int
+    matrix: str
+    """Which matrix it is, in words."""
     models: dict[str, ModelKL]
 
 
@@ -113,8 +119,9 @@ class TrainedCurves:
 
 
 def reads(config: TrainedConfig, store: RunStore) -> tuple[str, ...]:
-    """Name the models of the configuration, or all shipped ones that are `CHOSEN`."""
-    return config.models or tuple(shipped_models(*CHOSEN))
+    """Name the models of the configuration, or all shipped ones that are `CHOSEN` and have its lags."""
+    chosen = shipped_models(*CHOSEN).items()
+    return config.models or tuple(name for name, one in chosen if one.lags in config.lag_sets)
 
 
 def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
@@ -133,27 +140,31 @@ def compute(config: TrainedConfig, store: RunStore) -> TrainedCurves:
 
 
 def label_of(compared: Compared, lags: tuple[int, ...]) -> str:
-    """Name a curve of trained models: by their heads where they are not those that the circuit needs, and a recipe."""
-    label = f"trained {compared.kind}"
-    if compared.heads != circuit_heads(lags):
-        label += ", 1 head" if compared.heads == (1, 1, 1) else f", {heads_label(compared.heads)}"
-    return label if compared.plain else f"{label}, preset"
+    """Name a curve of trained models by their kind, their second-layer heads and how they were trained.
+
+    K heads are as many as the construction has, for whatever lags.
+    """
+    count = least_heads(lags).heads
+    names: dict[tuple[int, ...], str] = {(1, 1, 1): "1 head", (1, count, 1): "K heads"}
+    heads = names.get(compared.heads, heads_label(compared.heads))
+    return f"trained {compared.kind}, {heads}, {compared.recipe}"
 
 
 def _panel(
     config: TrainedConfig, task: Task, runs: list[Run], facts: dict[str, TrainedModel]
 ) -> TrainedPanel:
+    """Measure circuits and predictors on many sequences, and models on the first of them."""
     size = sequences_at(task.length, config.sequences)
     drawn = max(size, config.circuit_sequences) if task.length >= PAPER_LENGTH else size
-    batch = sample(task, drawn, rng=config.fresh_rng())
-    tokens, exact = batch.tokens[:size], exact_bayes(batch.tokens, task)
+    tokens = sample(task, drawn, rng=config.fresh_rng()).tokens
+    exact = exact_bayes(tokens, task)
     circuits = circuits_for(task, lam=config.lam, beta=config.beta)
     laws = yardsticks(tokens, task)
     compared = dict.fromkeys(laws, Compared(PREDICTOR))
     laws |= {label: circuit_law(model, tokens, task) for label, model in circuits.items()}
     compared |= {label: Compared(CIRCUIT, model.config.heads) for label, model in circuits.items()}
     kl = {label: averaged_kl(law, exact) for label, law in laws.items()}
-    references: dict[str, Rate] = {}
+    references = {label: kl[label] for label in circuits}
     judged: dict[str, ModelKL] = {}
     for found, group in by_seeds(runs).items():
         label = label_of(found, task.lags)
@@ -167,14 +178,15 @@ def _panel(
         each = [averaged_kl(trained_law(run, tokens[:few]), exact) for run in group]
         circuit, model = circuit_beside(task, found.heads, circuits)
         if circuit not in references:
-            references[circuit] = averaged_kl(circuit_law(model, batch.tokens, task), exact)
+            references[circuit] = averaged_kl(circuit_law(model, tokens, task), exact)
         for run, rows in zip(group, each, strict=True):
             beside = times(rows, references[circuit], task.max_lag, circuit)
             place = place_between(rows, kl["BMA"], kl["ML"], task.max_lag)
             judged[run.name] = ModelKL(facts[run.name], curve(rows, task.max_lag), beside, place)
         compared[label], kl[label] = found, torch.stack(each).mean(dim=0)
     curves = {label: curve(rows, task.max_lag) for label, rows in kl.items()}
-    return TrainedPanel(task.lags, compared, curves, task.length, judged)
+    asked = runs[0].config.task if runs else TrainConfig(lags=task.lags).task
+    return TrainedPanel(task.lags, compared, curves, task.length, matrix_in_words(asked), judged)
 
 
 def sequences_at(length: int, sequences: int) -> int:

@@ -9,32 +9,11 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
-from sih.paper.kl_panels import CIRCUITS, Band, circuits_title, draw_panels
-from sih.paper.trained import (
-    TrainedCurves,
-    TrainedPanel,
-)
+from sih.paper.kl_panels import CIRCUITS, CUT, Band, draw_panels, least_heads_title
+from sih.paper.trained import TrainedConfig, TrainedCurves, TrainedPanel
 from sih.results import style
-from sih.results.curves import (
-    Panel,
-    mean_kl_table,
-)
-from sih.results.models import (
-    circuit_heads,
-)
-from sih.results.tables import Rows
-
-CAPTION = (
-    "KL divergence of the predicted from the true next-token distribution (nats) along the sequence, for circuits "
-    "written by hand, trained transformers, maximum likelihood (ML) and the Bayesian model average (BMA); 5 states. "
-    "Models are trained as in the paper, at the length given, or by preset auto or harmonic, at length 128 "
-    "(`preset`): every shipped model of three layers with as many second-layer heads as the circuit needs, or with "
-    "one, and all that are trained as in the paper. Means over fresh sequences of the matrix the models were trained "
-    "on, the same for all curves of a panel; bands are one standard error over sequences, or the range over seeds "
-    "where there are several. The KL is averaged over the lag given the tokens. The last position is left out: it "
-    "has no next token, so that no model was trained there. The table has means on these sequences; `sih models` has "
-    "each model's on 8,192 or more."
-)
+from sih.results.curves import Compared, Panel, mean_kl_table
+from sih.results.tables import Rows, braces
 
 _ORDER = ("BMA", "Bayes-optimal construction", "ML", "construction", "construction, 1 head")
 
@@ -42,54 +21,74 @@ _BESIDE_TRAINED = {name: CIRCUITS[name] for name in _ORDER}
 
 _BESIDE_TRAINED["two lags, 1 head"] = (style.BLUE, (0, (3, 1, 1, 1)), 1.2)
 
-_KINDS = {"standard": style.GREEN, "disentangled": style.PURPLE}
+_SHADES = {
+    "standard": (style.GREEN, "#00402E", "#7FCFB9", "#5B7F00"),
+    "disentangled": (style.PURPLE, "#7A1F5C", "#E8B9D3", "#5E4FA2"),
+}
+"""Colours of a kind of model, one for each way of training, that of the paper first."""
 
 _PLAIN = 2.0
 """How much wider the lines of models are that were trained as the paper trains."""
 
+_HEADS: dict[str, tuple[Any, float]] = {"K heads": ("-", 1.2), "1 head": ((0, (4, 1)), 0.9)}
+
 _OTHER_DASHES: tuple[Any, ...] = ((0, (2, 1)), (0, (1, 0.6)), (0, (3, 1, 1, 1)), (0, (6, 1)))
+
+
+def caption(config: TrainedConfig) -> str:
+    """Say what is shown of the tasks that were asked for."""
+    return (
+        "KL divergence of the predicted from the true next-token distribution (nats) along the sequence, "
+        "for circuits written "
+        f"by hand (lambda = {config.lam:g}, beta = {config.beta:g}), trained transformers, maximum "
+        f"likelihood (ML) and "
+        "the Bayesian model average (BMA). A panel is of one matrix and one length. K is the least number of "
+        "second-layer heads that keep lags apart, which the construction has. Unaided Adam is the paper's way of "
+        "training; other starts and optimisers are ours. Models: every shipped one of three layers with as many "
+        "second-layer heads as the circuit needs, or with one, and all that are trained as in the paper. Means over "
+        "fresh sequences of the panel's matrix, for models the first of those of the other curves; bands are one "
+        "standard error over sequences, or the range over seeds where there are several. The KL is averaged over the "
+        "lag given the tokens. The last position is left out: it has no next token, so that no model was trained "
+        f"there. {CUT} The table has means on these sequences; `sih models` has each model's on 8,192 or more."
+    )
 
 
 def draw(data: TrainedCurves) -> Figure:
     """Draw trained models beside the circuits. A band over several seeds is their range."""
     return draw_panels(
         data.panels,
-        [f"{circuits_title(panel)}; length {panel.length}" for panel in data.panels],
+        [title_of(panel) for panel in data.panels],
         _BESIDE_TRAINED | _trained_looks(data.panels),
         [_seed_ranges(panel) for panel in data.panels],
-        floor=0.2
-        / data.config.sequences,  # late errors are rare and cost some tenths of a nat each
-        log_positions=True,
         note=style.not_shipped(data.missing),
+        columns=2,
     )
 
 
+def title_of(panel: TrainedPanel) -> str:
+    """Return the lags, the length and the matrix of a panel, and K."""
+    where = f"T = {panel.length}, {panel.matrix}"
+    return f"{braces(panel.lags)}, {least_heads_title(panel)}, {where}"
+
+
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
-    """Give each kind of model a colour, solid with as many heads as are needed, dashed with one, or with others."""
-    found = {
-        label: (of, panel.lags)
-        for panel in panels
-        for label, of in panel.compared.items()
-        if of.trained
-    }
+    """Give each kind of model and way of training a colour, and each number of heads dashes."""
+    found: dict[str, Compared] = {}
+    for panel in panels:
+        found |= {label: of for label, of in panel.compared.items() if of.trained}
     looks: dict[str, style.Look] = {}
-    for kind in dict.fromkeys((*_KINDS, *(of.kind for of, _ in found.values()))):
-        own = {label: (of.heads, lags) for label, (of, lags) in found.items() if of.kind == kind}
-        usual = [label for label, (heads, lags) in own.items() if heads == circuit_heads(lags)]
-        single = [
-            label for label, (heads, _) in own.items() if label not in usual and heads == (1, 1, 1)
-        ]
-        others = [label for label in own if label not in (*usual, *single)]
-        lines = dict.fromkeys(usual, ("-", 1.2)) | dict.fromkeys(single, ((0, (4, 1)), 0.9))
-        lines |= {
-            label: (dashes, 0.9) for label, dashes in zip(others, itertools.cycle(_OTHER_DASHES))
-        }
-        for label, (dashes, width) in lines.items():
-            looks[label] = (
-                _KINDS.get(kind, style.YELLOW),
-                dashes,
-                width * (_PLAIN if found[label][0].plain else 1),
-            )
+    for kind in dict.fromkeys((*_SHADES, *(of.kind for of in found.values()))):
+        own = {label: of for label, of in found.items() if of.kind == kind}
+        ways = sorted(
+            {of.recipe for of in own.values()}, key=lambda way: (way != "unaided Adam", way)
+        )
+        shades = dict(zip(ways, itertools.cycle(_SHADES.get(kind, ("#8C6D1F", style.YELLOW)))))
+        others = itertools.cycle(_OTHER_DASHES)
+        for label, of in sorted(own.items(), key=lambda item: ways.index(item[1].recipe)):
+            name = next((name for name in _HEADS if f", {name}, {of.recipe}" in label), "")
+            usual = name and label.endswith(of.recipe)
+            dashes, width = _HEADS[name] if usual else (next(others), 0.9)
+            looks[label] = (shades[of.recipe], dashes, width * (_PLAIN if of.plain else 1))
     return looks
 
 
@@ -105,4 +104,4 @@ def _seed_ranges(panel: TrainedPanel) -> dict[str, Band]:
 
 def table(data: TrainedCurves) -> Rows:
     """Tabulate mean KL past the first max_lag positions, with its standard error over sequences."""
-    return mean_kl_table(data.panels)
+    return mean_kl_table(data.panels, titles=[title_of(panel) for panel in data.panels])

@@ -67,7 +67,7 @@ def use_of(config: TrainConfig) -> str:
     'Unaided training, standard transformers'
     """
     kind, heads, lags = config.model.kind, config.heads, config.task.lags
-    if not config.task.usual:
+    if not config.task.is_paper_task:
         return OTHER_TASKS
     unaided = trained_briefly(config).endswith("only")
     needed = heads == circuit_heads(lags)
@@ -104,8 +104,9 @@ def selection_of(run: Run) -> tuple[float, float] | None:
 
 
 def measure_selections(runs: Iterable[Run], path: Path = SELECTIVE) -> dict[str, Any]:
-    """Measure `selection_of` every run and write the file of them."""
-    found = {run.name: selection_of(run) for run in runs}
+    """Measure `selection_of` the runs that are not in the file yet, and write the file of these runs alone."""
+    known = selections()
+    found = {run.name: known[run.name] if run.name in known else selection_of(run) for run in runs}
     write_json(path, found, indent=1)
     return found
 
@@ -176,8 +177,12 @@ def page(runs: Sequence[Run]) -> str:
         if found:
             rows = "\n".join(map(_row, found))
             parts.append(f"## {section}\n\n{USES[section]}\n\n{COLUMNS}\n{rows}")
-    ways = {trained_briefly(run.config): _way(run.config) for run in runs}
-    meanings = "\n".join(f"| {brief} | {whole} |" for brief, whole in sorted(ways.items()))
+    ways: dict[str, set[str]] = {}
+    for run in runs:
+        ways.setdefault(trained_briefly(run.config), set()).add(_way(run.config))
+    meanings = "\n".join(
+        f"| {brief} | {'; or '.join(sorted(whole))} |" for brief, whole in sorted(ways.items())
+    )
     parts.append(
         f"## How they were trained\n\n{WAYS}\n\n| words | meaning |\n|---|---|\n{meanings}"
     )

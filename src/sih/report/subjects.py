@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from sih.beyond.evidence_paths import contents as evidence_paths
+from sih.beyond.relative_positions import contents as relative_positions
 from sih.beyond.shared_heads import contents as shared_heads
 from sih.beyond.switching_lags import contents as switching_lags
 from sih.claim import contents as claim
@@ -32,7 +33,14 @@ class Subject(Protocol):
     STATEMENTS: tuple[Statement[Any], ...]
 
 
-SUBJECTS: tuple[Subject, ...] = (paper, claim, evidence_paths, shared_heads, switching_lags)
+SUBJECTS: tuple[Subject, ...] = (
+    paper,
+    claim,
+    relative_positions,
+    evidence_paths,
+    shared_heads,
+    switching_lags,
+)
 """A new subject is a folder and a line here."""
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.base.record import Above
 from sih.base.types import Law, TokenTensor
 from sih.circuits import circuit_weights, construct
 from sih.models.disentangled.dense import DisentangledTransformer
@@ -15,7 +16,7 @@ from sih.predictors.averaged_kl import ExactBayes
 from sih.predictors.evidence import mixture
 from sih.predictors.predictors import PREDICTORS
 from sih.results.curves import Compared
-from sih.results.models import trained_plainly, width
+from sih.results.models import recipe_in_words, trained_plainly, width
 from sih.task import Task
 from sih.training.runs.run import Run
 
@@ -27,8 +28,10 @@ CHUNK = 64
 class Strengths:
     """Asks for circuits of these strengths, the paper's."""
 
-    lam: float = field(default=500.0, kw_only=True)
-    beta: float = field(default=100.0, kw_only=True)
+    lam: Annotated[float, Above(0)] = field(default=500.0, kw_only=True)
+    """Strength of the circuits' masks."""
+    beta: Annotated[float, Above(0)] = field(default=100.0, kw_only=True)
+    """Inverse temperature of the circuits' last layer."""
 
 
 def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
@@ -88,7 +91,13 @@ def by_seeds(runs: Iterable[Run]) -> dict[Compared, list[Run]]:
         config = group[0].config
         names, seeds = tuple(run.name for run in group), tuple(run.config.seed for run in group)
         return Compared(
-            config.model.kind, config.heads, width(config), names, seeds, trained_plainly(config)
+            config.model.kind,
+            config.heads,
+            width(config),
+            names,
+            seeds,
+            trained_plainly(config),
+            recipe_in_words(config),
         )
 
     return {compared(group): group for group in groups.values()}

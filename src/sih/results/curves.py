@@ -39,6 +39,8 @@ class Compared:
     seeds: tuple[int, ...] = ()
     plain: bool = False
     """Whether they were trained as in the paper."""
+    recipe: str = ""
+    """How they were trained, in words."""
 
     @property
     def trained(self) -> bool:
@@ -168,9 +170,12 @@ def floored(one: Estimate[Tensor]) -> Estimate[float]:
     return Estimate(FLOOR, max(0.0, mean + 2 * error - FLOOR) / 2)
 
 
-def mean_kl_table(panels: Sequence[Panel], corner: str = "") -> Rows:
-    """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel."""
-    headings = [braces(one.lags) for one in panels]
+def mean_kl_table(panels: Sequence[Panel], corner: str = "", titles: Sequence[str] = ()) -> Rows:
+    """Tabulate mean KL past the first max_lag positions: a row for each label, a column for each panel.
+
+    A column is headed by the panel's lags, unless the panels have titles.
+    """
+    headings = list(titles) or [braces(one.lags) for one in panels]
     lengths = [len(next(iter(one.kl.values())).mean) + 1 for one in panels]
     if len(set(headings)) < len(headings):
         headings = [

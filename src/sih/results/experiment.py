@@ -1,12 +1,40 @@
-"""What an experiment is: a name, a configuration and a pure function to data."""
+"""What an experiment is: a name, a configuration and a pure function to data.
+
+A configuration says which task is shown. It holds itself to its annotations, so that a figure of
+another task (`sih figure NAME --states 10`) is refused in one line where it makes no sense.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Generic, TypeVar
 
 import torch
+
+from sih.base.errors import FieldError
+from sih.base.record import (
+    Above,
+    Among,
+    AtLeast,
+    Below,
+    Increasing,
+    NotEmpty,
+    SeedNumber,
+    Size,
+    check,
+)
+from sih.task.matrices import RANDOM
+
+Lags = Annotated[tuple[Size, ...], Increasing()]
+LagSets = Annotated[tuple[Lags, ...], NotEmpty("one set of lags or more, e.g. ((1, 2, 3),)")]
+States = Annotated[int, AtLeast(2), Below(2**31)]
+MatrixLaw = Annotated[str, Among(RANDOM)]
+Positive = Annotated[float, Above(0)]
+Several = Annotated[int, AtLeast(2), Below(2**31)]
+"""Repetitions that have an error."""
 
 Config = TypeVar("Config")
 Data = TypeVar("Data")
@@ -16,10 +44,19 @@ sequences. (On a CPU torch takes a seed modulo 2^32: a larger number would be no
 
 
 @dataclass(frozen=True)
-class Seeded:
+class Checked:
+    """A configuration that holds itself to its annotations."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Seeded(Checked):
     """A configuration whose matrices, weights and sequences are drawn from one seed."""
 
-    seed: int = field(default=0, kw_only=True)
+    seed: SeedNumber = field(default=0, kw_only=True)
+    """Of the matrices and the sequences."""
 
     def rng(self) -> torch.Generator:
         """Return a new source of random numbers."""
@@ -28,6 +65,12 @@ class Seeded:
     def fresh_rng(self) -> torch.Generator:
         """Return one for sequences that no model was trained on or watched with."""
         return torch.Generator().manual_seed(FRESH_SEED + self.seed)
+
+
+def check_comparable(lags: tuple[int, ...]) -> None:
+    """Raise a FieldError unless there are lags to tell apart."""
+    if len(lags) < 2:
+        raise FieldError("lags", f"a comparison needs at least 2 lags, e.g. 1 2 3; got {lags}")
 
 
 def no_models(config: object, store: object) -> tuple[str, ...]:
@@ -64,8 +107,25 @@ class Experiment(Generic[Config, Data]):
     shipped: bool = False
     """Reads shipped models alone, so that verdicts do not depend on a user's own runs."""
 
+    def asking(self, **changes: Any) -> Experiment[Config, Data]:
+        """Return the same question about another task, under a name of its own: NAME-DIGEST.
+
+        What the configuration says already changes nothing, the name included.
+        """
+        own: Any = self.config
+        config = replace(own, **changes) if changes else own
+        if config == own:
+            return self
+        return replace(self, name=f"{self.name}-{digest_of_config(config)}", config=config)
+
     def with_seed(self, seed: int) -> Experiment[Config, Data]:
         """Return the same question on other random numbers, if any are drawn."""
         config: Any = self.config
         seeded = isinstance(config, Seeded)
         return replace(self, config=replace(config, seed=seed)) if seeded else self
+
+
+def digest_of_config(config: Any) -> str:
+    """Return eight letters that stand for a configuration in the names of files."""
+    plain = json.dumps(asdict(config), sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:8]

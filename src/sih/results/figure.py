@@ -2,7 +2,7 @@
 
 The module that draws it, NAME_figure.py, has
 
-    CAPTION        what is shown
+    CAPTION        what is shown; or, where it depends on what is asked, caption(config)
     draw(data)     a matplotlib figure
     table(data)    rows of text, if the data has a table worth printing
 
@@ -32,6 +32,14 @@ class Figure(Generic[Data]):
         """Return the same figure on other random numbers."""
         return replace(self, experiment=self.experiment.with_seed(seed))
 
+    def asking(self, **changes: Any) -> Figure[Data]:
+        """Return the same picture of another task, under a name of its own: NAME-DIGEST."""
+        experiment = self.experiment.asking(**changes)
+        if experiment is self.experiment:
+            return self
+        digest = experiment.name.removeprefix(self.experiment.name)
+        return replace(self, name=self.name + digest, experiment=experiment)
+
     def draw(self, data: Data) -> Any:
         """Return the picture of the data, a figure of matplotlib."""
         return self.module.draw(data)
@@ -44,7 +52,9 @@ class Figure(Generic[Data]):
     @property
     def caption(self) -> str:
         """Return what the picture shows, in words."""
-        words: str = self.module.CAPTION
+        module = self.module
+        own = hasattr(module, "caption")
+        words: str = module.caption(self.experiment.config) if own else module.CAPTION
         return words
 
     @property

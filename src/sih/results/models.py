@@ -17,6 +17,7 @@ from sih.training.config import TrainConfig
 from sih.training.how_trained import PAPER_KINDS
 from sih.training.runs.run import WEIGHTS, Run
 from sih.training.runs.run_store import SHIPPED
+from sih.training.task_config import TaskConfig
 
 Training = Literal["paper", "SOAP", "Adam", "other"]
 """As in the paper (Adam at a constant rate, for any number of steps), or from harmonic positions with an optimiser."""
@@ -206,6 +207,29 @@ def trained_plainly(config: TrainConfig) -> bool:
     )  # the defaults are the paper's
     parts = (config.recipe, config.optimiser, config.target)
     return parts == (papers.recipe, papers.optimiser, papers.target)
+
+
+def recipe_in_words(config: TrainConfig) -> str:
+    """Return how a model is trained, as legends have it: its start, its optimiser, and its target if unusual."""
+    if trained_plainly(config):
+        return "unaided Adam"
+    optimiser = {"adam": "Adam", "soap": "SOAP"}.get(config.optimiser.name, config.optimiser.name)
+    target = "" if config.target == "sampled" else f", {config.target} as target"
+    return f"{config.recipe.name} start, {optimiser}{target}"
+
+
+def matrix_in_words(task: TaskConfig) -> str:
+    """Return which matrix a task has, as titles have it.
+
+    >>> matrix_in_words(TrainConfig(matrix_law="uniform", matrix_seed=11).task)
+    'uniform matrix 11'
+    """
+    if task.matrix is not None:
+        return "a given matrix"
+    law = (
+        f"Dirichlet({task.concentration:g})" if task.matrix_law == "dirichlet" else task.matrix_law
+    )
+    return f"{law} matrix {task.matrix_seed}"
 
 
 def unsettled(run: Run) -> str:

@@ -2,7 +2,7 @@
 
     OUT/figures/NAME.pdf .svg .png
     OUT/data/NAME.csv             its table, if it has one
-    OUT/data/NAME.drawn.json      what it was drawn from, and digests of its files
+    OUT/data/NAME.drawn.json      what it was drawn from, digests of its files, and its caption
 
 A changed legend, caption or table draws again and computes nothing.
 """
@@ -102,7 +102,8 @@ def draw_files(figure: Figure[Any], result: Result[Any], out: Path) -> tuple[Pat
     from sih.results import style  # matplotlib, which nobody else here needs
 
     files = tuple(style.save(figure.draw(result.data), out / "figures" / figure.name))
-    write_json(note_file(figure, out), drawn_from(figure, result, out, files))
+    note = {**drawn_from(figure, result, out, files), "caption": figure.caption}
+    write_json(note_file(figure, out), note)
     return files
 
 
@@ -113,7 +114,8 @@ def look_up_pictures(
     try:
         written = read_json(note_file(figure, out))
         files = tuple(out / name for name in written["files"])
-        return files if written == drawn_from(figure, result, out, files) else None
+        now = drawn_from(figure, result, out, files)
+        return files if now == {name: written[name] for name in now} else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = "sih"
+BESIDE = ("*.c", "*.npz", "*.json")
+"""Files beside a module that its answers may rest on."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def digest(module: str) -> str:
 
 
 def digest_of_file(path: Path) -> bytes:
-    """Digest what counts of a file: the syntax tree of Python, every byte of C."""
+    """Digest what counts of a file: the syntax tree of Python, every byte of others."""
     content = path.read_bytes()
     if path.suffix == ".py":
         return read_source(content).digest
@@ -44,9 +46,10 @@ def digest_of_file(path: Path) -> bytes:
 
 
 def source_files(module: str) -> set[Path]:
-    """List the files of the module and of all that it imports of the package, and those in C beside any of them."""
+    """List the files of the module and of all that it imports of the package, and those in C or of data beside them."""
     found = {path for name in closure(module) for path in _file(name)}
-    return found.union(*(path.parent.glob("*.c") for path in found))
+    beside = (path.parent.glob(pattern) for path in found for pattern in BESIDE)
+    return found.union(*beside)
 
 
 def closure(module: str) -> set[str]:

@@ -29,6 +29,11 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 LAG_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY, "#B7A900", "#3B3A42")
 """Okabe and Ito's hues, yellow darker and black softer, as the explorer has them. The first three differ the most,
 also to colour-blind eyes."""
+TWELVE = (
+    "#882E72", "#AE76A3", "#D1BBD7", "#1965B0", "#5289C7", "#7BAFDE",
+    "#4EB265", "#90C987", "#D9C000", "#F4A736", "#E8601C", "#DC050C",
+)  # fmt: skip
+"""A colour for each of twelve lags in one panel: Tol's discrete rainbow, its two palest greens and yellows darker."""
 Look = tuple[str, Any, float]
 """Colour, dashes, line width."""
 

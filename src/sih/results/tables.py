@@ -1,4 +1,4 @@
-"""How numbers and lag sets are written in tables and titles."""
+"""How numbers, lag sets and kinds of matrices are written in tables, titles and captions."""
 
 from __future__ import annotations
 
@@ -16,3 +16,13 @@ def braces(lags: Sequence[int]) -> str:
 def with_error(value: float, error: float) -> str:
     """Return a number and its error to 4 decimals: 0.0128±0.0003."""
     return f"{value:.4f}±{error:.4f}"
+
+
+def law_in_words(law: str, concentration: float = 1.0) -> str:
+    """Return how the distribution of random matrices is named.
+
+    >>> law_in_words("uniform"), law_in_words("dirichlet", 0.4), law_in_words("sparse")
+    ('uniform rows', 'Dirichlet(0.4) rows', 'sparse matrices')
+    """
+    words = {"uniform": "uniform rows", "dirichlet": f"Dirichlet({concentration:g}) rows"}
+    return words.get(law, f"{law} matrices")

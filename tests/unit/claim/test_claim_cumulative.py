@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
 from sih.claim import claim_cumulative, claim_cumulative_figure
@@ -17,6 +18,25 @@ def test_cumulative_averages_converge_to_the_expectations() -> None:
     sums = data.average.sum(dim=1)
     torch.testing.assert_close(sums, torch.ones_like(sums))
     assert len(claim_cumulative_figure.draw(data).axes) == 3
+
+
+@pytest.mark.parametrize("states", [10, 25])
+def test_the_papers_axes_and_a_colour_for_each_lag(states: int) -> None:
+    """Figs. 17 and 18: linear from 0 to 1000, .05 to .12, twelve entries in the legend."""
+    config = claim_cumulative.CumulativeConfig(num_states=states)
+    figure = claim_cumulative_figure.draw(claim_cumulative.compute(config, RunStore()))
+    for ax in figure.axes:
+        assert (ax.get_xlim(), ax.get_xscale(), ax.get_ylim()) == (
+            (0, 1000),
+            "linear",
+            (0.05, 0.12),
+        )
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names[:12] == [f"lag {lag}" for lag in config.lags]
+    curves = [line for line in figure.axes[3].lines if len(line.get_xdata()) == 1000]
+    assert len({line.get_color() for line in curves}) == len(curves) == 12
+    assert "cut at both ends" in claim_cumulative_figure.caption(config)
 
 
 def test_an_average_has_settled_when_it_stays_strictly_the_largest() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import statistics
 from pathlib import Path
 
 import pytest
 import torch
+from matplotlib.colors import to_hex
 from support import oracles_claim as oracles
 
 import sih
@@ -27,7 +29,7 @@ LAGS = (1, 2, 5)
 def by_loops(matrices: int) -> list[list[list[float]]]:
     """The expectations of each matrix, for each true lag, over every window of tokens."""
     found = []
-    for P in random_matrices(3, matrices, seed=0):
+    for P in random_matrices(3, matrices, seed=0, law="uniform"):
         pi = sih.stationary_distribution(P).tolist()
         found.append([oracles.expectations(P.tolist(), pi, list(LAGS), k) for k in LAGS])
     return found
@@ -49,6 +51,8 @@ def test_expectations() -> None:
     assert [ax.get_title() for ax in figure.axes] == ["true lag 1", "true lag 2", "true lag 5"]
     heights = [patch.get_height() for patch in figure.axes[1].patches]  # type: ignore[attr-defined]
     assert heights == pytest.approx(data.mean[1].tolist())
+    assert data.sampled is None  # nothing is kept of this task
+    assert "Dots" not in claim_expectations_figure.caption(ClaimConfig(num_states=3, lags=LAGS))
 
 
 def test_expectations_of_one_matrix_have_no_spread(rng: torch.Generator) -> None:
@@ -67,8 +71,12 @@ def test_histogram() -> None:
         for matrix in by_loops(4)
     ]
     assert data.margins.tolist() == [pytest.approx(row) for row in gaps]
-    ax = claim_histogram_figure.draw(data).axes[0]
+    ax, first = claim_histogram_figure.draw(data).axes
     assert sum(patch.get_height() for patch in ax.patches) == 12  # type: ignore[attr-defined]
+    assert first.get_title() == "the first matrix"
+    assert data.first is not None
+    assert data.sampled is None
+    assert (data.first.gaps - data.margins[0]).abs().max() < 3 * data.first.error.max()
     assert claim_histogram.EXPERIMENT.config.lags == (1, 2, 7, 9, 10, 11, 13, 15, 16, 22, 26, 28)
     assert (
         claim_histogram.EXPERIMENT.config.matrices,
@@ -85,3 +93,49 @@ def test_figures_are_the_same_bytes_every_time(tmp_path: Path) -> None:
     )
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
+
+
+PAPERS = ClaimConfig(matrices=10)
+
+
+@pytest.fixture(scope="module")
+def papers() -> claim_expectations.ExpectationBars:
+    return claim_expectations.compute(PAPERS, RunStore())
+
+
+def test_the_bars_are_on_the_papers_axis(papers: claim_expectations.ExpectationBars) -> None:
+    """Figs. 15 and 16 run from .080 to .110; a colour and an entry of the legend for each of twelve lags."""
+    figure = claim_expectations_figure.draw(papers)
+    assert {ax.get_ylim() for ax in figure.axes} == {(0.080, 0.110)}
+    assert figure.axes[0].get_ylabel().endswith("(from 0.08)")
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == [*(f"lag {lag}" for lag in PAPERS.lags), "sampled as printed"]
+    colours = [to_hex(patch.get_facecolor()) for patch in figure.axes[0].patches]
+    assert len(set(colours)) == 12
+    words = claim_expectations_figure.caption(PAPERS)
+    for part in ("uniform rows", "does not begin at 0", "Dots"):
+        assert part in words
+
+
+def test_sampling_agrees_with_the_exact_bars(papers: claim_expectations.ExpectationBars) -> None:
+    """A mean of ten matrices, each known to .0016 at most: 144 numbers within five standard errors."""
+    assert papers.sampled is not None
+    assert (papers.sampled - papers.mean).abs().max() < 5 * 0.0016 / 10**0.5
+
+
+def test_the_histogram_is_on_the_papers_axes() -> None:
+    config = ClaimConfig(matrices=60, sampled_sequences=20)
+    data = claim_histogram.compute(config, RunStore())
+    assert data.sampled is None  # with fewer sequences it is another check
+    kept = claim_histogram.sampled_gaps(claim_histogram.printed_check(ClaimConfig(matrices=60)))
+    ax = claim_histogram_figure.draw(dataclasses.replace(data, sampled=kept)).axes[0]
+    assert ax.get_xlim() == claim_histogram_figure.PAPERS_RANGE
+    assert ax.get_ylim() == (0, 1250)
+    assert ax.get_xticks().tolist() == [0.020, 0.025, 0.030, 0.035]
+    low, high = claim_histogram_figure.PAPERS_RANGE
+    words = [text.get_text() for text in ax.texts]
+    assert f"← {int((data.margins < low).sum())}" in words
+    assert f"{int((data.margins > high).sum())} →" in words
+    usual = claim_histogram_figure.draw(dataclasses.replace(data, margins=4 * data.margins)).axes[0]
+    assert usual.get_xlim()[0] == 0  # gaps of other matrices are not cut

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from support.findings import number_of
@@ -67,8 +69,7 @@ def test_cumulative_averages_are_followed_to_the_end() -> None:
 
 def test_large_beta_is_the_worst_short_length() -> None:
     config = beta.BetaConfig(lengths=(8, 32, 64))
-    data = beta.BetaCurves(
-        config,
+    found = beta.BetaOfLaw(
         {},
         {},
         limit=torch.zeros(3),
@@ -78,10 +79,16 @@ def test_large_beta_is_the_worst_short_length() -> None:
         minus_ml=torch.tensor([0.001, 0.002, 0.01], dtype=torch.float64),
         minus_ml_error=torch.tensor([0.0001, 0.0, 0.0]),
     )
-    found = LARGE_BETA.judge(data)
-    assert number_of(found).value == pytest.approx(1.2)
-    assert found.verdict == "holds with a remark"
-    assert [part.label for part in found.each] == ["T = 8", "T = 32"]
+    nearer = dataclasses.replace(found, minus_ml=found.minus_ml / 2)
+    judged = LARGE_BETA.judge(beta.BetaCurves(config, {"uniform": nearer, "dirichlet": found}))
+    assert number_of(judged).value == pytest.approx(1.2)
+    assert judged.verdict == "holds with a remark"
+    assert [part.label for part in judged.each] == [
+        "T = 8, uniform rows",
+        "T = 32, uniform rows",
+        "T = 8, Dirichlet(1) rows",
+        "T = 32, Dirichlet(1) rows",
+    ]
 
 
 def test_exponents() -> None:

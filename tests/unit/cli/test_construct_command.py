@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import sih
 from sih.cli import main
 
 SMALL = ["construct", "--lags", "1", "2", "--states", "3", "--length", "24"]
@@ -155,3 +156,99 @@ def test_a_folder_of_version_0_1_is_believed_in_its_choices_only(
     path.unlink()
     assert main(["verify", str(out)]) == 2
     assert "`sih construct` writes the notes" in capsys.readouterr().err
+
+
+RELATIVE = [
+    "construct",
+    "--kind",
+    "relative",
+    "--lags",
+    "1",
+    "3",
+    "--states",
+    "3",
+    "--length",
+    "24",
+]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--target", "bayes"],
+        ["--form", "standard"],
+        ["--target", "bayes", "--form", "standard"],
+    ],
+    ids=" ".join,
+)
+def test_relative_positions_at_any_length(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "circuit")
+    assert main([*RELATIVE, *words, "--out", out]) == 0
+    said = capsys.readouterr().out
+    assert "relative positions" in said
+    assert "the circuit holds" in said
+    assert main(["verify", out]) == 0
+    found = str(tmp_path / "found.json")
+    assert main(["verify", out, "--length", "70", "--size", "4", "--out", found]) == 0
+    assert "offsets up to 4, any length" in capsys.readouterr().out
+    record = json.loads(Path(found).read_text())
+    assert record["ok"]
+    last = next(each for each in record["comparisons"] if each["site"] == "output")
+    assert last["first"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--form", "wide"], "form"),
+        (["--heads", "2"], "--heads: the circuit 'paper' has no option 'heads'"),
+        (["--third", "mask"], "--third: the circuit 'paper' has no option 'third'"),
+        (["--target", "bayes", "--reading", "both"], "'bayes' has no option 'reading'"),
+        (["--target", "looking"], "--target: target is 'paper' or 'bayes'; got 'looking'"),
+        (["--kind", "disentangled", "--form", "standard"], "'paper' has no option 'form'"),
+        (["--kind", "rotary"], "rotary"),
+    ],
+    ids=str,
+)
+def test_relative_positions_refuse_in_one_line(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RELATIVE, *words, "--out", str(tmp_path / "c")]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_saved_circuit_has_one_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lengths that do not fit, a length in the notes, other lags: one line each, exit code 2."""
+    out = tmp_path / "circuit"
+    assert main([*RELATIVE, "--out", str(out)]) == 0
+    notes = out / "notes.json"
+    kept = json.loads(notes.read_text())
+    changes: list[tuple[dict[str, object], str]] = [
+        ({**kept, "circuit": {**kept["circuit"], "length": 300}}, "no entry 'length'; got 300"),
+        ({**kept, "task": {**kept["task"], "lags": [1, 2]}}, "the circuit is for lags (1, 3)"),
+    ]
+    for changed, said in changes:
+        notes.write_text(json.dumps(changed))
+        capsys.readouterr()
+        assert main(["verify", str(out)]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count("\n") == 1
+    other = sih.random_transition_matrix(3, rng=9).tolist()
+    notes.write_text(json.dumps({**kept, "task": {**kept["task"], "P": other}}))
+    assert main(["verify", str(out)]) == 2
+    assert "the weights are those of another matrix" in capsys.readouterr().err
+    notes.write_text(json.dumps(kept))
+    assert main(["verify", str(out), "--length", "2"]) == 2
+    absolute = str(tmp_path / "absolute")
+    assert main([*SMALL, "--out", absolute]) == 0
+    capsys.readouterr()
+    assert main(["verify", absolute, "--length", "40"]) == 2
+    error = capsys.readouterr().err
+    assert "circuit and task do not fit" in error
+    assert error.count("\n") == 1

@@ -18,6 +18,18 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "pattern holds, proof holds" in text
     record = json.loads(out.read_text())
     assert (record["heads"], record["exact"], record["colours"]) == (5, True, [0, 1, 2, 3, 4])
+    assert record["relative"] == {"heads": 1, "layers": [1, 1, 1], "reach": 9}
+
+
+@pytest.mark.parametrize("lags", ["1 2 3", "1 3 4", "3 5 7", "1 2 4 8", "1 2 3 4 5"])
+def test_command_says_both_numbers_and_why_they_differ(
+    lags: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["heads", "--lags", *lags.split()]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"lags {', '.join(lags.split())}, absolute positions: " in text
+    assert "relative positions: 1 head in every layer is exact, for any lags" in text
+    assert "why they differ: a key that says where it stands" in text
 
 
 def test_command_with_fewer_heads(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,19 @@ def _stop(config: head_counts.HeadCountsConfig, store: RunStore) -> head_counts.
     raise KeyboardInterrupt
 
 
+def test_the_report_of_another_seed_has_a_folder_of_its_own(
+    few: Experiments, tmp_path: Path
+) -> None:
+    words = ["reproduce", "--out", str(tmp_path), "--jobs", "1"]
+    assert main(words) == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    assert main([*words, "--seed", "5"]) == 0
+    assert {path: path.read_bytes() for path in before} == before
+    data = json.loads((tmp_path / "seed-5" / "data" / "claim_histogram.json").read_bytes())
+    assert data["config"]["seed"] == 5
+    assert (tmp_path / "seed-5" / "report.html").exists()
+
+
 def test_bad_input(few: Experiments, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--jobs", "0", "--out", str(tmp_path)]) == 2
     assert "--jobs is a whole number, at least 1; got 0" in capsys.readouterr().err

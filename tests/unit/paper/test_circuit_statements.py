@@ -18,7 +18,8 @@ from sih.paper.constructions_statements import (
     TWO_LAGS_OPTIMAL,
 )
 from sih.paper.heads_statements import FEWER_HEADS, HEAD_RANGE
-from sih.results.curves import CIRCUIT, Compared, Curve, Panel
+from sih.paper.over_matrices import MatricesPanel
+from sih.results.curves import CIRCUIT, Compared, Curve
 
 
 @pytest.mark.parametrize("worst", [1e-13, 1e-7, 1e-3])
@@ -68,8 +69,8 @@ def _curves(
         "Bayes-optimal construction": bayes,
     }
     kl = {name: _curve(value, 1e-6 * n) for n, (name, value) in enumerate(mean.items())}
-    panel = Panel((1, 3), dict.fromkeys(mean, Compared(CIRCUIT)), kl)
-    return constructions.ConstructionCurves(constructions.ConstructionsConfig(), (panel,))
+    panel = MatricesPanel((1, 3), dict.fromkeys(mean, Compared(CIRCUIT)), kl, "uniform")
+    return constructions.ConstructionCurves(constructions.ConstructionsConfig(), (panel,), (panel,))
 
 
 def _curve(mean: float, apart: float) -> Curve:

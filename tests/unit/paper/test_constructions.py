@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+
 import pytest
 from support.pictures import through_file
 
@@ -18,10 +21,34 @@ def mean_of(curve: Curve) -> float:
 def curves() -> constructions.ConstructionCurves:
     return constructions.compute(
         constructions.ConstructionsConfig(
-            lag_sets=((1, 2), (1, 3, 4), (2, 3), (1, 3)), length=48, matrices=3, sequences=24
+            lag_sets=((1, 2), (1, 3, 4), (2, 3), (1, 3)),
+            length=48,
+            matrices=3,
+            sequences=24,
+            run=5,
+            laws=("dirichlet",),
         ),
         RunStore(),
     )
+
+
+def test_the_weights_are_run_on_the_first_matrices(
+    curves: constructions.ConstructionCurves,
+) -> None:
+    """Past the first positions they compute what the drawn curves are of."""
+    assert constructions.RUN_MATRICES == 2
+    for panel, run in zip(curves.panels, curves.run, strict=True):
+        assert panel.kl.keys() == run.kl.keys()
+        assert len(run.kl["ML"].overall) == 2
+    config = dataclasses.replace(curves.config, sequences=5, matrices=2)
+    exact = constructions.panels_over_matrices(
+        config, functools.partial(constructions.predict, config, weights=False)
+    )
+    for one, run in zip(exact, curves.run, strict=True):
+        for label in one.kl:
+            assert one.kl[label].whole.mean.item() == pytest.approx(
+                run.kl[label].whole.mean.item(), abs=1e-5
+            )
 
 
 def test_the_bayes_circuit_lies_on_bma(curves: constructions.ConstructionCurves) -> None:
@@ -53,7 +80,11 @@ def test_with_a_sink_it_is_better(curves: constructions.ConstructionCurves) -> N
 
 def test_figure_and_table_need_only_the_data(curves: constructions.ConstructionCurves) -> None:
     figure = constructions_figure.draw(through_file(curves))
-    assert figure.axes[1].get_title() == "lags {1,3,4}, least heads: 4"
+    assert figure.axes[1].get_title() == "lags {1,3,4}, Dirichlet(1) rows, K = 4"
+    assert figure.axes[0].get_xlim() == (0, 48)
+    words = constructions_figure.caption(curves.config)
+    assert "T = 48" in words
+    assert "3 random matrices" in words
     rows = {row[0]: row for row in constructions_figure.table(curves)}
     assert len(rows) == 8
     assert rows["two lags, 1 head"][2] == ""  # not for three lags

@@ -27,7 +27,10 @@ KNOWN = {
 @pytest.fixture(scope="module")
 def curves() -> predictors.PredictorCurves:
     return predictors.compute(
-        predictors.PredictorsConfig(lag_sets=tuple(KNOWN), matrices=12, sequences=256), RunStore()
+        predictors.PredictorsConfig(
+            lag_sets=tuple(KNOWN), matrices=12, sequences=256, laws=("dirichlet",)
+        ),
+        RunStore(),
     )
 
 
@@ -47,7 +50,14 @@ def test_the_order_of_the_predictors(curves: predictors.PredictorCurves) -> None
 
 def test_the_figure_and_table_need_only_the_data(curves: predictors.PredictorCurves) -> None:
     figure = predictors_figure.draw(through_file(curves))
-    assert [ax.get_title() for ax in figure.axes][:2] == ["lags {1,2,3}", "lags {1,3}"]
+    titles = ["lags {1,2,3}, Dirichlet(1) rows", "lags {1,3}, Dirichlet(1) rows"]
+    assert [ax.get_title() for ax in figure.axes][:2] == titles
+    for ax in figure.axes[:3]:  # the paper's axes
+        assert (ax.get_xlim(), ax.get_ylim()) == ((0, 128), (1e-4, 1))
+        assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == set(curves.panels[0].kl)
+    assert "5 states" in predictors_figure.caption(curves.config)
     assert [ax.get_visible() for ax in figure.axes] == [True, True, True, False]
     assert [row[0] for row in predictors_figure.table(curves)[1:]] == [
         one.label for one in PREDICTORS.values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from pathlib import Path
@@ -64,22 +63,31 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
         for panel in data.panels
     ]
     several = {
-        "trained standard, preset": ("a", "b"),
-        "trained standard, 1 head, preset": ("lone",),
-        "trained standard, [1,2,1], preset": ("two",),
-        "trained disentangled, preset": ("apart",),
+        "trained standard, K heads, uniform start, Adam": ("a", "b"),
+        "trained standard, 1 head, uniform start, Adam": ("lone",),
+        "trained standard, [1,2,1], uniform start, Adam": ("two",),
+        "trained disentangled, K heads, uniform start, Adam": ("apart",),
     }
     assert ours == [
         several,
-        {"trained standard, preset": ("pair",)},
+        {"trained standard, 1 head, uniform start, Adam": ("pair",)},
         {},
     ]  # for two lags one head is enough
     assert data.missing == ("none such",)
     compared = data.panels[0].compared
-    assert compared["trained standard, preset"].heads == compared["construction"].heads == (1, 3, 1)
     assert (
-        compared["trained standard, preset"].kind,
-        compared["trained standard, preset"].seeds,
+        compared["trained standard, K heads, uniform start, Adam"].heads
+        == compared["construction"].heads
+        == (1, 3, 1)
+    )
+    assert (
+        compared["trained standard, K heads, uniform start, Adam"].heads
+        == compared["construction"].heads
+        == (1, 3, 1)
+    )
+    assert (
+        compared["trained standard, K heads, uniform start, Adam"].kind,
+        compared["trained standard, K heads, uniform start, Adam"].seeds,
     ) == (
         "standard",
         (0, 1),
@@ -87,7 +95,7 @@ def test_panels_and_curves(data: trained.TrainedCurves) -> None:
     assert data.panels[1].compared["two lags, 1 head"].heads == (1, 1, 1)
     assert "two lags, 1 head" not in data.panels[0].kl
     assert (
-        len(data.panels[0].kl["trained disentangled, preset"].overall) == 18
+        len(data.panels[0].kl["trained disentangled, K heads, uniform start, Adam"].overall) == 18
     )  # twice as many below length 128
 
 
@@ -118,9 +126,9 @@ def test_numbers_against_loops(data: trained.TrainedCurves, folder: Path) -> Non
         ]
     circuit = mean_kl(sih.construct(task, beta=100.0, lam=500.0).predict(tokens))
     assert len(panel.kl["ML"].mean) == 19
-    assert panel.kl["trained standard, preset"].whole.mean.item() == pytest.approx(
-        sum(each) / 2, rel=1e-6
-    )
+    assert panel.kl[
+        "trained standard, K heads, uniform start, Adam"
+    ].whole.mean.item() == pytest.approx(sum(each) / 2, rel=1e-6)
     for name, kl in zip(("a", "b"), each, strict=True):
         found = panel.models[name]
         assert found.kl.whole.mean.item() == pytest.approx(kl, rel=1e-6)
@@ -167,7 +175,10 @@ def test_a_place_between_bma_and_ml() -> None:
 def test_models_of_two_matrices_have_two_panels(folder: Path) -> None:
     names = (str(folder / "a"), str(folder / "elsewhere"))
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=8), RunStore())
-    assert [panel.compared["trained standard, preset"].models for panel in data.panels] == [
+    assert [
+        panel.compared["trained standard, K heads, uniform start, Adam"].models
+        for panel in data.panels
+    ] == [
         ("a",),
         ("elsewhere",),
     ]
@@ -180,9 +191,9 @@ def test_other_heads_and_widths_have_curves_of_their_own(folder: Path) -> None:
     data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=4), RunStore())
     labels = [label for label, of in data.panels[0].compared.items() if of.trained]
     assert labels == [
-        "trained standard, preset",
-        "trained standard, preset, d=16",
-        "trained standard, [1,2,1], preset",
+        "trained standard, K heads, uniform start, Adam",
+        "trained standard, K heads, uniform start, Adam, d=16",
+        "trained standard, [1,2,1], uniform start, Adam",
     ]
     colours = {
         str(curve.get_label()): curve.get_color()
@@ -197,50 +208,62 @@ def test_the_figure_needs_only_the_file(data: trained.TrainedCurves) -> None:
     figure = trained_figure.draw(again)
     titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
     assert titles == [
-        f"lags {lags}; length {t}"
-        for lags, t in (
-            ("{1,2,3}, least heads: 3", 20),
-            ("{1,3}, least heads: 2", 20),
-            ("{2,3}, least heads: 2", 128),
-        )
+        f"{lags}, T = {t}, Dirichlet(1) matrix 0"
+        for lags, t in (("{1,2,3}, K = 3", 20), ("{1,3}, K = 2", 20), ("{2,3}, K = 2", 128))
     ]
     (legend,) = figure.legends
-    assert "trained disentangled, preset" in [text.get_text() for text in legend.get_texts()]
+    assert "trained disentangled, K heads, uniform start, Adam" in [
+        text.get_text() for text in legend.get_texts()
+    ]
     assert legend.get_title().get_text() == "not shipped: none such"
     first = {str(curve.get_label()): curve for curve in figure.axes[0].lines}
-    assert np.asarray(first["trained standard, preset"].get_ydata()).tolist() == pytest.approx(
-        data.panels[0].kl["trained standard, preset"].mean[2:].tolist()
+    assert np.asarray(
+        first["trained standard, K heads, uniform start, Adam"].get_ydata()
+    ).tolist() == pytest.approx(
+        data.panels[0].kl["trained standard, K heads, uniform start, Adam"].mean[2:].tolist()
     )
-    assert np.asarray(first["trained standard, preset"].get_xdata()).tolist()[:2] == [3, 4]
+    assert np.asarray(first["trained standard, K heads, uniform start, Adam"].get_xdata()).tolist()[
+        :2
+    ] == [3, 4]
     rows = trained_figure.table(data)
-    assert rows[0] == ["", "{1,2,3}", "{1,3}", "{2,3}"]
-    assert {row[0]: row[2] for row in rows}["trained standard, 1 head, preset"] == ""
+    assert rows[0] == ["", *titles]
+    assert {row[0]: row[2] for row in rows}["trained standard, K heads, uniform start, Adam"] == ""
 
 
 def test_the_band_of_several_seeds_is_their_range(data: trained.TrainedCurves) -> None:
     figure = trained_figure.draw(data)
-    place = list(data.panels[0].kl).index("trained standard, preset")
+    place = list(data.panels[0].kl).index("trained standard, K heads, uniform start, Adam")
     band = np.asarray(figure.axes[0].collections[place].get_paths()[0].vertices)
     each = torch.stack([data.panels[0].models[name].kl.mean[2:] for name in ("a", "b")])
     assert band[:, 1].max() == pytest.approx(each.max().item(), rel=1e-5)
     assert band[:, 1].min() == pytest.approx(each.min().item(), rel=1e-5)
 
 
-def test_no_position_is_cut_by_the_panel_drawn_last(data: trained.TrainedCurves) -> None:
-    """Panels share an axis: it ends where the longest curve does."""
+def test_every_panel_is_on_the_papers_axes(data: trained.TrainedCurves) -> None:
+    """Positions are linear from 0 to the length, the KL runs from 1e-4 to 1; nothing is cut on the right."""
     figure = trained_figure.draw(data)
     assert [panel.length for panel in data.panels] == [20, 20, 128]
-    for axes in (
-        trained_figure.draw(dataclasses.replace(data, panels=data.panels[:n])).axes
-        for n in (1, 2, 3)
-    ):
-        ends = [
-            max(float(np.max(np.asarray(line.get_xdata()))) for line in ax.lines)
-            for ax in axes
-            if ax.lines
-        ]
-        assert min(ax.get_xlim()[1] for ax in axes) >= max(ends)
-    assert figure.axes[0].get_xlim() == figure.axes[2].get_xlim()
+    for ax, panel in zip(figure.axes, data.panels, strict=False):
+        assert (ax.get_xlim(), ax.get_ylim()) == ((0, panel.length), (1e-4, 1))
+        assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+        assert max(float(np.max(np.asarray(line.get_xdata()))) for line in ax.lines) < panel.length
+
+
+def test_recipes_and_matrices_are_told_apart(folder: Path) -> None:
+    """Runs of two recipes are two curves of two colours, never seeds of one; the title says the matrix."""
+    make(folder / "soft", BASE.replace(target="distribution"))
+    make(folder / "uniform", BASE.replace(matrix_law="uniform", matrix_seed=11))
+    names = tuple(str(folder / name) for name in ("a", "b", "soft", "uniform"))
+    data = trained.compute(trained.TrainedConfig(((1, 2, 3),), names, sequences=4), RunStore())
+    first = {label: of for label, of in data.panels[0].compared.items() if of.trained}
+    assert {label: of.models for label, of in first.items()} == {
+        "trained standard, K heads, uniform start, Adam": ("a", "b"),
+        "trained standard, K heads, uniform start, Adam, distribution as target": ("soft",),
+    }
+    assert [panel.matrix for panel in data.panels] == ["Dirichlet(1) matrix 0", "uniform matrix 11"]
+    figure = trained_figure.draw(data)
+    colours = {str(line.get_label()): line.get_color() for line in figure.axes[0].lines}
+    assert len({colours[label] for label in first}) == 2
 
 
 def test_the_default_asks_for_every_shipped_model_that_is_chosen() -> None:
@@ -253,4 +276,6 @@ def test_the_default_asks_for_every_shipped_model_that_is_chosen() -> None:
     } <= set(names)
     lags = {RunStore().run(name).task.lags for name in names}
     assert lags == set(trained.EXPERIMENT.config.lag_sets)
+    fewer = trained.TrainedConfig(lag_sets=((1, 3),))
+    assert {RunStore().run(name).task.lags for name in trained.reads(fewer, RunStore())} == {(1, 3)}
     assert trained.EXPERIMENT.config.lag_sets[:4] == ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5), (1, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from pathlib import Path
 
@@ -20,8 +21,22 @@ from sih.training.runs.run_store import RunStore
 def test_a_figure_has_the_name_and_the_neighbour_of_its_experiment() -> None:
     figure = shown(HISTOGRAM)
     assert (figure.name, figure.module) == ("claim_histogram", claim_histogram_figure)
-    assert figure.caption == claim_histogram_figure.CAPTION
+    assert figure.caption == claim_histogram_figure.caption(HISTOGRAM.config)
+    assert "4 with 3 states" in figure.caption  # of the task that is asked for
     assert figure.with_seed(3).experiment.config.seed == 3
+
+
+def test_a_figure_of_another_task_has_another_name() -> None:
+    figure = shown(HISTOGRAM)
+    assert figure.asking() is figure.asking(num_states=3) is figure
+    other = figure.asking(num_states=4, lags=(1, 3))
+    assert other.name == other.experiment.name
+    assert re.fullmatch(r"claim_histogram-[0-9a-f]{8}", other.name)
+    assert other.name == figure.asking(lags=(1, 3), num_states=4).name
+    assert other.name != figure.asking(num_states=5, lags=(1, 3)).name
+    assert subjects.resting_on(other.experiment) == []
+    second = dataclasses.replace(figure, name="toy").asking(num_states=4, lags=(1, 3))
+    assert second.name == other.name.replace("claim_histogram", "toy")
 
 
 def test_listing_figures_draws_nothing() -> None:

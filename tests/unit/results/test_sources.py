@@ -33,6 +33,11 @@ def test_data_rests_on_no_drawing_and_on_c_where_models_run(name: str) -> None:
     assert "attention.c" in {path.name for path in source_files("sih.paper.trained")}
 
 
+def test_data_beside_a_module_counts() -> None:
+    assert "sampled.npz" in {path.name for path in source_files("sih.claim.claim_histogram")}
+    assert "sampled.npz" not in {path.name for path in source_files("sih.paper.predictors")}
+
+
 def test_a_digest_changes_with_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, read = digest("sih.task.matrices"), Path.read_bytes
     for changed in source_files("sih.task.matrices"):

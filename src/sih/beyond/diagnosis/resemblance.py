@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sih.attention.head_matching import match_heads, total_variation, uniform_attention
 from sih.base.errors import FieldError
 from sih.circuits import CIRCUITS, Circuit
-from sih.circuits.circuit_table import circuit_kind, option_names
+from sih.circuits.circuit_table import circuit_kind, circuits_of, option_names
 from sih.heads import least_heads
 from sih.task import Task
 
@@ -25,6 +25,7 @@ def known_circuits() -> dict[str, dict[str, Any]]:
         **{target: {"target": target} for target in CIRCUITS},
         "paper, sink": {"target": "paper", "sink": True},
         "paper, summed": {"target": "paper", "evidence": "sum", "beta": 3.0},
+        "paper, relative": {"target": "paper", "kind": "relative"},
     }
 
 
@@ -73,12 +74,13 @@ def resemblances(
 
     A circuit has as many second-layer heads as the model, or as it can use. A head of it that the model has none for
     counts 1, a head of the model that it has none for counts its distance from uniform attention.
-    What a model pays a start token, its first key, no circuit does.
+    What a model pays a start token, its first key, no circuit with absolute positions does.
     """
     heads = tuple(layer.shape[1] for layer in attention)
     if not heads:
         return []
     task, found = task.with_length(tokens.shape[1]), []
+    attention = [layer[:, :, -task.length :] for layer in attention]  # rows of tokens
     for name, options in known_circuits().items():
         circuit = _resolve(task, options, heads)
         if circuit is not None and circuit.first_exact_position < task.length - 1:
@@ -93,7 +95,10 @@ def _layers(numbers: Sequence[int]) -> str:
 def _resolve(task: Task, options: dict[str, Any], heads: tuple[int, ...]) -> Circuit | None:
     """Return a circuit of as many layers, and no more heads than the model where it can be, if there is one."""
     given = dict(options)
-    kind = circuit_kind(CIRCUITS, given.pop("target"))
+    if given.get("kind") == "relative" and heads[1:2] != (1,):
+        return None  # more heads in layer 2 share the work, which one does alone there
+    circuits = circuits_of(given.pop("kind", "disentangled"))
+    kind = circuit_kind(circuits, given.pop("target"))
     if "heads" in option_names(kind) and len(heads) > 1:
         given["heads"] = min(heads[1], least_heads(task.lags).heads)
     if "symmetric" in option_names(kind):
@@ -117,8 +122,9 @@ def _compare(
     first = attention[0].shape[-1] - tokens.shape[1]
     flat = nn.functional.pad(uniform_attention(tokens.shape[1]), (first, 0))
     layers, uniform = [], []
-    for found, theirs in zip(attention, model.trace(tokens, path="written").attention, strict=True):
-        wanted = nn.functional.pad(theirs, (first, 0))
+    path = "written" if "written" in model.paths else None
+    for found, theirs in zip(attention, model.trace(tokens, path=path).attention, strict=True):
+        wanted = nn.functional.pad(theirs[:, :, model.first :], (first - model.first, 0))
         matched = match_heads(found.double(), wanted, rows.start)
         spare = found[:, [h for h in range(found.shape[1]) if h not in matched]]
         far = sum(

@@ -6,6 +6,9 @@ under any method. Here decoy heads attend to the tokens at random and write into
 of their own, and small weights read everything, so small that the law hardly moves.
 """
 
+from dataclasses import replace
+from typing import TypeVar, cast
+
 import torch
 
 from sih.base.errors import generator
@@ -14,8 +17,11 @@ from sih.circuits.verification import circuit_and_task
 from sih.models.disentangled.as_standard import to_standard
 from sih.models.disentangled.blocks import head_names
 from sih.models.disentangled.dense import DisentangledTransformer
+from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
 from sih.models.standard.transformer import Transformer
 from sih.task import sample
+
+InBlocks = TypeVar("InBlocks", DisentangledTransformer, DisentangledRelativeTransformer)
 
 DECOYS = (1, 1, 0)
 """Decoy heads added to each layer, after the true ones, whose names stay."""
@@ -23,12 +29,12 @@ DECOYS = (1, 1, 0)
 
 @torch.no_grad()
 def with_decoys(
-    model: DisentangledTransformer,
+    model: InBlocks,
     *,
     rng: Seed,
     decoys: tuple[int, ...] = DECOYS,
     shift: float = 0.01,
-) -> DisentangledTransformer:
+) -> InBlocks:
     """Give the same circuit among decoys and noise, which move no probability of the
     law by more than `shift`.
 
@@ -38,10 +44,9 @@ def with_decoys(
     rng = generator(rng)
     config, clean = model.config, model.written_blocks()
     heads = tuple(true + extra for true, extra in zip(config.heads, decoys, strict=True))
-    sizes = (config.num_states, config.length, heads)
     dtype = model.readout.dtype
-    options = {"temperature": config.temperature, "readout": config.readout, "dtype": dtype}
-    among = DisentangledTransformer(*sizes, **options, init="zeros")  # type: ignore[arg-type]
+    made = type(model).from_config(replace(config, heads=heads)).to(dtype)
+    among = cast(InBlocks, made)
     noise = [torch.randn(A.shape, generator=rng, dtype=dtype) for A in among.A]
     readout = torch.randn(among.readout.shape, generator=rng, dtype=dtype)
     readout -= readout.mean(dim=0)  # so that laws sum to 1

@@ -4,17 +4,22 @@ for circuits.
 An edge goes from a block of the stream to a site that reads it: `1.1/position` into
 `2.1/value`, say, or a block of the last stream into the readout (`3/stream`). It
 carries data if the block depends on the tokens; else, as the positions do, it makes a
-mask, which no exchange of tokens can show.
+mask, which no exchange of tokens can show. So does a token that is read alike whatever
+its state: as a 1, or to know the start token. An offset is no part of the stream, and
+has no edges.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jaxtyping import Float
+from torch import Tensor
+
 from sih.base.errors import FieldError
 from sih.circuits.verification import circuit_and_task
 from sih.models.base import Model
 from sih.models.disentangled.blocks import head_names
-from sih.models.disentangled.written import WrittenBlocks
+from sih.models.relative.offset_blocks import OFFSET
 from sih.models.sites import layer_of
 
 
@@ -44,9 +49,8 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
     ['3.1/token -> 3/stream']
     """
     circuit, task = circuit_and_task(model)
-    blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
-    circuit.write(blocks, task, "probability")
-    varies = {"token": True, "position": False}
+    blocks = circuit.written(task)
+    varies = {"token": True, "position": False, OFFSET: False}
     found: dict[tuple[str, str], str] = {}
 
     def depends(name: str) -> bool:
@@ -59,19 +63,29 @@ def circuit_edges(model: Model) -> tuple[Edge, ...]:
         return varies[name]
 
     def need(source: str, reader: str, role: str) -> None:
-        if (source, reader) in found:
+        role = role if depends(source) else "mask"
+        known = found.get((source, reader))
+        if source == OFFSET or known == role or (known is not None and role == "mask"):
             return
-        found[source, reader] = role if depends(source) else "mask"
+        found[source, reader] = role
         head, _, rest = source.partition("/")
         if rest:  # a block that a head wrote: it copied `rest`, to where its scores say
-            need(rest, f"{head}/value", "value")
-            for query, key in blocks.A[head]:
-                need(query, f"{head}/query", "score")
-                need(key, f"{head}/key", "score")
+            is_mask = role == "mask"
+            need(rest, f"{head}/value", "mask" if is_mask else "value")
+            for (query, key), A in blocks.A[head].items():
+                for name, use, part in ((query, "query", A), (key, "key", A.T)):
+                    is_token = name.endswith("token")
+                    blind = is_mask or (is_token and alike(part, task.num_states))
+                    need(name, f"{head}/{use}", "mask" if blind else "score")
 
     for name in blocks.readout:
         need(name, f"{len(circuit.model_heads)}/stream", "readout")
     return tuple(sorted(Edge(*ends, role) for ends, role in found.items()))
+
+
+def alike(part: Float[Tensor, "block _"], num_states: int) -> bool:
+    """Tell whether a block of states and a start token is read alike whatever the state."""
+    return len(part) == num_states + 1 and bool((part[:num_states] == part[0]).all())
 
 
 def candidate_edges(model: Model) -> tuple[Edge, ...]:

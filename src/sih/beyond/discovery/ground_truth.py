@@ -38,6 +38,7 @@ CIRCUITS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "1.3.4-soft": ((1, 3, 4), {"beta": 3.0}),
     "1.3.4-hard": ((1, 3, 4), {"beta": 100.0}),
     "1.2-two-lags": ((1, 2), {"target": "two-lags"}),
+    "1.2.3-relative": ((1, 2, 3), {"kind": "relative", "beta": 3.0}),
 }
 """By name, the lags and what is asked of `sih.construct`."""
 
@@ -61,7 +62,9 @@ class KnownCircuit(Shown):
 
     def as_standard(self, seed: int = 0) -> "KnownCircuit":
         """Give the same circuit in a standard transformer with a rotated stream, its edges from head to head."""
-        wanted = "disentangled, as sih.known_circuit makes it"
+        wanted = (
+            "disentangled, with absolute positions, e.g. that of sih.known_circuit('1.2.3-soft')"
+        )
         check_kind("model", self.model, DisentangledTransformer, wanted)
         return KnownCircuit(
             f"{self.name}, standard",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from sih.base.record import Size
 from sih.base.stats import estimate
 from sih.base.types import Law, TokenTensor
 from sih.beyond.shared_heads.exact import exact_heads
@@ -14,7 +15,7 @@ from sih.predictors.evidence import mixture
 from sih.predictors.metrics import kl_to_truth, mean_kl
 from sih.predictors.predictors import bma, maximum_likelihood
 from sih.results.beside import circuit_law, trained_law
-from sih.results.experiment import Experiment, Seeded
+from sih.results.experiment import Experiment, LagSets, Seeded, Several, States
 from sih.results.models import Models, shipped_models
 from sih.task import Batch, Task, sample
 from sih.task.matrices import random_transition_matrix
@@ -27,11 +28,11 @@ PAPER, UNMIXED, EXACT, BOTH, TRAINED, ML = (
 
 @dataclass(frozen=True)
 class FewHeadsConfig(Seeded):
-    lag_sets: tuple[tuple[int, ...], ...] = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5))
-    num_states: int = 5
-    length: int = 128
-    matrices: int = 12
-    sequences: int = 128
+    lag_sets: LagSets = ((1, 2, 3), (1, 3, 4), (1, 2, 3, 4, 5))
+    num_states: States = 5
+    length: Size = 128
+    matrices: Several = 12
+    sequences: Size = 128
     models: tuple[str, ...] = ()
     """All shipped models that are `CHOSEN`, for these lag sets, unless named."""
 

@@ -15,19 +15,27 @@ from sih.beyond.shared_heads.few_heads import (
     TRAINED,
     UNMIXED,
     FewHeads,
+    FewHeadsConfig,
     Point,
 )
 from sih.results import style
 from sih.results.tables import Rows, braces
 
-CAPTION = (
-    "Mean KL divergence from the true next-token distribution past the largest lag, over that of the Bayesian model "
-    "average on the same sequences, against the number of second-layer heads (T = 128): the paper's construction, "
-    "the Bayesian circuit in which nothing mixes, the exact circuit in which lags mix, circuits read from query and "
-    "key, and standard transformers trained by preset auto (SOAP; layers restricted to their roles at first), each "
-    "on the matrix it was trained on. The dotted line is maximum likelihood. Means over matrices with Dirichlet(1) "
-    "rows and one standard error."
-)
+
+def caption(config: FewHeadsConfig) -> str:
+    """Say what is shown of the task that was asked for."""
+    return (
+        "Mean KL divergence from the true next-token distribution past the largest lag, over that of the "
+        "Bayesian model average "
+        f"on the same sequences, against the number of second-layer heads (T = {config.length}): the paper's "
+        "construction, the Bayesian circuit in which nothing mixes, the exact circuit in which lags mix, "
+        "circuits read "
+        "from query and key, and standard transformers trained by preset auto (SOAP; layers restricted to "
+        "their roles "
+        "at first), each on the matrix it was trained on. The dotted line is maximum likelihood. Means over "
+        f"{config.matrices} matrices with Dirichlet(1) rows and {config.num_states} states, and one standard error."
+    )
+
 
 LOOKS: dict[str, dict[str, Any]] = {
     PAPER: {"color": style.RED, "marker": "o", "ls": "-"},

@@ -22,7 +22,8 @@ def _heads_over_bma(series: str, heads: int | None, data: FewHeads) -> list[Meas
 
 MIXED_EXACT = Statement(
     "ours-mixed-exact", BEYOND,
-    "Where lags may mix in a head, K - 1 heads give the exact posterior for K contiguous lags, and 3 do for {1,3,4}.",
+    "With absolute positions, where lags may mix in a head, K - 1 heads give the exact posterior for K contiguous "
+    "lags, and 3 do for {1,3,4}.",
     few_heads.EXPERIMENT, partial(_heads_over_bma, few_heads.EXACT, None), Rule("at most", 1.001, 1.01), "× BMA",
     "mean KL of that circuit over that of BMA, the worst of three lag sets",
 )  # fmt: skip

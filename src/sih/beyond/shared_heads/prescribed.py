@@ -1,5 +1,8 @@
 r"""Why fewer heads cannot be exact even if lags mix: the rank of what the criterion prescribes.
 
+All of it is about absolute positions. With relative ones a score has the product of content and
+offset, and a single head is exact (`sih.circuits.relative`).
+
 Let weights depend on the offset alone and reads on differences, so that $F_o[k, k'] = f_o(k' - k)$ with $f_o(x) =
 \sum_h u_h(o)\,g_h(o + x)$ (`sih.heads.profiles`, query's side). $J F_o J = J$ means, on the differences x of
 two lags,

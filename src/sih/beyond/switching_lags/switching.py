@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.base.record import Size
 from sih.base.stats import Estimate, estimate
 from sih.base.types import Law, TokenTensor
 from sih.circuits import construct
@@ -16,7 +17,7 @@ from sih.predictors.metrics import kl_to_truth, mean_kl
 from sih.predictors.predictors import bma
 from sih.results.beside import circuit_law, trained_law
 from sih.results.curves import Pair
-from sih.results.experiment import Experiment, Seeded, named_models
+from sih.results.experiment import Experiment, Lags, Seeded, Several, States, named_models
 from sih.task import Batch, ParentsTask, SwitchingTask, Task, sample
 from sih.task.matrices import random_transition_matrix
 from sih.training.runs.run_store import RunStore
@@ -35,11 +36,11 @@ class SwitchingConfig(Seeded):
     switch_at: int = 64
     """the first token of the new lag."""
     models: tuple[str, ...] = ("standard-1.2.3", "disentangled-1.2.3")
-    lags: tuple[int, ...] = (1, 2, 3)
-    num_states: int = 5
-    length: int = 128
+    lags: Lags = (1, 2, 3)
+    num_states: States = 5
+    length: Size = 128
     """of sequences and, with the lags and states, of the task where no model is there to have one."""
-    sequences: int = 512
+    sequences: Several = 512
 
 
 @dataclass(frozen=True, eq=False)

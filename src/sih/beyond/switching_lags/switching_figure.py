@@ -9,20 +9,26 @@ from sih.beyond.switching_lags.switching import (
     FILTER,
     ONE_LAG,
     PAPER,
+    SwitchingConfig,
     SwitchingLags,
 )
 from sih.results import style
 from sih.results.style import Look, legend, not_shipped
-from sih.results.tables import Rows
+from sih.results.tables import Rows, braces
 
-CAPTION = (
-    "Where the lag switches (lags {1, 2, 3}, 5 states, T = 128). Left: KL divergence from the true next-token "
-    "distribution along sequences whose lag switches once, at token 64, to one of the others. Right: mean KL past "
-    "the largest lag against the chance that the lag switches at each token, on one matrix, with one standard error "
-    "over sequences. The filter is the exact Bayes predictor at the true rate (left: at 1/64). All others assume one "
-    "lag: BMA, the paper's circuit, the Bayes-optimal circuit, and shipped models, trained by the presets auto and "
-    "harmonic (layers restricted to their roles or frozen at first) on this matrix with lags that stay."
-)
+
+def caption(config: SwitchingConfig) -> str:
+    """Say what is shown of the task that was asked for."""
+    return (
+        f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = {config.length}). Left: "
+        "KL divergence from the true next-token law along sequences whose lag switches once, at token "
+        f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against the chance that the "
+        "lag switches at each token, on one matrix, with one standard error over sequences. The filter is the exact "
+        "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the paper's circuit, the "
+        "Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to their roles or "
+        "frozen at first) on this matrix with lags that stay."
+    )
+
 
 _LOOKS: dict[str, Look] = {
     FILTER: (style.BLACK, "-", 1.4),

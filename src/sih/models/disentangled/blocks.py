@@ -49,7 +49,7 @@ class ResidualStream:
         """Return the columns of a block."""
         if name not in self._slices:
             raise ValueError(
-                f"there is no block {name!r} here; the blocks are {_listed(self.names)}"
+                f"there is no block {name!r} here; the blocks are {listed(self.names)}"
             )
         return self._slices[name]
 
@@ -73,7 +73,7 @@ def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
     known = head_names(heads)
     if name not in known:
         raise ValueError(
-            f"there is no head {name!r}; the heads, layer.head counted from 1, are {_listed([*known])}"
+            f"there is no head {name!r}; the heads, layer.head counted from 1, are {listed([*known])}"
         )
     return known[name]
 
@@ -87,6 +87,7 @@ def head_names(heads: Sequence[int]) -> dict[str, tuple[int, int]]:
     }
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Return the first of these names, and how many there are if these are not all."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"

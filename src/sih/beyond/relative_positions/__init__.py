@@ -1,0 +1,1 @@
+"""What relative positions change (docs/concepts/relative-positions.md)."""
