@@ -10,8 +10,8 @@ $$D = \{\,|a - b| : a, b \in \mathcal K,\ a \ne b\,\}, \qquad c(o) \ne c(o') \te
 
 The least number of heads is the chromatic number of the graph on the integers with
 distances D. All of this is about absolute positions. With relative ones one head mixes
-nothing, for any lags (`sih.circuits.relative`). Paper: Sec. 5.4 and the appendix on any set
-of lags, which leave it open between the number of lags and max - min + 1.
+nothing, for any lags (`sih.circuits.relative`). Paper: Sec. 5.4 and the appendix on any
+set of lags, which leave it open between the number of lags and max - min + 1.
 """
 
 import functools
