@@ -30,8 +30,8 @@ def formation(run: Run | str | Path) -> Formation:
         circuit     `way` is at least 0.9 in every window from 17 tokens on (`sih.evaluate`)
 
     Copying and selective are means over queries beyond a third of the length. Every
-    checkpoint is measured on the same 128 fresh sequences, in 0.2 to 0.7 s at length
-    128. The file of `sih runs formation --keep` is read instead if there is one.
+    checkpoint is measured on the same 128 fresh sequences, in 0.2 to 0.7 s at length 128.
+    The file of `sih runs formation --keep` is read instead if there is one.
 
     Args:
         run: a `Run` or its folder.

@@ -45,7 +45,7 @@ BISECTIONS = 60
 
 
 def angles(count: int) -> list[float]:
-    r"""Return the roots $\\theta$ for a progression of `count` lags, increasing."""
+    r"""Return the roots $\theta$ for a progression of `count` lags, increasing."""
 
     def sign(half: float) -> bool:
         return count * math.cos(count * half) * math.sin(half) > math.sin(count * half) * math.cos(

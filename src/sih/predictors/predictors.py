@@ -246,9 +246,9 @@ def known_lag(
 def truth(batch: Batch, task: CausalTask) -> Float[Tensor, "batch time state"]:
     """Return the true distribution of the next token, given all hidden variables.
 
-    These are the lag, or lags, and the matrix. In a `SwitchingTask` the lag of token i
-    + 1 is known at position i. After the last token it has not been drawn yet, and the
-    distribution averages over it.
+    These are the lag, or lags, and the matrix. In a `SwitchingTask` the lag of token
+    i + 1 is known at position i. After the last token it has not been drawn yet, and
+    the distribution averages over it.
 
     Args:
         batch: the sequences with their hidden variables, as `sih.sample` returns them.

@@ -29,8 +29,8 @@ class LagTracker(Shown):
 
     Args:
         task: a task with lags.
-        forgetting: the factor by which evidence shrinks per token, above 0 and at most
-            1.
+        forgetting: the factor by which evidence shrinks per token, above 0 and at
+            most 1.
 
     >>> import sih
     >>> tracker = LagTracker(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8))

@@ -130,9 +130,7 @@ def _new_part(path: Path) -> tuple[Path, IO[bytes]]:
         part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
         file = part.open("xb")
         fcntl.flock(file, fcntl.LOCK_EX)
-        if os.fstat(
-            file.fileno()
-        ).st_nlink:  # otherwise another writer might remove it before it is locked
+        if os.fstat(file.fileno()).st_nlink:  # 0 if removed as a leftover before the lock
             return part, file
         file.close()
 

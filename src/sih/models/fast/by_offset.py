@@ -4,8 +4,8 @@ r"""Causal attention with a term for the distance to the key, and its gradient.
     p_i  = Softmax over j <= i
     output_i = sum_j p_ij v_j,  u_i[b] = sum of p_ij over the keys of bucket b
 
-It serves every kind of relative position. Shaw's vectors are r = q a_K^T and the output
-+ u a_V. A disentangled stream has r = h A and keeps u as a block of its own.
+It serves every kind of relative position. With Shaw's vectors r = q a_K^T, and u a_V is
+added to the output. A disentangled stream has r = h A and keeps u as a block.
 
 **No gather.** Row i of a (rows, keys) matrix, read from column i - n + 1 to i, has the
 offsets n - 1 .. 0. In memory it begins keys + 1 numbers after that of row i - 1. So the

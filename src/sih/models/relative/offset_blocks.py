@@ -1,7 +1,7 @@
 """Names of the parts of a disentangled stream with relative positions.
 
-With them nothing is addressed by its offset. The stream begins as one block, `token` (S
-+ 1 numbers, the last for the start token). A head copies every block that it reads,
+With them nothing is addressed by its offset. The stream begins as one block, `token`
+(S + 1 numbers, the last for the start token). A head copies every block that it reads,
 under its own name: `2.1/1.1/token` is the output of head 1 in layer 2 for the tokens
 that head 1 of layer 1 had gathered. After the copies it writes `l.h/offset` (R + 1
 numbers), its attention by offset.

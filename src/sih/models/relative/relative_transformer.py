@@ -14,8 +14,8 @@ the last one. `offsets` is one setting per layer: "both", only "keys" (no a_V), 
 or "rotary" queries and keys instead (no vectors).
 
 Weights do not depend on the length of a sequence, and sequences of any length are
-accepted. With `start` the model puts a start token before the sequence, state S of S +
-1. Its row gives no prediction.
+accepted. With `start` the model puts a start token before the sequence, state S of
+S + 1. Its row gives no prediction.
 """
 
 from __future__ import annotations
