@@ -1,3 +1,1 @@
-"""Attention of any model: measured, read head by head, compared with the construction,
-changed.
-"""
+"""Attention of any model: measured, read by head, compared, changed."""

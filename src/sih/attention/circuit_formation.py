@@ -19,19 +19,19 @@ SEQUENCES = 128
 
 
 def formation(run: Run | str | Path) -> Formation:
-    """Return the steps at which copying, a selective head and the circuit first appear
-    in a run.
+    """Return the steps at which the parts of the circuit first appear in a run.
 
-    They are read from the weights kept in training (`sih train --keep-every N`) and,
-    for a finished run, from the final weights.
+    The parts are copying, a selective head, and the circuit as a whole. They are read
+    from the weights kept in training (`sih train --keep-every N`) and, for a finished
+    run, from the final weights.
 
         copying     a head below the last layer has half of its attention on one offset of 1 or more
         selective   a head of the last layer has 0.8 of the posterior's weight on the true lag, where that is above 1
         circuit     `way` is at least 0.9 in every window from 17 tokens on (`sih.evaluate`)
 
     Copying and selective are means over queries beyond a third of the length. Every
-    checkpoint is measured on the same 128 fresh sequences, in 0.2 to 0.7 s at length 128.
-    The file of `sih runs formation --keep` is read instead if there is one.
+    checkpoint is measured on the same 128 fresh sequences, in 0.2 to 0.7 s at
+    length 128. The file of `sih runs formation --keep` is read instead if there is one.
 
     Args:
         run: a `Run` or its folder.
@@ -50,9 +50,7 @@ def formation(run: Run | str | Path) -> Formation:
 
 
 def keep_formation(run: Run) -> Formation:
-    """Return the formation of a finished run, and write it beside the weights if it is
-    missing.
-    """
+    """Return the formation of a finished run, and write it if it is missing."""
     if run.formation is not None:
         return run.formation
     found = follow(run)
@@ -62,9 +60,7 @@ def keep_formation(run: Run) -> Formation:
 
 @limited_threads(1)
 def follow(run: Run) -> Formation:
-    """Return measurements of a run's model at every kept step, and of the finished
-    model.
-    """
+    """Return measurements of a run's model at kept steps and at its end."""
     if not run.kept:
         raise ValueError(
             f"{run.name} kept no weights along the way; `sih train --keep-every N` keeps them"

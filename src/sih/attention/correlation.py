@@ -1,5 +1,4 @@
-r"""Correlation of a head's scores and attention with transition probabilities or
-positions.
+r"""Correlation of scores and attention with transition probabilities or positions.
 
 The construction's first layer has the score $\log P_{s_j,s_i}$ for a pair of tokens.
 Its attention to the lags' tokens is thus their normalised probabilities
@@ -60,13 +59,13 @@ def explained_variance(
 
 
 def share_by_tokens(attention: Maps, tokens: TokenTensor, queries: slice) -> float:
-    r"""Return the share of the attention's variation between sequences that two tokens
-    explain.
+    r"""Return the share of attention's variation that two tokens explain.
 
-    At each offset o, $a_{i,i-o}$ less its mean over sequences is compared with its mean
-    given the tokens $(s_i, s_{i-o})$. With N values and n pairs of tokens that occur,
-    the unexplained part is multiplied by $(N - 1) / (N - n)$, so that chance explains
-    nothing. Offsets with $N < 4 n$ count as unexplained.
+    It is the variation between sequences. At each offset o, $a_{i,i-o}$ less its mean
+    over sequences is compared with its mean given the tokens $(s_i, s_{i-o})$. With N
+    values and n pairs of tokens that occur, the unexplained part is multiplied by
+    $(N - 1) / (N - n)$, so that chance explains nothing. Offsets with $N < 4 n$ count
+    as unexplained.
     """
     values = attention.double() - attention.double().mean(dim=0)
     states = int(tokens.max()) + 1
@@ -96,8 +95,9 @@ def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
 
 
 def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
-    r"""Return $\log P_{s_j, s_i}$ for every query i and key j, from the key's token to
-    the query's.
+    r"""Return $\log P_{s_j, s_i}$ for every query i and key j.
+
+    The transition is from the key's token to the query's.
     """
     if not (P > 0).all():
         raise ValueError(

@@ -55,8 +55,7 @@ MATCHED = 16
 
 @dataclass(frozen=True)
 class Selection:
-    """The last layer's attention to the token that the true lag copies, and that lag's
-    posterior.
+    """The last layer's attention to the true lag's token, and the posterior.
 
     Both are means over `sequences` sequences and the positions compared. `relative` is
     the ratio of the two means.
@@ -171,10 +170,10 @@ def compare(
 
 @torch.no_grad()
 def selection(model: Model, task: Task, batch: Batch) -> Selection:
-    """Return the last layer's attention to the true lag's token, of the head with most
-    there.
+    """Return the last layer's attention to the true lag's token.
 
-    Queries are those at which `sih.diagnose` reads heads.
+    It is that of the head with most attention there. Queries are those at which
+    `sih.diagnose` reads heads.
     """
     rows = queries_read(task, batch.tokens.shape[1])
     parts = zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True)
@@ -190,9 +189,7 @@ def selection(model: Model, task: Task, batch: Batch) -> Selection:
 def selection_of(
     selected: Float[Tensor, " batch"], posterior: Float[Tensor, " batch"]
 ) -> Selection:
-    """Return the two means and their ratio, from each sequence's share and
-    posterior.
-    """
+    """Return the means of share and posterior over sequences, and their ratio."""
     relative = ratio_of_means(selected.double(), posterior.double()).pair()
     return Selection(measured(selected), measured(posterior), relative, len(selected))
 
@@ -267,9 +264,7 @@ def _past(built: Reference) -> Bool[Tensor, "query key"]:
 
 
 def _shares(last: Maps, built: Reference) -> dict[str, Float[Tensor, "batch query"]]:
-    """Return the last layer's attention to the tokens that lags copy, at every
-    position.
-    """
+    """Return the last layer's attention to the lags' tokens, at every position."""
     task, batch = built.task, built.batch
     is_lag = (batch.lags[:, None] == torch.tensor(task.lags))[:, None]
     copied = [k - 1 for k in task.lags]

@@ -30,11 +30,10 @@ def match_heads(
     wanted: Float[Tensor, "batch other query key"],
     first: int = 0,
 ) -> list[int | None]:
-    """Return for every head of `wanted` a different head of `found`, None for those
-    left over.
+    """Return a different head of `found` for every head of `wanted`.
 
-    The assignment has the least total variation of all pairs together, from query
-    `first` on.
+    It is None for those left over. The assignment has the least total variation of all
+    pairs together, from query `first` on.
     """
     from scipy.optimize import linear_sum_assignment  # slow to import
 

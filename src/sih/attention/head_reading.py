@@ -63,8 +63,9 @@ ROLES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class HeadReading:
-    """Measures of one head's attention, averaged over sequences and queries from
-    max_lag on.
+    """Measures of one head's attention, means over sequences and queries.
+
+    Queries are those from max_lag on.
     """
 
     name: str
@@ -111,8 +112,9 @@ class HeadReading:
 
     @property
     def selective(self) -> bool:
-        """Return whether attention to the true lag's token is at least 0.8 of the exact
-        posterior.
+        """Return whether the head selects the true lag's token.
+
+        It has at least 0.8 of the exact posterior.
         """
         return (
             len(self.copies) > 1
@@ -145,8 +147,9 @@ class HeadReading:
         return ""
 
     def _role_by_place(self) -> str:
-        """Return the role by positions, or an empty text if tokens explain the
-        attention.
+        """Return the role by positions, or an empty text.
+
+        It is empty if tokens explain the attention.
         """
         near = sum(self.offsets[: max(self.parents) + 1])
         few = sorted(range(len(self.offsets)), key=self.offsets.__getitem__)[-FEW:]
@@ -192,15 +195,17 @@ class HeadReading:
 
 
 def queries_read(task: CausalTask, time: int) -> slice:
-    """Return the queries at which heads are read: from max_lag on, with a next
-    token.
+    """Return the queries at which heads are read.
+
+    They are those from max_lag on, with a next token.
     """
     return slice(first_position(task), time - 1)
 
 
 def exact_selection(batch: Batch, task: CausalTask) -> float:
-    """Return the exact posterior of the true lag, averaged over sequences and queries
-    read.
+    """Return the mean exact posterior of the true lag.
+
+    The mean is over sequences and the queries read.
     """
     rows = queries_read(task, batch.tokens.shape[1])
     true = (batch.lags[:, None] == torch.tensor(task.hypotheses)).double()

@@ -1,5 +1,4 @@
-"""Interventions on activations: predictions after a change, everywhere or along one
-path.
+"""Interventions on activations: predictions after a change.
 
 `ablate` replaces activations by a mean, by zeros or by those of another sequence.
 `patch` takes them from chosen other sequences. With `into` only the named readers see
@@ -149,8 +148,9 @@ def passes(
     values: Mapping[str, Tensor],
     into: Names | None = None,
 ) -> Iterator[Trace]:
-    """Yield every pass of `replaced`, some sequences at a time, with all its
-    activations.
+    """Yield every pass of `replaced`, with all its activations.
+
+    A pass has some of the sequences.
     """
     readers = () if into is None else _listed("into", into)
     for start in range(0, len(tokens), CHUNK):
@@ -176,9 +176,7 @@ def values_until(
     replace: Mapping[str, Tensor],
     names: Sequence[str],
 ) -> dict[str, Tensor]:
-    """Return named activations of a pass with values replaced, which stops when it has
-    them.
-    """
+    """Return named activations of a pass, which stops when it has them."""
     found: dict[str, Tensor] = {}
 
     def see(name: str, value: Tensor) -> Tensor:
@@ -206,8 +204,9 @@ def mean_values(model: Model, batch: Sequences, names: Names) -> dict[str, Tenso
 
 
 def _donors(own: Tensor, others: Tensor, apart: bool, rng: Seed) -> Int[Tensor, "batch time"]:
-    """Return for each sequence a random patch source, never itself if they are the same
-    batch.
+    """Return for each sequence a random patch source.
+
+    It is never the sequence itself.
     """
     rng = generator(rng)
     if apart:

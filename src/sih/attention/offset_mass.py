@@ -25,8 +25,7 @@ def offset_profile(attention: Float[Tensor, "batch query key"]) -> Float[Tensor,
 
 
 def find_period(mass: Float[Tensor, " offset"]) -> tuple[int | None, tuple[int, ...], float]:
-    r"""Return the least period that explains attention by offset, its residues, and the
-    fit.
+    r"""Return the least period of attention by offset, its residues, and the fit.
 
     The residues are those above average. The fit of a period n is the share of the
     variance that the n means by residue explain, adjusted for their number:

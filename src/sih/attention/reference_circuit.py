@@ -1,6 +1,4 @@
-"""The construction that a trained model is compared with, and sequences to compare them
-on.
-"""
+"""The construction that a trained model is compared with, and its sequences."""
 
 from dataclasses import dataclass
 

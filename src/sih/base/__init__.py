@@ -1,3 +1,1 @@
-"""The base of all packages: errors, checked records, files, statistics, display of
-objects.
-"""
+"""The base of all packages: errors, records, files, statistics, display of objects."""

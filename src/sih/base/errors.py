@@ -1,6 +1,4 @@
-"""Checks that several packages share, and the error they raise, which names the
-field.
-"""
+"""Checks that several packages share, and their error, which names the field."""
 
 import functools
 import math
@@ -62,8 +60,9 @@ def is_whole(value: object) -> bool:
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Raise a FieldError, with `wanted` in its message, unless the value is of that
-    kind.
+    """Raise a FieldError unless the value is of that kind.
+
+    `wanted` describes the kind in the message.
     """
     if not isinstance(value, kind):
         raise FieldError(name, f"{name} must be {wanted}; got {described(value)}")
@@ -261,9 +260,7 @@ def memory_free() -> float:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise a FieldError for the field `name` unless the value is one of the
-    choices.
-    """
+    """Raise a FieldError unless the value of field `name` is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise FieldError(
             name, f"{name} must be one of {', '.join(choices)}; got {described(value)}"
@@ -295,8 +292,7 @@ def is_concrete(tensor: Tensor) -> bool:
 
 
 def check_tokens(tokens: Tokens, num_states: int, length: int | None) -> Int[Tensor, "batch time"]:
-    """Return the tokens as int64 if a model of these sizes accepts them, or raise a
-    FieldError.
+    """Return the tokens as int64 if a model accepts them, or raise a FieldError.
 
     A `length` of None stands for a model that accepts sequences of any length.
     """

@@ -117,9 +117,7 @@ class Among:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """The lists that are not empty. `content` describes their entries, with an
-    example.
-    """
+    """The lists that are not empty. `content` describes entries, with an example."""
 
     content: str
 
@@ -165,9 +163,7 @@ def read(kind: type[T], value: object, name: str) -> T:
 
 
 def read_field(record: Any, name: str, value: object) -> Any:
-    """Return the value as the field of this name of a dataclass, or raise a
-    `FieldError`.
-    """
+    """Return the value as this field of a dataclass, or raise a `FieldError`."""
     return _read(kinds_of(record)[name], value, name)
 
 

@@ -22,9 +22,7 @@ LONG, MANY = 72, 8
 
 
 class Words(str):
-    """Words that a record shows whole and without quotes, e.g. a number with its
-    error.
-    """
+    """Words that a record shows without quotes, e.g. a number with its error."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -39,9 +37,7 @@ class Shown:
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # in the class itself, because dataclass would write another
 
     def _facts(self) -> Mapping[str, Any]:
-        """Return the object's facts to show, by name. Tensors are shown by type and
-        shape.
-        """
+        """Return the object's facts to show, by name (of tensors type and shape)."""
         if not dataclasses.is_dataclass(self):
             return {}
         return {

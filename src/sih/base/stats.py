@@ -71,8 +71,7 @@ def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
 
 
 def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
-    """Return the mean difference to a reference on the same repetitions, with its
-    error.
+    """Return the mean difference to a reference, paired by repetition, with error.
 
     If one has more repetitions, the first that both have are used.
 

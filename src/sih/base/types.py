@@ -1,6 +1,4 @@
-"""Types that arguments share: tokens, distributions, matrices, sources of random
-numbers.
-"""
+"""Types that arguments share: tokens, distributions, matrices, random sources."""
 
 import numpy as np
 import torch

@@ -1,6 +1,4 @@
-"""Assignment of offsets to second-layer heads: least numbers, fewer heads, and mixed
-heads.
-"""
+"""Assignment of offsets to second-layer heads: least numbers, and mixed heads."""
 
 from sih.heads.fewer import head_offsets as head_offsets
 from sih.heads.independent_check import verify_colouring as verify_colouring

@@ -88,8 +88,7 @@ def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...
 def class_sizes(
     distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)
 ) -> list[int]:
-    """Return f[n] for n = 0 .. length, the largest part of n consecutive integers in
-    one colour.
+    """Return f[n], the most of n consecutive integers in one colour, by n.
 
     The list is shorter if the budget is spent. f[n] is f[n-1], or one more. It is one
     more if a set that contains both ends, 0 and n-1, is that large. The search for such
@@ -158,8 +157,7 @@ def colour(
     fixed: Sequence[tuple[int, int]] = (),
     capacity: int | None = None,
 ) -> list[int] | None:
-    """Return a proper colouring with at most this many colours, or None if there is
-    none.
+    """Return a proper colouring with at most this many colours, or None.
 
     `fixed` pairs of (vertex, colour) are kept. Their colours must be 0 .. u-1 for some
     u. Unused colours beyond are interchangeable, so only the first of them is tried. No
@@ -298,12 +296,11 @@ def first_colouring(
 def cyclic_colouring(
     distances: Collection[int], colours: int, shift: int, budget: Budget
 ) -> tuple[int, ...] | None:
-    """Return a colouring in which `shift` more adds 1 to the colour, modulo `colours`,
-    or None.
+    """Return a colouring in which `shift` more adds 1 to the colour, or None.
 
-    Its period is shift x colours, and all its colours are equally dense. Only the first
-    `shift` integers are free to choose, so the search is quick where a general one is
-    not.
+    Colours are modulo `colours`. Its period is shift x colours, and all its colours are
+    equally dense. Only the first `shift` integers are free to choose, so the search is
+    quick where a general one is not.
     """
     # Integers a = r and b = q*shift + t, at a distance in D, differ in colour iff x_r != x_t + q (modulo colours).
     banned = [

@@ -23,15 +23,14 @@ from sih.heads.least import QUICK, Pattern, distances, least_heads
 
 
 def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 10.0) -> Pattern:
-    r"""Return an assignment of offsets to heads that mixes nothing and leaves few
-    unused.
+    r"""Return an assignment of offsets to heads that mixes nothing.
 
-    Unused offsets have -1 in `colours`. `used` is the fraction of offsets that some
-    head takes, and `most` a proved bound on it. If they are equal, the pattern is
-    `optimal`. That is so for as many heads as lags, or as the largest clique has
-    points, if the search finds the density $\mu$. It does for small sets. Otherwise the
-    pattern is the best found. With enough heads it is the pattern of `least_heads`,
-    with `time_limit` seconds.
+    It leaves few offsets unused. Unused offsets have -1 in `colours`. `used` is the
+    fraction of offsets that some head takes, and `most` a proved bound on it. If they
+    are equal, the pattern is `optimal`. That is so for as many heads as lags, or as the
+    largest clique has points, if the search finds the density $\mu$. It does for small
+    sets. Otherwise the pattern is the best found. With enough heads it is the pattern
+    of `least_heads`, with `time_limit` seconds.
 
     Args:
         lags: the task's lags, increasing.
@@ -64,8 +63,7 @@ def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 1
 
 
 def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
-    """Return ever denser sets without a distance in D, and a bound on the density of
-    all.
+    """Return ever denser sets without a distance in D, and a bound for all.
 
     Each set is on a circle.
     """
@@ -126,8 +124,9 @@ def _largest_classes(colours: tuple[int, ...], heads: int) -> tuple[int, ...]:
 def _translates(
     length: int, members: Sequence[int], D: Collection[int], heads: int
 ) -> tuple[int, ...]:
-    """Return disjoint translates of one set on a circle, one per head, as far as they
-    are found.
+    """Return disjoint translates of one set on a circle, one per head.
+
+    There may be fewer than heads.
     """
     meet = {(a - b) % length for a in members for b in members}
     near: list[int] = []  # each is the next one disjoint from all before

@@ -22,8 +22,9 @@ def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
 
 
 def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
-    """Return whether the proof's points really need `proof.heads` colours, for these
-    lags.
+    """Return whether the proof's points need `proof.heads` colours.
+
+    The distances are those of these lags.
     """
     lags = check_lags(lags)
     forbidden = {abs(a - b) for a in lags for b in lags if a != b}
@@ -33,9 +34,7 @@ def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
 
 
 def _needs(graph: dict[int, set[int]], proof: LowerBoundProof) -> bool:
-    """Return whether the proof's points, joined as in the graph, need `proof.heads`
-    colours.
-    """
+    """Return whether the proof's points need `proof.heads` colours in the graph."""
     points = set(proof.points)
     if len(points) != len(proof.points) or not points:
         return False

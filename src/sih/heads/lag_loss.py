@@ -29,8 +29,9 @@ SHARED = 20
 
 
 class Fresh(NamedTuple):
-    """Sequences of fresh tasks as predictors see them, from position max_lag on (last
-    axis).
+    """Sequences of fresh tasks as predictors see them.
+
+    The last axis is positions, from max_lag on.
     """
 
     spectrum: Float[Tensor, "frequency size part"]
@@ -89,8 +90,9 @@ def _walks(
     first: int,
     rng: torch.Generator,
 ) -> Int[Tensor, "length size"]:
-    """Return sequences with these lags. `row` is the first row in P of each one's
-    matrix.
+    """Return sequences with these lags.
+
+    `row` is the first row in P of each one's matrix.
     """
     below, each = P.cumsum(dim=-1)[:, :-1].contiguous(), torch.arange(len(row))
     tokens = torch.randint(STATES, (length, len(row)), generator=rng)

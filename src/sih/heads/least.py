@@ -1,5 +1,4 @@
-r"""The least number of second-layer heads for any set of lags, with a pattern and a
-proof.
+r"""The least number of second-layer heads for any set of lags, with a proof.
 
 At query i a head of the second layer attends to positions i - o for the offsets o it
 takes. The normalised probability of lag k at i - o goes to stream index i - o - k. Two
@@ -50,10 +49,9 @@ number of heads is known."""
 
 @dataclass(frozen=True)
 class Pattern(Drawn):
-    """A periodic assignment of offsets to heads: offset o has the head
-    `colours[o % period]`.
+    """A periodic assignment of offsets to heads.
 
-    It is -1 if no head takes the offset.
+    Offset o has the head `colours[o % period]`. It is -1 if no head takes the offset.
 
     >>> Pattern((1, 3), colours=(0, 0, 1, 1), heads=2, most=Fraction(1)).offsets(1, below=8)
     (2, 3, 6, 7)
@@ -77,9 +75,7 @@ class Pattern(Drawn):
 
     @property
     def used(self) -> Fraction:
-        """Return the fraction of offsets, and so of past transitions, that some head
-        takes.
-        """
+        """Return the fraction of offsets (past transitions) that some head takes."""
         return 1 - self.density(-1)
 
     @property
@@ -87,8 +83,9 @@ class Pattern(Drawn):
         return self.used == self.most
 
     def density(self, head: int) -> Fraction:
-        """Return the fraction of offsets that this head takes (-1: that no head
-        takes).
+        """Return the fraction of offsets that this head takes.
+
+        For -1 it is the fraction that no head takes.
         """
         return Fraction(self.colours.count(head), self.period)
 
@@ -117,10 +114,9 @@ class LowerBoundProof:
 
 @dataclass(frozen=True)
 class LeastHeads(Pattern):
-    """The answer of `least_heads`: a pattern for `upper` heads, and a proof that
-    `lower` are needed.
+    """The answer of `least_heads`: a pattern, and a proof of a lower bound.
 
-    `heads` is `upper`.
+    The pattern has `upper` heads, and at least `lower` are needed. `heads` is `upper`.
     """
 
     certificate: LowerBoundProof
@@ -148,8 +144,7 @@ class LeastHeads(Pattern):
 
 
 def heads_needed(lags: Sequence[int]) -> int:
-    """Return the number of second-layer heads of a circuit that uses every past
-    transition.
+    """Return the second-layer heads a circuit needs to use every past transition.
 
     Two lags have a circuit with a single head (`target="two-lags"`). All other sets
     need `least_heads`.
@@ -166,11 +161,11 @@ def distances(lags: Sequence[int]) -> tuple[int, ...]:
 
 
 def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> LeastHeads:
-    """Return the least number of second-layer heads that lose and mix nothing, with a
-    proof.
+    """Return the least number of second-layer heads, with a pattern and a proof.
 
-    Of several patterns the preferred one has the shortest period. The next criteria are
-    equally many offsets for each head, if possible, and then lexicographic order.
+    They lose and mix nothing. Of several patterns the preferred one has the shortest
+    period. The next criteria are equally many offsets for each head, if possible, and
+    then lexicographic order.
 
     The result is the same on every machine, unless `time_limit` seconds run out. Then
     it is a bracket: `exact` is False, the pattern needs `upper` heads, and the proof

@@ -81,10 +81,9 @@ def progression(lags: Sequence[int]) -> tuple[int, int]:
 
 
 def mixing_profile(lags: Sequence[int], length: int) -> Profile:
-    """Return the exact circuit with one head fewer than the progression around these
-    lags has.
+    """Return the exact circuit with mixed heads, one fewer than members.
 
-    The progression must have two members or more.
+    The members are those of the arithmetic progression around these lags, two or more.
 
     >>> mixing_profile((1, 2, 3), length=64).heads
     2
@@ -105,8 +104,9 @@ def mixing_profile(lags: Sequence[int], length: int) -> Profile:
 
 
 def exact_profile(lags: tuple[int, ...], length: int, most: int) -> Profile | None:
-    """Return the exact circuit with the fewest heads known, if it has no more than
-    `most`, else None.
+    """Return the exact circuit with the fewest heads known, or None.
+
+    It is None if that needs more than `most`.
     """
     if len(lags) < 2 or length <= lags[-1] or progression(lags)[1] - 1 > most:
         return None

@@ -34,8 +34,7 @@ BALANCING = 10
 
 @dataclass(frozen=True, eq=False)
 class Profile(Drawn):
-    """Weights of second-layer heads for the past, and the third layer's reads of their
-    output.
+    """Weights of second-layer heads, and the third layer's reads of them.
 
     Every search returns one. `Circuit.profile` has it written as weights, run,
     certified and verified.
@@ -105,9 +104,7 @@ class Profile(Drawn):
 
     @cached_property
     def totals(self) -> Float[Tensor, " head"]:
-        """Return C_h, more than the weights' sum, so that the sink always has some
-        attention.
-        """
+        """Return C_h, more than the weights' sum, which leaves the sink a share."""
         return self.weights.sum(dim=-1) + self.weights.mean(dim=-1)
 
     @cached_property
@@ -138,9 +135,7 @@ class Profile(Drawn):
 
     @cached_property
     def size(self) -> float:
-        """Return a bound on scores: the heads' total weights times their largest
-        reads.
-        """
+        """Return a bound on scores: total weights times largest reads."""
         reads = self.query_blocks.abs().amax(dim=(1, 2)) + self.key_blocks.abs().amax(dim=(1, 2))
         return float((self.totals * reads).sum())
 

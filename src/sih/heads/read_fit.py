@@ -174,8 +174,7 @@ def fitted(
     Float[Tensor, "start side head place"],
     Float[Tensor, " start"],
 ]:
-    """Return weights, reads and costs after some iterations, in order of increasing
-    cost.
+    """Return weights, reads and costs after the iterations, by rising cost.
 
     Each start has its weights, and the given reads or the best ones.
     """

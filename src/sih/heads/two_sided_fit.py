@@ -1,5 +1,4 @@
-r"""`two_sided(lags, length, heads)`: the best known use of a number of second-layer
-heads.
+r"""`two_sided(lags, length, heads)`: the best known use of second-layer heads.
 
 The third layer reads them at query and key. If a closed form is exact, it is the result
 (`mixing.py`). Otherwise weights and reads are fitted to $J F_o J = J$ by least squares
@@ -64,8 +63,7 @@ UNUSED = 1e-12
 
 
 def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
-    """Return the weights and reads of heads that come as near to the posterior as is
-    known.
+    """Return weights and reads of heads, the nearest known to the posterior.
 
     The heads are read at query and key. `residual` is the defect at each offset,
     whatever P is.

@@ -92,8 +92,9 @@ class ModelShape(ABC):
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Return a model of this shape for a task of these sizes, drawn as `init`
-        says.
+        """Return a model of this shape for a task of these sizes.
+
+        `init` says how weights are drawn.
         """
 
 
@@ -168,9 +169,7 @@ class Model(Drawn, nn.Module, ABC):
         """Draw random weights, in the way that `init` (one of `draws`) names."""
 
     def _value_names(self) -> list[str]:
-        """Return the names of the activations in the equations, which are those of the
-        hook points.
-        """
+        """Return the names of the activations, which are those of hook points."""
         recorder = PassRecorder()
         token = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
         with torch.no_grad():
@@ -208,8 +207,9 @@ class Model(Drawn, nn.Module, ABC):
     def equations(
         self, tokens: Int[Tensor, "batch time"], site: Site
     ) -> Float[Tensor, "batch time state"]:
-        """Return the output by the equations, with `value = site(name, value)` at each
-        activation.
+        """Return the output by the equations.
+
+        They apply `value = site(name, value)` at each activation.
         """
 
     def fast(
@@ -231,10 +231,10 @@ class Model(Drawn, nn.Module, ABC):
         )
 
     def forward(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
-        """Return the output of the last linear map. Sequences may be shorter than
-        `length`.
+        """Return the output of the last linear map.
 
-        With hooks, the equations are the default backend, and the only one.
+        Sequences may be shorter than `length`. With hooks, the equations are the
+        default backend, and the only one.
 
         Args:
             tokens: (batch, time), the sequences.
@@ -323,8 +323,7 @@ class Model(Drawn, nn.Module, ABC):
         return self.law(self(tokens, path=path))
 
     def law(self, output: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
-        """Return outputs as distributions: their softmax, or themselves if they are
-        probabilities.
+        """Return outputs as distributions: the softmax of logits, or probabilities.
 
         >>> import sih
         >>> sih.Transformer(num_states=2, length=16).law(torch.tensor([0.0, 0.0]))
@@ -356,8 +355,9 @@ class Model(Drawn, nn.Module, ABC):
             return Trace(tokens, self.named_values(tokens, path), self.config.heads, self.first)
 
     def run(self, tokens: Tokens, replace: Mapping[str, Replacement] | None = None) -> Trace:
-        """Return the trace of a pass with some activations replaced, and all later ones
-        recomputed.
+        """Return the trace of a pass with some activations replaced.
+
+        All later activations are recomputed.
 
         Args:
             tokens: (batch, time), the sequences.
@@ -386,8 +386,7 @@ class Model(Drawn, nn.Module, ABC):
         return Trace(tokens, recorder.values, self.config.heads, self.first)
 
     def hook_points(self) -> dict[str, nn.Module]:
-        """Return the submodule of each activation, by its name (see
-        `sih.models.sites`).
+        """Return the submodule of each activation, by name (`sih.models.sites`).
 
         Hooks on it read and change the activation in every pass, as `run(replace=...)`
         does. With hooks, a pass uses the equations. Tools that search for submodules
@@ -404,8 +403,7 @@ class Model(Drawn, nn.Module, ABC):
         return check_tokens(tokens, self.config.num_states, self.config.length)
 
     def writers(self, layers: int) -> tuple[str, ...]:
-        """Return the names of all parts of the stream after this number of layers, in
-        order.
+        """Return the names of the stream's parts after this number of layers.
 
         Unless a kind overrides it, the stream is a sum: of all activations before
         `0/stream`, and of the outputs of heads and MLPs.
@@ -422,8 +420,7 @@ class Model(Drawn, nn.Module, ABC):
         return (*names[:start], *(name for name in added if layer_of(name) <= layers))
 
     def columns(self, name: str, layers: int) -> slice:
-        """Return the columns of a written activation, or `0/stream`, after this number
-        of layers.
+        """Return the columns of an activation in the stream, or of `0/stream`.
 
         In a stream that is a sum these are all columns.
 
@@ -441,11 +438,11 @@ class Model(Drawn, nn.Module, ABC):
         key: Float[Tensor, "key dim"],
         offset: int,
     ) -> Float[Tensor, "query key"]:
-        """Return a head's scores, before the temperature, of keys `offset` positions
-        before queries.
+        """Return a head's scores of keys `offset` positions before queries.
 
-        Queries and keys are vectors of the stream that the head reads. Unless a kind
-        overrides it, the equations are run with them in place of the head's inputs.
+        They are scores before the temperature. Queries and keys are vectors of the
+        stream that the head reads. Unless a kind overrides it, the equations are run
+        with them in place of the head's inputs.
 
         Args:
             head: its name, e.g. "2.1".
@@ -479,8 +476,7 @@ class Model(Drawn, nn.Module, ABC):
         return torch.cat(found, dim=-1)
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
-        """Return the contribution to the output of each activation written to the
-        stream.
+        """Return each written activation's contribution to the output.
 
         Only kinds with a stream that is a sum have contributions.
 
@@ -494,11 +490,11 @@ class Model(Drawn, nn.Module, ABC):
         return {}
 
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
-        """Return a head's scores between two tokens and between two positions, on their
-        own.
+        """Return a head's scores between two tokens and between two positions.
 
-        This is Elhage et al.'s full QK circuit, by "token" and "position" (or by
-        "offset", one row per token). It is empty if a kind does not implement it.
+        The stream has nothing else. This is Elhage et al.'s full QK circuit, by "token"
+        and "position" (or by "offset", one row per token). It is empty if a kind does
+        not implement it.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))

@@ -24,9 +24,7 @@ class HookPoint(nn.Module):
 
 
 class HookPoints:
-    """The hook points of a module, one for each name, and those of them that have
-    hooks.
-    """
+    """The hook points of a module, one per name, and those that have hooks."""
 
     def __init__(self, module: nn.Module, names: Iterable[str]) -> None:
         self.homes: dict[str, tuple[dict[str, Any], str]] = {}

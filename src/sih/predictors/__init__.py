@@ -1,3 +1,1 @@
-"""Evidence for each hypothesis, predictions from it, and their distance to the
-truth.
-"""
+"""Evidence for each hypothesis, predictions from it, and their KL to the truth."""

@@ -1,5 +1,4 @@
-r"""KL to the true distribution, averaged exactly over the hidden variables of a
-sequence.
+r"""KL to the true distribution, averaged exactly over the hidden variables.
 
 At position i of a sequence made by lag k the next token has the distribution
 $p_k = P_{s_{i-k+1},\,\cdot}$. Its KL to a prediction q is a function of k and of the
@@ -32,9 +31,7 @@ from sih.task import CausalTask, CountLaws, Laws
 
 @dataclass(frozen=True, eq=False)
 class ExactBayes:
-    """The best prediction for given tokens, and its averaged KL, a lower bound for
-    others.
-    """
+    """The best prediction for given tokens, and its averaged KL, a lower bound."""
 
     best: Float[Tensor, "batch time state"]
     least: Float[Tensor, "batch time"]
@@ -48,11 +45,10 @@ class ExactBayes:
 def averaged_kl(
     prediction: Float[Tensor, "batch time state"], tokens: Tokens, task: CausalTask
 ) -> Float[Tensor, "batch time"]:
-    """Return the KL to the true distribution, averaged over the lag given the tokens so
-    far.
+    """Return the KL to the true distribution, averaged over the lag.
 
-    Over sequences its expectation is that of `sih.kl_to_truth`, and its variance is no
-    larger.
+    The average is over the posterior, given the tokens so far. Over sequences its
+    expectation is that of `sih.kl_to_truth`, and its variance is no larger.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
@@ -68,9 +64,7 @@ def averaged_kl(
 
 
 def exact_bayes(tokens: Tokens, task: CausalTask) -> ExactBayes:
-    """Return the best prediction for tokens, from which `averaged_kl` of any other
-    follows.
-    """
+    """Return the best prediction for tokens, for `averaged_kl` of any other."""
     tokens = check_states(tokens, task)
     laws = task.laws(tokens)
     weights = posterior_of(laws, task)

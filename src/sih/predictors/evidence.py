@@ -90,8 +90,7 @@ def lag_log_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch
 
 
 def lag_posterior(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Return the posterior of the hypotheses, $\mathbb{P}(h \mid X_{\le i})$, at every
-    position.
+    r"""Return the posterior $\mathbb{P}(h \mid X_{\le i})$ at every position.
 
     In a task with lags this is the posterior over lags. Where hypotheses switch, h is
     the hypothesis of the next token.
@@ -165,9 +164,7 @@ def mixture(
 
 
 def check_states(tokens: Tokens, task: CausalTask) -> Int[Tensor, "batch time"]:
-    """Return the tokens as int64 if all are states of the task, or raise a
-    FieldError.
-    """
+    """Return the tokens as int64, or raise a FieldError for an unknown state."""
     check_task(task)
     tokens = as_tokens(tokens)
     num_states = task.num_states

@@ -183,9 +183,7 @@ def selective_weights(
 def selective_evidence(
     tokens: Tokens, task: CausalTask, *, evidence: Evidence = "mean", temper: float = 1.0
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Return $E_{i,k}$ of `selective_weights`, a sum or mean of normalised
-    probabilities.
-    """
+    r"""Return $E_{i,k}$ of `selective_weights`, a sum or a mean."""
     tokens = check_states(tokens, task)
     check_positive("temper", temper, "a positive exponent, 1 in the paper")
     check_choice("evidence", evidence, ("mean", "sum"))
@@ -270,10 +268,10 @@ def truth(batch: Batch, task: CausalTask) -> Float[Tensor, "batch time state"]:
 
 
 def stationary_law(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
-    r"""Return the stationary distribution $\pi$ at every position (uniform in a
-    `FreshTask`).
+    r"""Return the stationary distribution $\pi$ at every position.
 
-    This is the best prediction before any token is seen.
+    In a `FreshTask` it is uniform. This is the best prediction before any token is
+    seen.
 
     Args:
         tokens: (batch, time), the sequences.
@@ -349,8 +347,7 @@ def _plug_in_weights(laws: CountLaws, task: CausalTask) -> Float[Tensor, "batch 
 def ngram(
     tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
 ) -> Float[Tensor, "batch time state"]:
-    r"""Return the prediction of a (max_lag + 1)-gram model that counts earlier in the
-    sequence.
+    r"""Return the prediction of a (max_lag + 1)-gram model, counted in the sequence.
 
     It is $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$. Here $n_{i,s}$ is how often
     state s followed the last max_lag tokens before, and c is the `pseudo_count`. In a
@@ -409,8 +406,7 @@ def ngram(
 
 
 def _context_ids(tokens: Int[Tensor, "batch time"], order: int) -> Int[Tensor, "batch position"]:
-    """Return a number for each run of `order` tokens, the same for equal runs of a
-    sequence.
+    """Return a number for each run of `order` tokens, the same for equal runs.
 
     The numbers cannot overflow.
     """

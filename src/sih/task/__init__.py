@@ -1,6 +1,4 @@
-"""The task: sequences in which each token follows a parent, chosen by a hidden
-hypothesis.
-"""
+"""The task: sequences in which each token follows a parent, by a hidden hypothesis."""
 
 from sih.task.batch import Batch as Batch
 from sih.task.batch import check_batch as check_batch

@@ -78,9 +78,7 @@ class CountLaws:
 
     @cached_property
     def counts(self) -> list[Float[Tensor, "batch next state"]]:
-        """Return, for each lag, the transitions seen before each token from that
-        token's parent.
-        """
+        """Return, for each lag, the transitions seen from each token's parent."""
         if self.tokens.shape[1] < self.lags[-1]:
             return [
                 self.tokens.new_zeros((len(self.tokens), 0, self.num_states)).double()
@@ -134,9 +132,7 @@ class CountLaws:
     def _of_tokens(
         self, function: Callable[[Tensor, Tensor], Tensor]
     ) -> Float[Tensor, "batch time hypothesis"]:
-        """Return a function of n_ab and n_a for every token with a parent, and 0 for
-        the others.
-        """
+        """Return a function of n_ab and n_a for tokens with a parent, else 0."""
         first, shape = self.lags[-1], (*self.tokens.shape, len(self.lags))
         out = torch.zeros(shape, dtype=torch.float64, device=self.tokens.device)
         children = self.tokens[:, first:, None]

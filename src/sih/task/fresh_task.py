@@ -1,6 +1,4 @@
-"""A task with a new matrix for each sequence: both lag and matrix are learnt in
-context.
-"""
+"""A task with a new matrix for each sequence, to be learnt in context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -29,9 +29,7 @@ L = TypeVar("L", bound="Lagged")
 
 
 class Lagged(ShownTask):
-    """A task in which the hypotheses are lags: under lag k, token i follows token i -
-    k.
-    """
+    """A task with lags as hypotheses: under lag k, token i follows token i - k."""
 
     lags: tuple[int, ...]
     length: int
@@ -112,8 +110,7 @@ class Lagged(ShownTask):
         return hash((type(self), self.lags, self.length))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arguments as plain lists and numbers: `Task(**task.to_dict())`
-        equals the task.
+        """Return plain lists and numbers: `Task(**task.to_dict())` equals the task.
 
         >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).to_dict()
         {'P': [[0.9, 0.1], [0.5, 0.5]], 'lags': [1, 2], 'length': 16, 'lag_prior': [0.5, 0.5]}

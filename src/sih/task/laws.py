@@ -18,30 +18,22 @@ from torch import Tensor
 
 @runtime_checkable
 class Laws(Protocol):
-    """Distributions of every token under every hypothesis, given the tokens before
-    it.
-    """
+    """Distributions of every token under every hypothesis, given earlier tokens."""
 
     def log_probabilities(self) -> Float[Tensor, "batch time hypothesis"]:
-        """Return each token's log-probability, 0 if it has no parent under any
-        hypothesis.
-        """
+        """Return each token's log-probability, 0 for a token without a parent."""
         ...
 
     def mixture(
         self, weights: Float[Tensor, "batch time hypothesis"]
     ) -> Float[Tensor, "batch time state"]:
-        """Return the average distribution of the next token, with these weights at each
-        position.
-        """
+        """Return the average distribution of the next token, by these weights."""
         ...
 
 
 @runtime_checkable
 class RowMemory(Protocol):
-    """Rows of the matrix under each hypothesis, as known so far, one token at a
-    time.
-    """
+    """Rows of the matrix under each hypothesis, as known so far."""
 
     def probability(self, hypothesis: int, parent: int, token: int) -> float:
         """Return the probability of the token after this parent."""
@@ -58,9 +50,7 @@ class RowMemory(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RowLaws:
-    """Distributions read from a known matrix: one for all sequences, or one for
-    each.
-    """
+    """Distributions read from a known matrix, one for all sequences or one each."""
 
     tokens: Int[Tensor, "batch time"]
     parents: Callable[[int], Int[Tensor, "hypothesis time"]]
@@ -68,8 +58,7 @@ class RowLaws:
     initial: Float[Tensor, " state"]
 
     def log_probabilities(self, log_P: Float[Tensor, "#batch state state"] | None = None) -> Tensor:
-        """Return the log-probabilities of the tokens, read from log P or from another
-        table.
+        """Return the tokens' log-probabilities, read from log P or another table.
 
         Another table may have, for example, a finite number in place of log 0.
         """
@@ -106,9 +95,7 @@ class RowLaws:
     def _parent_rows(
         self, parents: Int[Tensor, "hypothesis n"]
     ) -> Iterator[Int[Tensor, "batch n"]]:
-        """Yield, for each hypothesis, the row in `with_initial` that each token
-        follows.
-        """
+        """Yield the row in `with_initial` that each token follows, by hypothesis."""
         states = self.P.shape[-1]
         first = torch.arange(len(self.P), device=self.tokens.device)[:, None] * (states + 1)
         for each in parents:
@@ -140,9 +127,7 @@ class KnownRows:
 def with_initial(
     tables: Float[Tensor, "matrix state state"], initial: Float[Tensor, " state"]
 ) -> Float[Tensor, "row state"]:
-    """Return the rows of every matrix, each matrix followed by the initial
-    distribution.
-    """
+    """Return the rows of every matrix, each followed by the initial distribution."""
     return torch.cat([tables, initial.expand(len(tables), 1, -1)], dim=1).flatten(0, 1)
 
 
@@ -165,9 +150,7 @@ def first_with_parent(parents: Int[Tensor, "hypothesis time"]) -> int:
 def possible(
     log_likelihood: Float[Tensor, "batch time hypothesis"],
 ) -> Float[Tensor, "batch time hypothesis"]:
-    """Return log-likelihoods, or raise a ValueError if no hypothesis allows a
-    sequence.
-    """
+    """Return log-likelihoods, or raise a ValueError for an impossible sequence."""
     # likelihoods never rise, so the last position decides
     if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():
         dead = torch.isneginf(log_likelihood).all(dim=-1)

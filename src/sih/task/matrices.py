@@ -79,8 +79,9 @@ def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
 
 
 def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
-    """Return one square table of numbers, or many, in float64, or raise a
-    ValueError.
+    """Return one square table of numbers, or many, in float64.
+
+    Raises a ValueError otherwise.
     """
     try:
         P = torch.as_tensor(value, dtype=torch.float64).detach()
@@ -383,8 +384,9 @@ def has_concentration(law: str) -> bool:
 
 
 def check_law(law: str, concentration: float = 1.0) -> None:
-    """Raise a FieldError unless the distribution exists and takes this
-    concentration.
+    """Raise a FieldError unless a distribution of matrices has this name.
+
+    A concentration other than 1 is only allowed if the distribution takes one.
     """
     check_choice("law", law, tuple(RANDOM))
     if has_concentration(law):
@@ -468,16 +470,15 @@ def _states(which: Bool[Tensor, " state"]) -> str:
 
 
 def check_dirichlet(num_states: int, concentration: float) -> None:
-    """Raise a FieldError unless matrices of this size can be drawn with Dirichlet
-    rows.
-    """
+    """Raise a FieldError unless matrices of this size can have Dirichlet rows."""
     check_states(num_states)
     check_positive("concentration", concentration, CONCENTRATION)
 
 
 def check_states(num_states: int) -> None:
-    """Raise a FieldError unless there are at least 2 states and a matrix fits into
-    memory.
+    """Raise a FieldError unless there are at least 2 states.
+
+    A matrix of them must also fit into memory.
     """
     check_sizes(num_states=num_states)
     check_memory(6 * 8 * num_states**2, f"a matrix of {num_states:,} states")

@@ -54,8 +54,7 @@ class CausalTask(Protocol):
     def initial(self) -> Float[Tensor, " state"]: ...
 
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
-        """Return the parent's position of each of the first `time` tokens, under each
-        hypothesis.
+        """Return the positions of the first `time` tokens' parents, by hypothesis.
 
         A parent comes before its child. A token without a parent has -1. To predict the
         token after a whole sequence, `time` is `length` + 1.
@@ -67,23 +66,18 @@ class CausalTask(Protocol):
     def draw_transitions(
         self, first: Int[Tensor, " batch"], rng: torch.Generator
     ) -> Float[Tensor, "*batch state state"]:
-        """Return a drawn matrix for each sequence, or the one matrix that all of them
-        share.
+        """Return a drawn matrix for each sequence, or one matrix for all.
 
         `first` is the index of the hypothesis that each sequence begins with.
         """
         ...
 
     def transitions(self, batch: Batch) -> Float[Tensor, "#batch state state"]:
-        """Return the true matrix of each sequence, or the one matrix that all of them
-        share.
-        """
+        """Return the true matrix of each sequence, or one matrix for all."""
         ...
 
     def laws(self, tokens: Int[Tensor, "batch time"]) -> Laws:
-        """Return the distributions of the tokens and next tokens, under every
-        hypothesis.
-        """
+        """Return the distributions of tokens and next tokens, by hypothesis."""
         ...
 
     def memory(self) -> RowMemory:
@@ -103,10 +97,9 @@ class CausalTask(Protocol):
         ...
 
     def true_weights(self, batch: Batch) -> Float[Tensor, "batch time hypothesis"]:
-        """Return the probability that the next token follows each hypothesis, given the
-        truth.
+        """Return the true probability that the next token follows each hypothesis.
 
-        The truth here is the hypothesis of every token so far.
+        It is given the hypotheses of all tokens so far.
         """
         ...
 
@@ -126,14 +119,16 @@ class CausalTask(Protocol):
         ...
 
     def likeliest(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Int[Tensor, "batch time"]:
-        """Return the likeliest hypothesis (its index) of the next token. Ties go to the
-        first.
+        """Return the likeliest hypothesis (its index) of the next token.
+
+        Ties go to the first.
         """
         ...
 
     def moved(self, log_joint: list[float]) -> list[float]:
-        """Return the log-probability of each hypothesis for the next token, from that
-        of the last.
+        """Return each hypothesis's log-probability for the next token.
+
+        Given is its log-probability for the last token.
         """
         ...
 
@@ -169,9 +164,7 @@ class ShownTask(Drawn):
 
 
 class KnownMatrix:
-    """A part of a task: one known matrix `P`, and its stationary distribution for
-    roots.
-    """
+    """A part of a task: one known matrix `P`, with its stationary distribution."""
 
     P: Float[Tensor, "state state"]
     parents: Callable[[int], Int[Tensor, "hypothesis time"]]
@@ -188,9 +181,7 @@ class KnownMatrix:
 
     @property
     def initial(self) -> Float[Tensor, " state"]:
-        """Return the distribution of a token without a parent, which is the stationary
-        one.
-        """
+        """Return the distribution of a token without a parent, the stationary one."""
         return self.stationary
 
     def draw_transitions(

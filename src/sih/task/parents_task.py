@@ -81,8 +81,7 @@ class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
         return self.table[:, :time]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and numbers, so that `ParentsTask(**task.to_dict())`
-        equals the task.
+        """Return plain lists and numbers: `ParentsTask(**task.to_dict())` is equal.
 
         >>> ParentsTask([[0.9, 0.1], [0.5, 0.5]], parents=[[-1, 0]]).to_dict()["parents"]
         [[-1, 0, -1]]

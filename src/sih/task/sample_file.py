@@ -26,9 +26,7 @@ _MARK = "# sih sample "
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The content of a sample file: tokens, and optionally their lags, matrices, task
-    and seed.
-    """
+    """The content of a sample file: tokens, perhaps lags, matrices, task and seed."""
 
     tokens: Int[Tensor, "batch time"]
     lags: Int[Tensor, "batch *time"] | None = None
@@ -39,9 +37,7 @@ class Sample:
 
     @property
     def batch(self) -> Batch | None:
-        """Return the tokens with the variables drawn for them, or None if the file
-        lacks these.
-        """
+        """Return the tokens with their hidden variables, or None without them."""
         return None if self.lags is None else Batch(self.tokens, self.lags, self.P)
 
 
@@ -55,9 +51,7 @@ def check_suffix(path: Path) -> Path:
 
 
 def save_sample(path: str | Path, batch: Batch, task: LagTask, seed: int) -> None:
-    """Write the batch with its task and seed, in the format given by the suffix of
-    `path`.
-    """
+    """Write the batch with its task and seed, in the format of `path`'s suffix."""
     path = check_suffix(Path(path))
     tokens, lags = batch.tokens.cpu().numpy(), batch.lags.cpu().numpy()
     meta = {**task.to_dict(), "seed": seed}

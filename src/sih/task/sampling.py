@@ -236,9 +236,7 @@ class _TableDraw:
 
 
 class _SearchDraw:
-    """Draws from many states: a binary search in the parent's row, for all sequences at
-    once.
-    """
+    """Draws from many states: binary search in the parent's row, all at once."""
 
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
         self.states = self.root = cdf.shape[1]

@@ -128,8 +128,9 @@ class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
 
 
 def check_rate(rate: float, lags: int, name: str = "rate") -> float:
-    """Return the rate if it is a probability (and 0 for a single lag), or raise a
-    FieldError.
+    """Return the rate if it is a probability, or raise a FieldError.
+
+    It must be 0 for a single lag.
     """
     wanted = "the chance that the lag switches at a step, 0 to 1, e.g. 0.02"
     check_number(name, rate, 0, wanted=wanted)

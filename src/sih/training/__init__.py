@@ -1,5 +1,3 @@
-"""Training: a configuration (the task, the model), a recipe (the method), and the
-steps.
-"""
+"""Training: a configuration (task, model), a recipe (method), and the steps."""
 
 from sih.training.config import TrainConfig as TrainConfig

@@ -1,5 +1,4 @@
-"""A training configuration as JSON, in the current version or an older one, and its
-digest.
+"""A training configuration as JSON, in any version, and its digest.
 
 Version 2 has an object for each part. Version 1, which did not name its version, had
 flat fields, the same for every kind of model and recipe. A digest is of that form.

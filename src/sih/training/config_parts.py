@@ -1,5 +1,4 @@
-"""Parts of a training configuration made from fields. There is no other way to make
-them.
+"""Parts of a training configuration, made from fields in one place.
 
 Fields come from Python's callers, flags, presets, sweeps and files. Each has a flat
 name, in whatever part it is. A part may also be given whole. A given field takes effect

@@ -39,18 +39,17 @@ def paper_relative(given: Fields) -> Fields:
 
 
 def harmonic(given: Fields) -> Fields:
-    """Return settings that find the circuit in minutes, with the paper's model, task
-    and loss.
+    """Return settings that find the circuit in minutes: the harmonic recipe.
 
-    They are a harmonic start, layers restricted to their roles at first, short
-    sequences first, and a high learning rate that falls (docs/training.md).
+    Model, task and loss are the paper's. The changes are a harmonic start, layers
+    restricted to their roles at first, short sequences first, and a high learning rate
+    that falls (docs/training.md).
     """
     return {"init": "harmonic", **recipe_named("harmonic", shape_of(given).kind).settings}
 
 
 def auto(given: Fields) -> Fields:
-    """Return settings that find the circuit on most matrices: harmonic, optimised with
-    SOAP.
+    """Return settings that find the circuit on most matrices: `harmonic` with SOAP.
 
     docs/results/success-rates.md says how often, for which lags and at what cost.
     """

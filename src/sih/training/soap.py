@@ -24,8 +24,9 @@ EPSILON = 1e-8
 
 
 class Soap(torch.optim.Optimizer):
-    """The optimiser SOAP. Its state is made of tensors from the start, and can always
-    be saved.
+    """The optimiser SOAP.
+
+    Its state is made of tensors from the start, and can be saved at any step.
     """
 
     def __init__(
@@ -121,8 +122,9 @@ def _turned(
 def _identity(
     matrices: Float[Tensor, "head row column"], axis: int
 ) -> Float[Tensor, "head size size"]:
-    """Return the basis of an axis before its first renewal, empty if the axis is too
-    long.
+    """Return the basis of an axis before its first renewal.
+
+    It is empty if the axis is too long.
     """
     size = matrices.shape[axis] if matrices.shape[axis] <= LARGEST else 0
     return (

@@ -87,8 +87,9 @@ class TaskConfig:
 
     @property
     def is_paper_task(self) -> bool:
-        """Return whether it is the paper's task: one known matrix, one lag per
-        sequence.
+        """Return whether it has one known matrix, and one lag per sequence.
+
+        This is the paper's task.
         """
         return not (self.fresh or self.switch_rate)
 
@@ -128,8 +129,9 @@ class TaskConfig:
         return steady
 
     def steady(self) -> Task:
-        """Return the task with one known matrix and one lag per sequence, whatever the
-        other fields.
+        """Return the task with one known matrix and one lag per sequence.
+
+        Other fields do not matter.
         """
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)

@@ -32,8 +32,9 @@ from sih.training.config import TrainConfig
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Shown):
-    """KL at every position, averaged over the held-out sequences: of the model, of ML,
-    of BMA.
+    """KL at every position, averaged over the held-out sequences.
+
+    It is that of the model, of maximum likelihood and of BMA.
     """
 
     model: Float[Tensor, " time"]
@@ -47,8 +48,9 @@ class Evaluation(Shown):
 
     @property
     def mean_kl(self) -> float:
-        """Return the model's mean from position `first` on, without the last, which has
-        no target.
+        """Return the model's mean from `first` on, without the last position.
+
+        The last position has no target.
         """
         return mean_by_position(self.model.tolist(), self.first)
 
@@ -186,8 +188,9 @@ class Trainer:
 
     @torch.no_grad()
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Restore weights, optimiser and generator from a saved state of this
-        configuration.
+        """Restore weights, optimiser and generator from a saved state.
+
+        The state must be of the same configuration.
         """
         own = self.state()
         for name in own.keys() | state.keys():

@@ -20,9 +20,7 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a `.npz` file by name, or raise a ValueError that names the
-    file.
-    """
+    """Return the arrays of a `.npz` file by name, or raise a ValueError."""
     with reading(path, "holds no arrays"), Path(path).open("rb") as file:
         arrays = np.load(file, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
@@ -43,9 +41,7 @@ def write_rows(path: str | Path, rows: Iterable[Sequence[Any]], comment: str = "
 
 
 def read_table(path: str | Path, dtype: type = np.float64, *, skip: int = 0) -> np.ndarray:
-    """Return the table of numbers in a `.npy` file, or in a `.csv` file without `skip`
-    lines.
-    """
+    """Return the table in a `.npy` file, or in a `.csv` file without `skip` lines."""
     with reading(path, "holds no table of numbers"):
         if Path(path).suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False))

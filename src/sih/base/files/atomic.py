@@ -22,8 +22,7 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears at `path` at once if the block succeeds, and otherwise
-    never.
+    """Open a file that appears at `path` at once, if the block succeeds.
 
     The bytes go to a neighbour in the same folder, are flushed to the disk, and take
     the name in one step. An error of the system, such as a full disk, is a ValueError.
@@ -156,9 +155,7 @@ def _exchange(new: Path, path: Path, replaced: Sequence[str]) -> bool:
 
 @contextmanager
 def explained(path: Path, besides: str = "") -> Iterator[None]:
-    """Turn a system error, such as a full disk, into a one-line ValueError with the
-    path.
-    """
+    """Turn a system error, such as a full disk, into a one-line ValueError."""
     try:
         yield
     except OSError as error:

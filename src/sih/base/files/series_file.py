@@ -28,8 +28,9 @@ prose."""
 
 @dataclass(frozen=True)
 class SeriesFile:
-    """The series of a file as numbers of symbols, -1 if missing. `parts` may differ in
-    length.
+    """The series of a file as numbers of symbols, -1 if missing.
+
+    `parts` may differ in length.
     """
 
     symbols: tuple[str, ...]

@@ -45,9 +45,7 @@ def sum_file(path: str | Path) -> Path:
 
 
 def check_sum(path: str | Path) -> None:
-    """Raise a ValueError if a file does not match the checksum beside it, if there is
-    one.
-    """
+    """Raise a ValueError if a file does not match its checksum, if there is one."""
     with reading(path, DAMAGED):
         content = Path(path).read_bytes()
         if sum_file(path).exists() and sum_file(path).read_text().split()[:1] != [
@@ -57,9 +55,7 @@ def check_sum(path: str | Path) -> None:
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return a safetensors file's tensors and note, or raise a ValueError that names
-    it.
-    """
+    """Return a safetensors file's tensors and note, or raise a ValueError."""
     from safetensors import safe_open
 
     check_sum(path)

@@ -1,3 +1,1 @@
-"""The disentangled transformer: its equations, a fast backend, and a backend of few
-blocks.
-"""
+"""The disentangled transformer: its equations and its two faster backends."""

@@ -1,4 +1,4 @@
-r"""Attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, with its
+r"""Attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, and its
 gradient.
 
 The rows of h are packed as in `sih.models.disentangled.structured`, in the order of
@@ -23,12 +23,12 @@ from sih.models.fast.second_order import double_backward
 
 
 class CoordinateOrder:
-    """The order of a packed stream's coordinates, for `time` tokens in `count` blocks
-    of rows.
+    """The order of a packed stream's coordinates.
 
-    The stream has `routes` through heads. First come the token blocks of all routes.
-    Then, for each block of rows, come the position blocks of all routes except the
-    empty one. Last comes the position block of the embedding, which rows never store.
+    It is for `time` tokens in `count` blocks of rows. The stream has `routes` through
+    heads. First come the token blocks of all routes. Then, for each block of rows, come
+    the position blocks of all routes except the empty one. Last comes the position
+    block of the embedding, which rows never store.
     """
 
     def __init__(self, num_states: int, length: int, routes: int, time: int, count: int) -> None:

@@ -56,8 +56,7 @@ class ResidualStream:
 
 @lru_cache(maxsize=64)
 def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> ResidualStream:
-    """Return the stream of these sizes, the same object each time, which is never
-    changed.
+    """Return the stream of these sizes, always the same unchanged object.
 
     (torch.compile follows functions, not classes.)
     """

@@ -17,8 +17,7 @@ READS = ("query", "key", "value")
 
 
 class LazyValues(Mapping[str, Tensor]):
-    """The activations of a pass, by the names of `sih.models.sites`, each computed on
-    demand.
+    """The activations of a pass, by name (`sih.models.sites`), made on demand.
 
     `known` has every head's attention and the output. Scores that are not in it are
     computed from the matrices `A`.

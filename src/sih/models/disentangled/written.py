@@ -1,5 +1,4 @@
-r"""A disentangled transformer computed from its non-zero blocks, for constructed
-weights.
+r"""A disentangled transformer computed from its non-zero blocks.
 
 A constructed matrix A is zero except for a few blocks. Every block of the stream is a
 product of attention matrices with the embedding (`sih.models.disentangled.structured`).
@@ -26,10 +25,9 @@ from sih.models.sites import Trace
 
 
 class WrittenBlocks:
-    """The written blocks of a disentangled transformer. All others are zero and use no
-    memory.
+    """The written blocks of a disentangled transformer.
 
-    A block is made at its first use:
+    All others are zero and use no memory. A block is made at its first use:
     `blocks.block("1.1", "token", "token").copy_(log_P.T)`.
     """
 

@@ -95,8 +95,9 @@ def values_of_buckets(
     *,
     compiled: bool = False,
 ) -> Float[Tensor, "batch time n"]:
-    """Return the sum over heads of u times the head's table, with rows by falling
-    offset.
+    """Return the sum over heads of u times the head's table.
+
+    The rows of a table are by falling offset.
     """
     if compiled:
         output: Tensor = _Values.apply(u, table)  # type: ignore[no-untyped-call]
@@ -196,9 +197,7 @@ def _band(whole: Tensor, block: _Block) -> Tensor:
 
 
 def _add_buckets(whole: Tensor, block: _Block, bias: Tensor) -> Tensor:
-    """Add each bucket's term, less the far bucket's, to the matrix, and return the
-    band.
-    """
+    """Add each bucket's term, less the far one's, and return the band."""
     near, rows = _band(whole, block), bias[:, block.start : block.end]
     if block.near:
         near += rows[..., rows.shape[-1] - block.near :] - rows[..., :1]

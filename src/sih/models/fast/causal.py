@@ -44,8 +44,7 @@ def causal_attention(
 
 
 def row_blocks(time: int, blocks: int) -> list[tuple[int, int]]:
-    """Return at most `blocks` blocks of nearly equal length, as (start, end), that
-    cover `time`.
+    """Return at most `blocks` blocks (start, end) of nearly equal length.
 
     >>> row_blocks(10, 4)
     [(0, 3), (3, 6), (6, 8), (8, 10)]
@@ -74,9 +73,7 @@ def later_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
 def _attend(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int
 ) -> tuple[Float[Tensor, "batch time values"], list[Tensor]]:
-    """Return the output by torch's operations, and the attention by block of rows and
-    head.
-    """
+    """Return the output by torch's operations, and the attention by block."""
     q, k, v = head_parts(qkv, heads, qk_dim)
     outputs, attention = [], []
     for start, end in row_blocks(qkv.shape[1], blocks):
@@ -175,9 +172,7 @@ class _Compiled(torch.autograd.Function):
 
 
 def shared(work: Callable[..., tuple[Tensor | None, ...]], *arrays: Tensor) -> tuple[Any, ...]:
-    """Return the results of the work on the whole batch, done on shares of it in
-    parallel.
-    """
+    """Return the results for the whole batch, computed on shares in parallel."""
     threads = max(1, min(torch.get_num_threads(), len(arrays[0])))
     if threads == 1:
         return work(*arrays)

@@ -40,9 +40,7 @@ def forward(
     heads: int,
     qk_dim: int,
 ) -> tuple[Float[Tensor, "batch time values"], Float[Tensor, "batch time buckets"] | None]:
-    """Return the heads' summed output and, given `r`, each head's attention by
-    bucket.
-    """
+    """Return the heads' summed output and, given `r`, attention by bucket."""
     batch, time, columns = qkv.shape
     output = qkv.new_empty(batch, time, columns // heads - 2 * qk_dim)
     u = None if r is None else torch.empty_like(r)
@@ -62,8 +60,9 @@ def backward(
     heads: int,
     qk_dim: int,
 ) -> tuple[Float[Tensor, "batch time columns"], Float[Tensor, "batch time buckets"] | None]:
-    """Return the gradients of `qkv` and `r`, given those of the output and of the
-    buckets.
+    """Return the gradients of `qkv` and `r`.
+
+    Given are those of the output and of the attention by bucket.
     """
     grad, grad_r = torch.empty_like(qkv), None if r is None else torch.empty_like(r)
     sizes = (*qkv.shape[:2], heads, qk_dim, above.shape[-1], _reach(r, heads))
@@ -141,9 +140,7 @@ def fits(weights: Tensor) -> bool:
 
 
 def check_fits(weights: Tensor) -> None:
-    """Raise a FieldError about the backend unless the library can be used with such
-    weights.
-    """
+    """Raise a FieldError unless the library can be used with such weights."""
     if not fits(weights):
         why = missing() or f"these weights are {weights.dtype} on {weights.device.type}"
         raise FieldError(
@@ -157,9 +154,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def missing() -> str:
-    """Return in one line why there is no compiled library, or an empty text if there is
-    one.
-    """
+    """Return in one line why there is no compiled library, or an empty text."""
     return _loaded()[1]
 
 

@@ -14,8 +14,9 @@ Result = TypeVar("Result")
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Set torch's number of threads within the block (or decorated function), then
-    restore it.
+    """Set torch's number of threads within the block, then restore it.
+
+    It is also a decorator.
     """
     allowed = torch.get_num_threads()
     torch.set_num_threads(threads)

@@ -69,9 +69,7 @@ class DisentangledRelativeShape(ModelShape):
 
 @dataclass(frozen=True, kw_only=True)
 class DisentangledRelativeConfig(ModelConfig):
-    """Everything that shapes a disentangled transformer with relative positions, except
-    its weights.
-    """
+    """The shape of a disentangled transformer with relative positions."""
 
     length: int | None = field(init=False, default=None)
     heads: Heads
@@ -185,8 +183,9 @@ class DisentangledRelativeTransformer(Model):
     def fast(
         self, tokens: Int[Tensor, "batch time"], path: str
     ) -> Float[Tensor, "batch time state"]:
-        """Return the output by attention with offsets, with the readout applied first
-        to last values.
+        """Return the output by attention with offsets.
+
+        The readout is applied to the last layer's values first.
         """
         in_c = path == "compiled"
         if in_c:

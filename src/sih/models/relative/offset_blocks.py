@@ -2,9 +2,9 @@
 
 With them nothing is addressed by its offset. The stream begins as one block, `token`
 (S + 1 numbers, the last for the start token). A head copies every block that it reads,
-under its own name: `2.1/1.1/token` is the output of head 1 in layer 2 for the tokens
-that head 1 of layer 1 had gathered. After the copies it writes `l.h/offset` (R + 1
-numbers), its attention by offset.
+under its own name. For example, `2.1/1.1/token` is the output of head 1 in layer 2 for
+the tokens that head 1 of layer 1 had gathered. After the copies it writes `l.h/offset`
+(R + 1 numbers), its attention by offset.
 """
 
 from collections.abc import Sequence
@@ -57,8 +57,9 @@ class RelativeStream:
 
 
 class OffsetBlocks(WrittenBlocks):
-    """The written blocks of a disentangled transformer with relative positions. Others
-    are zero.
+    """The written blocks of a disentangled transformer with relative positions.
+
+    All others are zero.
 
     >>> blocks = OffsetBlocks(num_states=5, reach=4, heads=(1, 1, 1))
     >>> blocks.block("2.1", "1.1/offset", "offset").shape
@@ -85,7 +86,5 @@ class OffsetBlocks(WrittenBlocks):
 
 @lru_cache(maxsize=64)
 def relative_stream(num_states: int, reach: int, heads: tuple[int, ...]) -> RelativeStream:
-    """Return the stream of these sizes, the same object each time, which is never
-    changed.
-    """
+    """Return the stream of these sizes, always the same unchanged object."""
     return RelativeStream(num_states, reach, heads)

@@ -35,9 +35,7 @@ from sih.models.standard.layer import ACTIVATIONS, Layer
 
 @dataclass(frozen=True)
 class TransformerShape(ModelShape):
-    """The sizes of a standard transformer to be trained. The defaults are the
-    paper's.
-    """
+    """The sizes of a standard transformer to be trained, by default the paper's."""
 
     kind: ClassVar[str] = "standard"
 

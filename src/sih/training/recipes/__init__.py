@@ -1,6 +1,4 @@
-"""Recipes: methods of training. A new one is a file of this folder with a subclass of
-`Recipe`.
-"""
+"""Recipes: methods of training, each a subclass of `Recipe` in its own file here."""
 
 import importlib
 import pkgutil

@@ -1,5 +1,4 @@
-r"""Training from small weights as in GPT-2: all normal with the same standard
-deviation.
+r"""Training from small weights as in GPT-2: normal, with one standard deviation.
 
     every weight            standard deviation 0.02
     V, and W_2 of MLPs      0.02 / sqrt(2 L) in a model of L layers

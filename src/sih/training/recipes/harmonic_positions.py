@@ -1,5 +1,4 @@
-"""Training of a standard transformer with separate coordinates for positions, output
-and tokens.
+"""Training of a standard transformer with separate positions, output and tokens.
 
 The coordinates of the residual stream start in three parts, `parts(dim, N)`, like the
 blocks of the disentangled transformer:
@@ -53,9 +52,7 @@ Place = tuple[EllipsisType | slice, ...]
 
 @dataclass(frozen=True)
 class HarmonicPositions(StagedRecipe):
-    """The recipe with harmonic positions and with layers restricted to their roles at
-    first.
-    """
+    """The recipe with harmonic positions and restricted roles at first."""
 
     name = "harmonic"
     kinds = ("standard",)
@@ -164,9 +161,7 @@ def set_parts(model: Transformer, recipe: HarmonicPositions) -> None:
 
 
 def left_out(model: Transformer, recipe: HarmonicPositions) -> list[tuple[Tensor, Place]]:
-    """Return the weights with a restricted role, each with the entries that start as
-    zero.
-    """
+    """Return the weights with a restricted role, and their entries that start at 0."""
     positions, output, tokens = parts(model.config.dim, recipe.max_period)
     every = slice(None)
     on_positions: Place = (..., positions, every)

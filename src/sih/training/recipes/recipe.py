@@ -1,6 +1,4 @@
-"""The base of recipes: initial weights, trained parameters, and weights frozen at
-first.
-"""
+"""The base of recipes: initial weights, trained parameters, weights frozen at first."""
 
 from __future__ import annotations
 
@@ -43,11 +41,10 @@ def draw_uniform(weight: nn.Parameter, bound: float, rng: torch.Generator) -> No
 
 
 class Parametrisation:
-    """A model and the parameters that the optimiser changes, which is all the trainer
-    uses.
+    """A model and the parameters that the optimiser changes.
 
-    `parameters` are the model's weights by name, or tables that the weights are made
-    from.
+    The trainer uses nothing else. `parameters` are the model's weights by name, or
+    tables that the weights are made from.
     """
 
     def __init__(self, model: Model, parameters: dict[str, nn.Parameter] | None = None) -> None:
@@ -65,11 +62,10 @@ class Parametrisation:
 
 @dataclass(frozen=True)
 class Recipe(ABC):
-    """A method of training. A subclass in a file of this folder can be chosen by its
-    name.
+    """A method of training, chosen by its name.
 
-    Fields that may be None are then filled in from the number of steps and the length
-    of a sequence.
+    A recipe is a subclass in a file of this folder. Fields that may be None are then
+    filled in from the number of steps and the length of a sequence.
     """
 
     name: ClassVar[str]
@@ -99,9 +95,7 @@ class Recipe(ABC):
         """Return the model before its first step, drawn from `rng`."""
 
     def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
-        """Return the recipe with every None filled in, or raise a FieldError if it does
-        not fit.
-        """
+        """Return the recipe with every None filled in, or raise a FieldError."""
         if self.kinds and shape.kind not in self.kinds:
             says = f"the recipe {self.name} is for {', '.join(self.kinds)}"
             raise FieldError("init", f"{says}; got {shape.kind}")
@@ -143,9 +137,7 @@ class Recipe(ABC):
 
 @dataclass(frozen=True)
 class StagedRecipe(Recipe):
-    """A recipe in which layers have restricted roles at first and positions share
-    periods.
-    """
+    """A recipe with restricted roles of layers at first, and periodic positions."""
 
     settings: ClassVar[Fields] = {
         "batch": 64,

@@ -1,5 +1,4 @@
-r"""Training of a disentangled transformer with tables that tie the weights of
-positions.
+r"""Training of a disentangled transformer with weights tied across positions.
 
 Positions are one-hot, so each A[i, j] is a weight of its own: training one changes
 nothing in A[i+1, j+1]. Here a block of weights is a sum of tables C, looked up by
@@ -37,9 +36,7 @@ SCALE = 0.05
 
 @dataclass(frozen=True)
 class TiedTables(StagedRecipe):
-    """The recipe that trains tables shared by positions, and only some of the tables at
-    first.
-    """
+    """The recipe that trains tables shared by positions, some of them at first."""
 
     name = "harmonic"
     kinds = ("disentangled",)
@@ -248,7 +245,5 @@ def diagonal_sums(
 
 
 def _readable(path: str, kind: str) -> bool:
-    """Return whether a block may be read at first: any except a token through layer
-    1.
-    """
+    """Return whether a block may be read at first: no token through layer 1."""
     return kind == "position" or not any(step.startswith("1.") for step in path.split("/"))

@@ -87,9 +87,7 @@ def as_run(run: Run | str | Path) -> Run:
 @limited_threads(1)
 @torch.no_grad()
 def measure(model: Model, task: LagTask, least: int = LEAST, most: int = MOST) -> RunEvaluation:
-    """Return the evaluation of a model on fresh sequences, between `least` and `most`
-    of them.
-    """
+    """Return a model's evaluation on `least` to `most` fresh sequences."""
     spans = _spans(task)
     batches = fresh_sequences(task)
     sums: list[Float[Tensor, "batch span predictor"]] = []
@@ -130,8 +128,9 @@ def fresh_sequences(task: LagTask) -> Iterator[Int[Tensor, "batch time"]]:
 
 
 def _spans(task: LagTask) -> list[tuple[int, int]]:
-    """Return the first and last number of tokens seen, for all positions and for each
-    window.
+    """Return the first and last number of tokens seen, for each span.
+
+    The first span is all positions, and the others are the windows.
     """
     first, last = task.max_lag + 1, task.length - 1
     if last < first:

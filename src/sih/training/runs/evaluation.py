@@ -1,5 +1,4 @@
-"""The evaluation of a model: mean KL with standard errors, and its file beside the
-weights.
+"""The evaluation of a model: mean KL with standard errors, and its file.
 
 `evaluation.json` has the SHA-256 of its weights. Beside other weights, or in another
 version, it is not read.
@@ -28,8 +27,7 @@ of tokens."""
 
 @dataclass(frozen=True, eq=False)
 class Measured(Shown):
-    """Means over some positions, with standard errors: KL of the model, of ML and of
-    BMA.
+    """Means over some positions, with errors: KL of the model, of ML and of BMA.
 
     Args:
         kl: the model's mean KL to the true distribution of the next token, in nats.
@@ -70,9 +68,7 @@ class Window(Measured):
 
     @property
     def late(self) -> bool:
-        """Return whether it is a window from 17 tokens on, which decide about the
-        circuit.
-        """
+        """Return whether it is a window from 17 tokens on, used for the verdict."""
         return self.first >= FOUND_FROM
 
     def _facts(self) -> Mapping[str, Any]:
@@ -92,15 +88,17 @@ class RunEvaluation(Measured):
 
     @property
     def ways(self) -> dict[str, Estimate[float]]:
-        """Return `way` by the window's label, from 17 tokens on. Lengths below 18 have
-        none.
+        """Return `way` by the window's label, from 17 tokens on.
+
+        Lengths below 18 have none.
         """
         return {window.label: window.way for window in self.windows if window.late}
 
     @property
     def found(self) -> bool:
-        """Return whether the circuit is found: `way` is at least 0.9 in every window
-        from 17 tokens on.
+        """Return whether the circuit is found.
+
+        `way` must be at least 0.9 in every window from 17 tokens on.
         """
         return has_found(self.ways)
 
@@ -148,9 +146,7 @@ def write_evaluation(folder: Path, found: RunEvaluation, weights: str) -> None:
 
 
 def read_evaluation(folder: Path, weights: str) -> RunEvaluation | None:
-    """Return the evaluation in a run's folder if it is of the weights with this
-    SHA-256, or None.
-    """
+    """Return the evaluation of the weights with this SHA-256, or None."""
     path = folder / EVALUATION
     if not path.exists():
         return None

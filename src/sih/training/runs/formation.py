@@ -53,8 +53,9 @@ class Checkpoint(Shown):
 
     @property
     def selective(self) -> bool:
-        """Return whether a head of the last layer has 0.8 of the posterior's weight on
-        the true lag.
+        """Return whether a head of the last layer is selective.
+
+        It has 0.8 of the posterior's weight on the true lag.
         """
         return self.selected >= SELECTIVE
 
@@ -124,9 +125,7 @@ def write_formation(folder: Path, found: Formation, weights: str) -> None:
 
 
 def read_formation(folder: Path, weights: str) -> Formation | None:
-    """Return the formation in a run's folder if it is of the weights with this SHA-256,
-    or None.
-    """
+    """Return the formation of the weights with this SHA-256, or None."""
     path = folder / FORMATION
     if not path.exists():
         return None

@@ -76,8 +76,9 @@ MACHINE: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Run(Drawn):
-    """A run's folder: its configuration, its metrics and its model. `run.plot()` draws
-    its course.
+    """A run's folder: its configuration, its metrics and its model.
+
+    `run.plot()` draws its course.
 
     Args:
         folder: the folder of the run.
@@ -124,9 +125,7 @@ class Run(Drawn):
             }
 
     def _quality(self, measured: bool) -> dict[str, Any]:
-        """Return KL/ML on fresh sequences if it is stored, else on the held-out ones if
-        measured.
-        """
+        """Return KL/ML on fresh sequences, else on held-out ones if measured."""
         if self.evaluation is not None:
             return {"kl_over_ml": Words(self.evaluation.kl_over_ml.with_error())}
         return {"held_out_kl_over_ml": self.held_out_kl_over_ml} if measured else {}
@@ -167,9 +166,7 @@ class Run(Drawn):
 
     @cached_property
     def model(self) -> Model:
-        """Return the trained model, or the model at the last checkpoint of an
-        unfinished run.
-        """
+        """Return the trained model, or that of an unfinished run's last checkpoint."""
         path = self.folder / (WEIGHTS if (self.folder / WEIGHTS).exists() else CHECKPOINT)
         if path.name == CHECKPOINT:
             state, _ = read_checkpoint(path)
@@ -226,8 +223,7 @@ class Run(Drawn):
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """Return the lines of `metrics.jsonl`, without an unfinished last line of a
-        killed run.
+        """Return the lines of `metrics.jsonl`, without an unfinished last line.
 
         Means are computed again from the numbers by position. Up to version 0.2 the
         means in the file included the last position.
@@ -255,8 +251,9 @@ class Run(Drawn):
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
-        """Return the lines with a mean KL. The first, of step 0, also has those of ML
-        and BMA.
+        """Return the lines with a mean KL.
+
+        The first, of step 0, also has those of ML and BMA.
         """
         found = [line for line in self.metrics if "kl" in line]
         if not found and self.finished:
@@ -267,8 +264,7 @@ class Run(Drawn):
 
     @property
     def held_out_kl_over_ml(self) -> float:
-        """Return the last mean KL on the held-out sequences, divided by maximum
-        likelihood's.
+        """Return the last KL/ML on the held-out sequences.
 
         Training reports this number. By default there are 512 sequences, with an error
         of about 0.05. `sih.evaluate(run)` has a smaller one.
@@ -277,18 +273,14 @@ class Run(Drawn):
 
     @cached_property
     def evaluation(self) -> RunEvaluation | None:
-        """Return the evaluation stored beside the weights, or None if there is none of
-        these weights.
-        """
+        """Return the evaluation stored for these weights, or None."""
         if not (self.folder / EVALUATION).exists() or not self.finished:
             return None
         return read_evaluation(self.folder, digest_of_weights(self.folder / WEIGHTS))
 
     @cached_property
     def formation(self) -> Formation | None:
-        """Return the formation stored beside the weights, or None if there is none of
-        these weights.
-        """
+        """Return the formation stored for these weights, or None."""
         if not (self.folder / FORMATION).exists() or not self.finished:
             return None
         return read_formation(self.folder, digest_of_weights(self.folder / WEIGHTS))
@@ -307,10 +299,9 @@ class Run(Drawn):
 
     @property
     def left_out(self) -> str:
-        """Return the parts missing from a smaller copy of a run, such as those that
-        ship.
+        """Return the parts missing from a smaller copy of a run.
 
-        It is empty for a whole run.
+        Runs that ship are such copies. The text is empty for a whole run.
         """
         said: str = self.environment.get(LEFT_OUT, "")
         return said

@@ -24,8 +24,7 @@ each."""
 
 
 def named(name: str) -> TrainConfig:
-    """Return the configuration for a name: a shipped model's own, or one built from its
-    parts.
+    """Return a shipped model's configuration, or one built from the name's parts.
 
     Names are
     KIND-LAGS[-HEADS][-statesN][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN],
@@ -67,9 +66,7 @@ def named(name: str) -> TrainConfig:
 
 
 def _pattern() -> re.Pattern[str]:
-    """Return the pattern of names, with all distributions of matrices and all
-    recipes.
-    """
+    """Return the pattern of names, with all matrix distributions and recipes."""
     laws = "|".join(map(re.escape, LAWS))
     recipes = "|".join(re.escape(recipe.name) for recipe in all_recipes())
     return re.compile(

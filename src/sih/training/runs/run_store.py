@@ -1,6 +1,4 @@
-"""Trained models by name: first those of a folder of runs, then those of the
-package.
-"""
+"""Trained models by name: those of a folder of runs, then those of the package."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,23 +36,20 @@ class RunStore:
         )
 
     def find(self, name: str) -> Path | None:
-        """Return the folder of the finished run of this name, or None if there is
-        none.
-        """
+        """Return the folder of the finished run of this name, or None."""
         known = (folder / name for folder in self._folders if name in self.names())
         return next((path for path in known if (path / WEIGHTS).exists()), None)
 
     def run(self, name: str | Path) -> Run:
-        """Return the run in a folder, finished or not, or the finished run of that
-        name.
-        """
+        """Return the run in a folder, or the finished run of that name."""
         run = Run(self._folder_of(name, "run"))
         _ = run.config
         return run
 
     def finished(self, names: Iterable[str]) -> tuple[dict[str, Run], list[str]]:
-        """Return the finished runs among `names` (or folders), and the names without
-        one.
+        """Return the finished runs among `names`, and the names without one.
+
+        Names may be folders.
         """
         names, known = list(names), set(self.names())
         found = (self.run(name) for name in names if name in known or Path(name).is_dir())
@@ -85,8 +80,7 @@ class RunStore:
 
 
 def nearest_names(name: str, known: Iterable[str]) -> str:
-    """Return a question with the three nearest names to an unknown one, or an empty
-    text.
+    """Return a question with the three nearest names, or an empty text.
 
     >>> nearest_names("standrd-1.2", ["standard-1.2", "paper-1.2.3"])
     '; did you mean standard-1.2?'
@@ -97,8 +91,9 @@ def nearest_names(name: str, known: Iterable[str]) -> str:
 
 
 def open_run(name: str | Path) -> Run:
-    """Return the run in a folder, or a shipped model's by its name (`sih models` lists
-    them).
+    """Return the run in a folder, or a shipped model's by its name.
+
+    `sih models` lists the names.
 
     Args:
         name: a folder, or the name of a shipped model.

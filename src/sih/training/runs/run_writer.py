@@ -51,14 +51,14 @@ machine hardly changes."""
 
 
 class RunWriter:
-    """Training of a configuration in a folder, from its current state:
-    `for step in writer: ...`.
+    """Training of a configuration in a folder: `for step in writer: ...`.
 
-    `save()` between two steps makes a checkpoint at once. Making a writer already
-    writes the configuration, so an unwritable folder is noticed before any work is
-    done. The run's number of threads applies as long as its steps are iterated. A new
-    run uses the backend `path`, by default the fastest here. `keep_every` is the number
-    of steps between weights kept, in half precision, in the folder `kept`.
+    It starts from the folder's current state. `save()` between two steps makes a
+    checkpoint at once. Making a writer already writes the configuration, so an
+    unwritable folder is noticed before any work is done. The run's number of threads
+    applies as long as its steps are iterated. A new run uses the backend `path`, by
+    default the fastest here. `keep_every` is the number of steps between weights kept,
+    in half precision, in the folder `kept`.
 
     An unfinished run can be resumed with another number of steps if nothing so far
     depends on that number. It then ends with the bytes of a run that had it from the
@@ -209,7 +209,7 @@ class RunWriter:
     def _check_folder(self) -> bool:
         """Return whether the folder still lacks its configuration.
 
-        Raises a FieldError if this run cannot be in the folder.
+        Raises a ValueError if this run cannot be in the folder.
         """
         if (self.folder / CONFIG).exists():
             before = Run(self.folder)
@@ -271,10 +271,9 @@ class RunWriter:
 
 
 def describe_environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """Return everything beside its configuration and backend that a run's bytes depend
-    on.
+    """Return the environment of a run: versions, processor and threads.
 
-    This is versions, processor and threads.
+    A run's bytes depend on these, on its configuration and on its backend.
     """
     if threads is not None and threads < 1:
         raise FieldError("threads", f"threads is a whole number, at least 1; got {threads}")

@@ -1,7 +1,6 @@
-"""TensorBoard events of a run, beside its other files: `tensorboard --logdir RUN` shows
-them.
+"""TensorBoard events of a run, which `tensorboard --logdir RUN` shows.
 
-They need the extra.
+They are beside the run's other files. They need the extra.
 """
 
 from pathlib import Path
