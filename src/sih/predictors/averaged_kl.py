@@ -76,7 +76,7 @@ def exact_bayes(tokens: Tokens, task: CausalTask) -> ExactBayes:
 def _negative_entropies(
     laws: Laws, tokens: Int[Tensor, "batch time"], task: CausalTask
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Return $\mathbb{E} \sum_b p(b) \log p(b)$ for each hypothesis.
+    r"""Return the expectation of $\sum_b p(b) \log p(b)$ for each hypothesis.
 
     Here p is the true distribution of the next token.
     """

@@ -120,11 +120,10 @@ class Lagged(ShownTask):
 
 @dataclass(frozen=True, eq=False)
 class Task(Lagged, KnownMatrix, OneHypothesis):
-    r"""The paper's task: a sequence has a lag k, and token i is drawn from
-    $P_{s_{i-k},\,\cdot}$.
+    r"""The paper's task: a sequence has a lag k, and token i follows token i - k.
 
-    Equal tasks compare equal, also after one was written to a file and read again.
-    `task.plot()` draws the task.
+    Its probability is $P_{s_{i-k},\,s_i}$. Equal tasks compare equal, also after one
+    was written to a file and read again. `task.plot()` draws the task.
 
     Args:
         P: (state, state), the transition matrix: a tensor, an array or nested lists.
