@@ -121,7 +121,7 @@ def _fits(run: Run, config: PositionsConfig) -> bool:
         isinstance(shape, RelativeShape)
         and set(shape.offsets) == {"both"}
         and (run.config.heads, task.lags) == (ONE_HEAD_EACH, config.lags)
-        and task.usual
+        and task.is_paper_task
         and trained_plainly(run.config)
     )
 
