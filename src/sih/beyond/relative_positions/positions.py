@@ -3,14 +3,19 @@
 Models are chosen by what they are, among those that ship: with relative positions all that are
 trained as the paper trains, with one head in each of three layers; with absolute positions the
 standard models of the same lags that are trained so.
+
+Few runs ship, and not by chance. How often training finds the circuit is counted over every run
+that was measured: `runs.csv`, written by `research/relative_rates.py`.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 import torch
 from jaxtyping import Float, Int
@@ -31,6 +36,14 @@ from sih.training.runs.run_store import RunStore
 
 KIND = "relative"
 ONE_HEAD_EACH = (1, 1, 1)
+AS_THE_PAPER_TRAINS = {
+    "heads": "1 1 1",
+    "batch": "256",
+    "offsets": "both",
+    "reach": "",
+    "start": "False",
+}
+"""Cells of a run's row: the paper's batches, a vector for every offset, no start token."""
 OFFSETS = 10
 """Attention is shown at offsets 0 .. 9."""
 
@@ -83,6 +96,21 @@ class TrainedPositions:
         return self.found and self.from_uniform <= 0.25 and abs(self.compares) >= 0.3
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run with relative positions, trained as the paper trains, whether it ships or not."""
+
+    length: int
+    law: str
+    """The distribution that its matrix is drawn from."""
+    matrix: int
+    seed: int
+    kl_over_ml: float
+    circuit: bool
+    """Its predictions come 0.9 of the way to maximum likelihood in every window from 17 tokens on,
+    its last layer selects, and its first compares tokens."""
+
+
 @dataclass(frozen=True, eq=False)
 class PositionMaps:
     """Holds the maps of a model on one sequence, its heads by name; nan in rows of the start token."""
@@ -102,6 +130,8 @@ class Positions:
     models: tuple[TrainedPositions, ...]
     constructed: dict[str, tuple[float, ...]]
     """Attention of the relative construction by offset, as that of trained models."""
+    runs: tuple[MeasuredRun, ...] = ()
+    """Every run on these lags that was measured."""
 
 
 def reads(config: PositionsConfig, store: RunStore) -> tuple[str, ...]:
@@ -147,7 +177,27 @@ def compute(config: PositionsConfig, store: RunStore) -> Positions:
     if shown:
         rows.append(maps("relative,\ntrained", shown.model, task, config, shown.name))
     written = by_offset(read_heads(circuit, task, config))
-    return Positions(config, tuple(rows), models, written)
+    return Positions(config, tuple(rows), models, written, measured_runs(config.lags))
+
+
+def measured_runs(lags: tuple[int, ...]) -> tuple[MeasuredRun, ...]:
+    """Return every measured run on these lags that differs from the paper's training in its positions alone."""
+    text = resources.files(__package__).joinpath("runs.csv").read_text(encoding="utf-8")
+    wanted = {"lags": " ".join(map(str, lags)), **AS_THE_PAPER_TRAINS}
+    rows = csv.DictReader(text.splitlines())
+    return tuple(_measured(row) for row in rows if wanted.items() <= row.items())
+
+
+def _measured(row: dict[str, str]) -> MeasuredRun:
+    compares, selects = abs(float(row["correlation"])) >= 0.3, float(row["selected"]) >= 0.8
+    return MeasuredRun(
+        length=int(row["length"]),
+        law=row["law"],
+        matrix=int(row["matrix"]),
+        seed=int(row["seed"]),
+        kl_over_ml=float(row["kl_over_ml"]),
+        circuit=row["found"] == "yes" and compares and selects,
+    )
 
 
 def _usual_task(config: PositionsConfig) -> Task:
