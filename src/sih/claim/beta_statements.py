@@ -1,4 +1,4 @@
-"""What large beta does (Sec. 5.3)."""
+"""Statements on large beta (Sec. 5.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _limit_over_ml(data: beta.BetaCurves) -> list[Measured]:
             zip(found.minus_ml.tolist(), found.minus_ml_error.tolist(), strict=True),
             strict=True,
         )
-        # Past 32 tokens errors are so rare that the ratio is that of two small counts; there the exponents speak.
+        # Beyond 32 tokens errors are so rare that this is a ratio of two small counts; the exponents cover that case.
         if length <= 32
     ]
 

@@ -1,4 +1,4 @@
-"""A histogram of the gaps of Claim 1, and the gaps of one matrix, exact and sampled."""
+"""Histogram of the gaps of Claim 1, with the gaps of one matrix, exact and sampled."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sih.results import style
 
 BINS = 30
 PAPERS_RANGE, PAPERS_TICKS = (0.0155, 0.0395), (0.020, 0.025, 0.030, 0.035)
-"""The paper's axis has these ticks and no others, so that it ends between .015 and .040."""
+"""The paper's axis has only these ticks, so it ends between 0.015 and 0.040."""
 PAPERS_MOST = 1250
-"""Where the paper's axis of counts ends."""
+"""The end of the paper's axis of counts."""
 
 
 def caption(config: ClaimConfig) -> str:
-    """Say what is shown of the matrices that were asked for."""
+    """Return the caption for the requested matrices."""
     kept = sampled_gaps(printed_check(config))
     sampled = (
         ""
@@ -77,14 +77,14 @@ def _draw_histogram(ax: Axes, data: ClaimMargins) -> None:
 
 
 def _mostly_within(data: ClaimMargins) -> bool:
-    """Tell whether nearly all gaps are on the paper's axis."""
+    """Return whether nearly all gaps are within the paper's axis."""
     low, high = PAPERS_RANGE
     inside = (data.margins > low) & (data.margins < high)
     return inside.double().mean().item() > 0.9
 
 
 def _papers_axes(ax: Axes, data: ClaimMargins) -> None:
-    """Set the paper's axes, and write at their ends how many gaps they leave out."""
+    """Set the paper's axes, and write at their ends how many gaps lie outside."""
     low, high = PAPERS_RANGE
     ax.set(xlim=PAPERS_RANGE, xticks=PAPERS_TICKS, ylim=(0, PAPERS_MOST))
     below, above = int((data.margins < low).sum()), int((data.margins > high).sum())

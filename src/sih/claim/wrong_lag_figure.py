@@ -1,4 +1,4 @@
-"""Rates of the wrong lag: points measured, lines by saddle point."""
+"""Rates of the wrong lag: measured points, and lines by saddle point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _LOOKS = {
 
 
 def draw(data: WrongLagRates) -> Figure:
-    """Draw each rule's rate as points with error bars, and as predicted."""
+    """Draw each rule's measured rate as points with error bars, and the prediction as a
+    line.
+    """
     with style.paper_figure(0.75 * style.PAGE, 3.0) as figure:
         ax = figure.subplots()
         floor = 1 / (data.config.blocks * data.config.sequences)
@@ -62,7 +64,9 @@ def draw(data: WrongLagRates) -> Figure:
 
 
 def table(data: WrongLagRates) -> Rows:
-    """Make one row for each rule: the exact exponent, and the one fitted to what was measured."""
+    """Return one row per rule: the exact exponent, and the exponent fitted to the
+    measurements.
+    """
     rows = [["rule", "exponent", "fitted to the measured rate"]]
     for score in SCORES:
         fitted = f"{data.fitted[score]:.4f} ± {data.fitted_error[score]:.4f}"

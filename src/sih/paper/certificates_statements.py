@@ -1,4 +1,4 @@
-"""What the paper, and we, say that weights compute (Secs. 5.1 and 5.4)."""
+"""Statements on the functions that weights compute (Secs. 5.1 and 5.4)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sih.results.judging import BEYOND, Measured, Rule, Statement
 from sih.results.tables import braces
 
 EXACT = Rule("at most", 1e-9, 1e-6)
-"""float64 leaves some 1e-13 in circuits of this size."""
+"""Error of float64 in circuits of this size: about 1e-13."""
 
 
 def _errors(circuit: str, data: CertificateErrors) -> list[Measured]:
-    """Take a circuit's error for each lag set that allows it."""
+    """Return a circuit's error for each lag set that allows it."""
     each = zip(data.config.lag_sets, data.error, strict=True)
     return [
         Measured(error[circuit], None, braces(lags)) for lags, error in each if circuit in error
@@ -40,7 +40,9 @@ def _certified(id: str, section: str, text: str, circuit: str) -> Statement[Cert
 
 
 def _from_equation_3(data: CertificateErrors) -> list[Measured]:
-    """Take the error of the circuit with a sink, and beside it what the weights as written compute without one."""
+    """Return the error of the circuit with a sink, and the error of the paper's weights
+    without one.
+    """
     with_sink = [
         replace(one, label=f"{one.label}, with a sink")
         for one in _errors(certificates.PRINTED_SINK, data)

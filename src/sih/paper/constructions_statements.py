@@ -1,4 +1,4 @@
-"""What circuits written by hand predict (Secs. 5.4 and 6)."""
+"""Statements on the predictions of hand-written circuits (Secs. 5.4 and 6)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ ABOVE = Rule("at least", 1.0, 1.0)
 def _ratios(
     name: str, reference: str, data: ConstructionCurves, *, run: bool = False
 ) -> list[Measured]:
-    """Compare two circuits in every panel that has both, with an interval over matrices.
+    """Return the ratio of two circuits' KL in every panel with both, with an interval
+    over matrices.
 
-    If `run`, it is the weights themselves that are compared.
+    With `run`, the weights themselves are compared.
     """
     found = []
     for panel in data.run if run else data.panels:
@@ -30,7 +31,9 @@ def _ratios(
 
 
 def _over_ml(data: ConstructionCurves) -> list[Measured]:
-    """Compare the construction with ML, and beside it the construction with a sink."""
+    """Return the KL of the construction relative to ML, and of the construction with a
+    sink.
+    """
     sink = [
         replace(one, label=f"{one.label}, with a sink", variant=True)
         for one in _ratios(SINK, "ML", data)

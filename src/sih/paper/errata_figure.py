@@ -1,4 +1,4 @@
-"""Printed and corrected matrices side by side, with the error of each."""
+"""Printed and corrected matrices side by side, with their errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _MAPS: dict[str, tuple[Any, float, float]] = {
 
 
 def draw(data: Errata) -> Figure:
-    """Draw two errata in a row, each as printed, as it should read, and how far either is from what was meant."""
+    """Draw two errata per row, each as printed, as corrected, and with the errors of
+    both.
+    """
     errata = sorted(data.errata, key=lambda erratum: erratum.number)
     rows = -(-len(errata) // 2)
     with style.paper_figure(style.PAGE, 0.3 + 1.35 * rows) as figure:
@@ -86,7 +88,7 @@ def _draw_matrix(ax: Axes, kind: str, matrix: Float[Tensor, "row column"], label
 
 
 def table(data: Errata) -> Rows:
-    """Make one row for each erratum: the largest error of either form."""
+    """Return one row per erratum: the largest error of each form."""
     rows = [["erratum", "printed", "corrected"]]
     for erratum in sorted(data.errata, key=lambda erratum: erratum.number):
         rows.append(

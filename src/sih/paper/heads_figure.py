@@ -1,4 +1,4 @@
-"""Least numbers of heads, counted: a cell says how many lag sets it has."""
+"""Least numbers of heads: each cell shows its number of lag sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ COLOURS = (
 
 
 def draw(data: HeadCounts) -> Figure:
-    """Draw least heads against the number of lags (never fewer) and the span (never more: the paper's bound)."""
+    """Draw least heads against the number of lags (never fewer) and the span (never
+    more: the paper's bound).
+    """
     with style.paper_figure(style.PAGE, 3.6) as figure:
         by_lags, by_span = figure.subplots(1, 2, sharey=True)
         _draw_counts(by_lags, [(count.lags, count.heads, count.sets) for count in data.counts])
@@ -45,7 +47,9 @@ def draw(data: HeadCounts) -> Figure:
 
 
 def _draw_counts(ax: Axes, found: list[tuple[int, int, int]]) -> None:
-    """Draw a cell for each x and number of heads, as dark as its part of the column, with how many sets it has."""
+    """Draw one cell per x and number of heads, shaded by its share of the column, with
+    its number of sets.
+    """
     cells: Counter[tuple[int, int]] = Counter()
     columns: Counter[int] = Counter()
     for x, heads, sets in found:

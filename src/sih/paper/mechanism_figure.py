@@ -1,4 +1,6 @@
-"""What the second layer gathers, cell by cell: the stored probabilities before it and after it."""
+"""The values that the second layer gathers, cell by cell: the stored probabilities
+before and after it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ CAPTION = (
 
 
 def draw(data: Mechanism) -> Figure:
-    """Draw what was stored, the attention, and what it gathers."""
+    """Draw the stored probabilities, the attention, and the gathered values."""
     size, heads = data.config.length, len(data.attention)
     with style.paper_figure(style.PAGE, 0.27 * (size + heads) + 1.25) as figure:
         grid = figure.subplots(2, 2, width_ratios=(size, 1.5 * heads), height_ratios=(size, heads))
@@ -107,7 +109,7 @@ def _cell(ax: Axes, x: int, y: int, value: float, colour: str, alpha: float, tex
 
 
 def _frame(ax: Axes, columns: int, rows: int) -> None:
-    """Rule a grid of cells, the first row on top."""
+    """Draw a grid of cells, the first row on top."""
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.set_xticks([x - 0.5 for x in range(columns + 1)], minor=True)
     ax.set_yticks([y - 0.5 for y in range(rows + 1)], minor=True)

@@ -1,4 +1,4 @@
-"""States that alphabets of other sizes than five make no difference (Sec. 6, setup)."""
+"""Statements on alphabets of other sizes than five (Sec. 6, setup)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from sih.training.runs.evaluation import FOUND
 
 OTHERS = (3, 10)
 FINDS = Rule("at least", FOUND, 0.8)
-"""The share of the way to ML at which the circuit is found (`sih.evaluate`)."""
+"""Position between 0 and ML (1) at which the circuit counts as found (`sih.evaluate`)."""
 
 
 def _ways(models: Models, data: OtherSizes) -> list[Measured]:
-    """Return each model's way in the window from 17 tokens on where it is least."""
+    """Return each model's position between 0 and ML (1), in its worst window from 17
+    tokens on.
+    """
     found = []
     for panel in data.panels:
         for one in panel.models.values():
@@ -31,7 +33,7 @@ def _ways(models: Models, data: OtherSizes) -> list[Measured]:
 
 
 def _over_ml(data: OtherSizes) -> list[Measured]:
-    """Return how many times ML's KL the construction's is, for each number of states."""
+    """Return the construction's KL relative to ML's, for each number of states."""
     found = []
     for panel in data.panels:
         likely, built = panel.kl["ML"], panel.kl[CONSTRUCTION]

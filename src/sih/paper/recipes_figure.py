@@ -1,4 +1,4 @@
-"""Training runs: KL relative to maximum likelihood, a panel for each group of runs."""
+"""Training runs: KL relative to maximum likelihood, one panel per group of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CAPTION = (
 )
 
 FLAGSHIP = TrainConfig()
-"""Whose kind and lags have a panel of their own."""
+"""The model with a panel for all runs of its kind and lags."""
 
 _COLOURS = (
     style.BLUE,
@@ -35,7 +35,9 @@ _COLOURS = (
 
 
 def draw(data: TrainingCourses) -> Figure:
-    """Draw a panel for each group: the paper's training, the flagship's seeds, other lags, models and kinds."""
+    """Draw one panel per group: the paper's training, the flagship's seeds, other lags,
+    models and kinds.
+    """
     places = [place(course) for course in data.courses]
     groups = sorted(
         {group for group, _ in places}, key=lambda group: (group[0], len(group[1]), group[1])
@@ -70,7 +72,7 @@ def draw(data: TrainingCourses) -> Figure:
 
 
 def place(course: Course) -> tuple[tuple[int, str], str]:
-    """Find the panel a run belongs to, by its rank and title, and the run's label there."""
+    """Return a run's panel, by rank and title, and the run's label there."""
     of, lags = course.compared, braces(course.lags)
     heads, seed = heads_label(of.heads, of.dim), of.seeds[0]
     suffix = f", seed {seed}" if seed else ""
@@ -118,7 +120,7 @@ def _draw_group(ax: Axes, courses: list[tuple[str, Course]]) -> None:
 
 
 def table(data: TrainingCourses) -> Rows:
-    """Make one row for each run: where it ended."""
+    """Return one row per run: its final quality."""
     rows = [
         [
             "model",

@@ -1,8 +1,9 @@
-"""How well trained transformers predict (Sec. 6).
+"""Statements on the predictions of trained transformers (Sec. 6).
 
-A model's KL is compared with that of the paper's circuit with as many second-layer heads, on the
-same sequences, over all positions past the first max_lag and in each window of them. The worst of
-these speaks for the model: at length 128 the mean is decided by the first 32 tokens.
+A model's KL is compared with that of the paper's circuit with the same number of
+second-layer heads, on the same sequences. The comparison covers all positions beyond
+the first max_lag, and each window of them. The worst of these counts: at length 128 the
+first 32 tokens dominate the mean.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from sih.results.judging import BEYOND, MATCH, Measured, Rule, ShareRule, Statem
 from sih.results.models import Models, TrainedModel, Training
 
 BELOW = Rule("at most", 1.02, 1.1)
-"""Not above, but for a fiftieth; up to a tenth with a remark."""
+"""Tolerance: not above, except by a fiftieth; up to a tenth with a remark."""
 
 NEARER_BMA = Rule("at most", 0.5, 0.5)
 
 WIDTH = 64
-"""The usual one of a standard transformer."""
+"""The default width of a standard transformer."""
 
 BY_WINDOW = (
     "past the largest lag, or in the window of positions where it is the most; a KL below "
@@ -38,11 +39,12 @@ RECIPES: dict[str, tuple[Training, str]] = {
     "recipe": ("SOAP", "preset auto (SOAP)"),
     "recipe-adam": ("Adam", "preset harmonic (Adam)"),
 }
-"""The ends of names of statements on models trained with our recipes, and what they say."""
+"""Suffixes of statements on models trained with the presets of this package, with their
+descriptions."""
 
 
 def chosen(models: Models, data: TrainedCurves) -> list[ModelKL]:
-    """Return what was measured of the models that fit."""
+    """Return the measurements of the models that fit."""
     return [one for one in data.models if one.model in models]
 
 
@@ -56,7 +58,9 @@ def by_window(beside: Times) -> tuple[Measured, ...]:
 def beside_reference(
     model: TrainedModel, beside: Times, rule: Rule | None, note: str = ""
 ) -> Measured:
-    """Return how many times a reference's KL a model's is, where that speaks most against the rule; or in the mean."""
+    """Return a model's KL relative to a reference's: the worst case for the rule, or
+    the mean without one.
+    """
     parts = by_window(beside)
     found = rule.worst(parts) if rule else parts[0]
     where = "mean" if found.label == "mean" else f"{found.label} tokens seen"
@@ -66,12 +70,13 @@ def beside_reference(
 
 
 def against_circuit(one: ModelKL, rule: Rule) -> Measured:
-    """Return how many times the circuit's KL a model's is, in the worst window."""
+    """Return a model's KL relative to the circuit's, in the worst window."""
     return beside_reference(one.model, one.circuit, rule)
 
 
 def over_circuit(models: Models, rule: Rule, data: TrainedCurves) -> list[Measured]:
-    """Compare each model with the circuit that has as many heads."""
+    """Return the comparison of each model with the circuit of the same number of heads.
+    """
     return [against_circuit(one, rule) for one in chosen(models, data)]
 
 
@@ -86,7 +91,9 @@ def _matches(
 
 
 def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
-    """Make a statement on models trained as in the paper, and one for each of our recipes that there is."""
+    """Return one statement on models trained as in the paper, and one per preset of
+    this package.
+    """
     text = f"Trained {kind} transformers with the optimal number of heads match the construction"
     models = Models(kind, "paper", "needed")
     yield _matches(f"{kind}-trained", "Sec. 6, main results; Fig. 4", f"{text}.", models, LATE)
@@ -141,7 +148,9 @@ WIDTH_64 = _matches(
 
 
 def _places(data: TrainedCurves) -> list[Measured]:
-    """Return where each model lies between BMA (0) and ML (1) in its first window; its parts are all windows."""
+    """Return each model's position between BMA (0) and ML (1) in its first window, with
+    all windows as parts.
+    """
     found = []
     for one in chosen(TWO_LAGS, data):
         parts = tuple(Measured.of(*pair, name) for name, pair in one.between.items())
@@ -166,7 +175,8 @@ FOUND = Models(training="paper")
 
 
 def _found(data: TrainedCurves) -> list[Measured]:
-    """Return 1 for each run that matches the construction in every window, else 0."""
+    """Return 1 for each run that matches the construction in every window, otherwise 0.
+    """
     found = []
     for one in chosen(FOUND, data):
         beside = against_circuit(one, MATCH)

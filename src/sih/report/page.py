@@ -1,6 +1,7 @@
-"""Writes the report as one HTML file that needs nothing else, and the same statements as JSON.
+"""The report as one self-contained HTML page, and the same statements as JSON.
 
-No script, no address is loaded (the page forbids it to itself), figures are inside; it prints on A4.
+The page has no script, and it loads no address (its own policy forbids that). Figures
+are inside; it prints on A4.
 """
 
 import base64
@@ -23,12 +24,12 @@ from sih.results.models import PAPER_LENGTH
 HTML, JSON = "report.html", "report.json"
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈…✗○–", strict=True))
 FULL_WIDTH = 1350
-"""Pixels of a figure as wide as the page; narrower ones are shown narrower."""
+"""Pixels of a figure as wide as the page; smaller ones are shown narrower."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A figure as the page shows it. There is no picture where there is no data."""
+    """A figure on the page, without a picture if there is no data."""
 
     name: str
     caption: str
@@ -45,7 +46,7 @@ def write_report(out: Path, figures: list[Shown], findings: list[Finding]) -> li
 
 
 def page(figures: list[Shown], findings: list[Finding]) -> str:
-    """Make the whole HTML document."""
+    """Return the whole HTML document."""
     papers = [one for one in findings if one.statement.section != BEYOND]
     ours = [one for one in findings if one.statement.section == BEYOND]
     counts = Counter(one.verdict for one in papers)
@@ -79,7 +80,7 @@ FOLDED = ("added", "errata", "models", "again")
 
 
 def _section(id: str, title: str, text: str) -> str:
-    """Return a section. A closed one opens when something in it is followed to."""
+    """Return a section. A closed section opens when a link leads into it."""
     if id in FOLDED:
         title = f"<details><summary><h2>{title}</h2></summary>"
         return f'<section>{title}<div id="{id}">{text}</div></details></section>'
@@ -112,7 +113,7 @@ AGAIN = (
 
 
 def number(value: float) -> str:
-    """Write a number with as many digits as a reader needs.
+    """Return a number with as many digits as a reader needs.
 
     >>> number(1234), number(0.031042), number(3.3e-13)
     ('1,234', '0.031', '3.3e-13')
@@ -129,7 +130,7 @@ def number(value: float) -> str:
 
 
 def span(interval: Interval | None) -> str:
-    """Write an interval by its ends, or as a number of either way where it is narrow.
+    """Return an interval by its ends, or as a number with ± if it is narrow.
 
     >>> span((0.9, 1.2)), span((1.0, 1.0 + 1e-9))
     (' [0.900, 1.200]', ' ± 5e-10')
@@ -143,7 +144,9 @@ def span(interval: Interval | None) -> str:
 
 
 def _summary(findings: list[Finding]) -> str:
-    """Return the table of verdicts: a line for each statement, whose words open it and whose verdict its figure."""
+    """Return the table of verdicts: one line per statement, which links to the
+    statement and, from the verdict, to its figure.
+    """
     rows = []
     for one in findings:
         asked = one.statement
@@ -189,7 +192,9 @@ def _finding(one: Finding) -> str:
 
 
 def _parts(one: Finding) -> str:
-    """Make the table of all numbers that were judged, with what each was chosen from."""
+    """Return the table of all judged numbers, with the parts from which each was
+    chosen.
+    """
     if len(one.each) < 2 and not any(each.parts for each in one.each):
         return ""
     rows = []
@@ -219,7 +224,7 @@ def _badge(verdict: Verdict) -> str:
 
 
 def css_class(verdict: Verdict) -> str:
-    """Return the name of a verdict in the style sheet.
+    """Return a verdict's class in the style sheet.
 
     >>> css_class("not measured at the paper's length")
     'not-measured-at-the-papers-length'
@@ -228,7 +233,8 @@ def css_class(verdict: Verdict) -> str:
 
 
 def _figures(figures: list[Shown]) -> str:
-    """Return all figures, closed to one line each. Those with one caption share it."""
+    """Return all figures, closed to one line each. Figures with one caption share it.
+    """
     groups: dict[str, list[Shown]] = {}
     for each in figures:
         groups.setdefault(each.caption, []).append(each)
@@ -236,7 +242,7 @@ def _figures(figures: list[Shown]) -> str:
 
 
 def _group(figures: list[Shown]) -> str:
-    """Return figures of one caption: a single one with it, several below it."""
+    """Return the figures of one caption: a single one with it, several below it."""
     caption = figures[0].caption
     if len(figures) == 1:
         return _figure(figures[0], caption)
@@ -291,7 +297,7 @@ def _errata() -> str:
 
 
 def _models(figures: list[Shown]) -> str:
-    """List every model that a figure read, and from where."""
+    """Return the list of models that the figures used, with their origins."""
     used = {model: source for one in figures for model, source in one.result.models.items()}
     if not used:
         return "<p>No figure read a trained model.</p>"
