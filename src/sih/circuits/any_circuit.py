@@ -121,8 +121,7 @@ class AnyCircuit(ABC, Shown):
         """Yield the closed form of each value of the pass, layer by layer."""
 
     def exact(self, tokens: Int[Tensor, "batch time"], task: Any) -> Iterable[Expected]:
-        """Return the last layer's attention under the exact posterior, if there is one.
-        """
+        """Return the last layer's attention under the exact posterior, if there is one."""
         return ()
 
     @abstractmethod
@@ -205,8 +204,7 @@ class AnyCircuit(ABC, Shown):
 
     @classmethod
     def from_dict(cls: type[CircuitT], values: Mapping[str, Any]) -> CircuitT:
-        """Return the circuit that `to_dict` wrote, in this version or an earlier one.
-        """
+        """Return the circuit that `to_dict` wrote, in this version or an earlier one."""
         return read(cls, cls.kept(values), "circuit")
 
     @classmethod

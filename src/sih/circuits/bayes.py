@@ -170,8 +170,7 @@ class BayesCircuit(Circuit):
 
     @property
     def residual(self) -> Float[Tensor, " offset"]:
-        """Return each offset's defect: how far its evidence is from the correct weight.
-        """
+        """Return each offset's defect: how far its evidence is from the correct weight."""
         if self.profile is not None:
             return self.profile.residual
         return torch.zeros(self.length - self.max_lag)

@@ -67,8 +67,7 @@ class MixedHeads:
         return beta * self.size * 4
 
     def write(self, blocks: Blocks, masks: Masks) -> None:
-        """Write layer 2: scores are logarithms of weights, and the sink has the rest.
-        """
+        """Write layer 2: scores are logarithms of weights, and the sink has the rest."""
         for head, weights in enumerate(self.attention(), start=1):
             logs = weights.clamp_min(LOGS_FROM).log()
             scores = torch.where(weights > 0, logs, masks.forbid)

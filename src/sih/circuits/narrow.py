@@ -211,8 +211,7 @@ def _columns(
 def _lag_mask(
     circuit: NarrowBayesCircuit, depth: float, shift: int, bonus: dict[int, float]
 ) -> Form:
-    """Return the mask of z = a - b + shift with this depth D, and a bonus at each lag.
-    """
+    """Return the mask of z = a - b + shift with this depth D, and a bonus at each lag."""
     lags = circuit.lags
     period, middle = lags[-1] - lags[0] + 1, (lags[0] + lags[-1]) / 2
     long = period << LEVELS
@@ -271,8 +270,7 @@ def _reads(circuit: NarrowBayesCircuit) -> list[Form]:
 def _sink(
     scored: Float[Tensor, " query"], wanted: Float[Tensor, " query"]
 ) -> Float[Tensor, " query"]:
-    """Return the difference between the desired log weight of the sink and its score.
-    """
+    """Return the difference between the desired log weight of the sink and its score."""
     return torch.where(wanted > 0, wanted.clamp_min(1e-300).log(), -FORBID) - scored
 
 

@@ -89,8 +89,7 @@ class OffsetHeads:
         return torch.tensor(self.head_of_offset)[offsets % self.period]
 
     def transitions(self, time: int | None = None) -> Int[Tensor, "time head"]:
-        """Return $n_h(i)$, the number of transitions that head h gathers at position i.
-        """
+        """Return $n_h(i)$, the number of transitions that head h gathers at position i."""
         time = self.length if time is None else time
         offsets = self.head_at(torch.arange(max(time - self.max_lag, 0)))
         taken = torch.nn.functional.one_hot(offsets + 1, self.count + 1)[:, 1:]
@@ -128,8 +127,7 @@ class OffsetHeads:
         return float(self.count)
 
     def strength(self, beta: float) -> float:
-        """Return the largest difference that the reads make between two keys' scores.
-        """
+        """Return the largest difference that the reads make between two keys' scores."""
         return beta * self.size
 
     def write(self, blocks: Blocks, masks: Masks) -> None:
@@ -152,8 +150,7 @@ class OffsetHeads:
             blocks.block(f"2.{head + 1}", "position", "position").copy_(scores)
 
     def attention(self) -> Float[Tensor, "head query key"]:
-        """Return the attention that `write` creates: 1 / C for each key, and the sink.
-        """
+        """Return the attention that `write` creates: 1 / C for each key, and the sink."""
         weights = self.keys().double() / self.totals().T[:, :, None].clamp_min(1)
         if self.sink:
             weights[:, :, 0] = 1 - weights.sum(dim=-1)
@@ -259,8 +256,7 @@ class OffsetHeads:
 
 
 def one_residue_each(head_of_offset: tuple[int, ...]) -> bool:
-    """Return whether every head gathers one residue of the period, as for lags 1 .. K.
-    """
+    """Return whether every head gathers one residue of the period, as for lags 1 .. K."""
     taken = [head for head in head_of_offset if head >= 0]
     return len(taken) == len(set(taken))
 

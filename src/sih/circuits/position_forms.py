@@ -45,8 +45,7 @@ class Form:
         self.terms[first, second] = self.terms.get((first, second), 0.0) + value
 
     def wave(self, turn: Fraction | float, amplitude: float, phase: float) -> None:
-        r"""Add the term $A \cos(2\pi\,\mathrm{turn}\,(a - b) + \varphi)$ to the form.
-        """
+        r"""Add the term $A \cos(2\pi\,\mathrm{turn}\,(a - b) + \varphi)$ to the form."""
         along, across = amplitude * math.cos(phase), amplitude * math.sin(phase)
         cos, sin = ("cos", turn), ("sin", turn)
         self.add(cos, cos, along)

@@ -390,8 +390,7 @@ class RelativeCircuit(Circuit):
 
     @property
     def reach(self) -> int:
-        """Return the first offset that layer 1 need not distinguish from larger ones.
-        """
+        """Return the first offset that layer 1 need not distinguish from larger ones."""
         return self.max_lag + 1
 
     @property
@@ -454,7 +453,9 @@ class RelativeBayesCircuit(RelativeCircuit):
     def chosen(
         cls, task: Task, options: RelativeBayesOptions, dtype: torch.dtype
     ) -> RelativeBayesCircuit:
-        one = task.with_length(task.max_lag + 1)  # for which the best exponent is that of any length
+        one = task.with_length(
+            task.max_lag + 1
+        )  # for which the best exponent is that of any length
         best = best_tempering(one, 1.0, dtype, symmetric=options.symmetric).temper
         gentler = GENTLER[dtype] if options.symmetric else GENTLER_ALONE
         if options.form == "standard" and options.symmetric:

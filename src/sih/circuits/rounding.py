@@ -48,6 +48,5 @@ def early_rounding(largest: float, dtype: torch.dtype) -> float:
 
 
 def weight_error(log_odds_error: float) -> float:
-    r"""Return the error of a weight if log-odds err by $\delta$: $\tanh(\delta / 4)$.
-    """
+    r"""Return the error of a weight if log-odds err by $\delta$: $\tanh(\delta / 4)$."""
     return math.tanh(log_odds_error / 4)

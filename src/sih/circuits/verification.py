@@ -224,8 +224,7 @@ def circuit_and_task(
 
 
 def _check_same_chains(task: Task, own: Task) -> None:
-    """Raise a ValueError unless the weights were written for this task, at any length.
-    """
+    """Raise a ValueError unless the weights were written for this task, at any length."""
     if task.same_chains(own):
         return
     same_P = task.P.shape == own.P.shape and torch.allclose(task.P, own.P, rtol=0, atol=1e-9)
@@ -261,8 +260,7 @@ def adversarial(task: MatrixTask, rng: torch.Generator) -> dict[str, Int[Tensor,
 
 
 def _compare(trace: Trace, expected: Expected, kinds: Sequence[str], before: int) -> Comparison:
-    """Return how far a value is from its closed form, after `before` earlier sequences.
-    """
+    """Return how far a value is from its closed form, after `before` earlier sequences."""
     found = trace[expected.site]
     at = expected.rows.nonzero().flatten()
     started = found.shape[1] - trace.tokens.shape[1]  # rows of a start token, the first

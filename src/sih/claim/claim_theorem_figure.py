@@ -1,5 +1,4 @@
-"""Residue classes of lags: the chains of a window, and the rivals covered by theorems.
-"""
+"""Residue classes of lags: the chains of a window, and the rivals covered by theorems."""
 
 from __future__ import annotations
 

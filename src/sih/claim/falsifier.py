@@ -65,8 +65,7 @@ class SearchedClaim:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The two parts of the normalised gap, for each matrix and each rival of a claim.
-    """
+    """The two parts of the normalised gap, for each matrix and each rival of a claim."""
 
     gap: Float[Tensor, "matrix rival"]
     normaliser: Float[Tensor, "matrix rival"]

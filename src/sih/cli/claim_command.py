@@ -165,8 +165,7 @@ def _pairs(table: ClaimTable, states: int) -> list[dict[str, Any]]:
 
 
 def _pair_table(pairs: list[dict[str, Any]]) -> Table:
-    """Print the proof status: one row per true lag and theorem, and one per open rival.
-    """
+    """Return the proof status: one row per true lag and theorem, one per open rival."""
     rows: dict[tuple[int, str], list[str]] = {}
     for pair in pairs:
         status = pair["status"]

@@ -45,8 +45,7 @@ PLACES = ("--out", "--runs")
 
 
 def figure_in(words: Sequence[str], names: Mapping[str, object]) -> str | None:
-    """Return the figure that a command line names, or the first word if it names none.
-    """
+    """Return the figure that a command line names, or the first word if it names none."""
     free = [
         word
         for before, word in zip(["", *words], words, strict=False)

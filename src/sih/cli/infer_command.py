@@ -1,5 +1,4 @@
-"""`sih infer`: the lag that explains a real series, with an unknown transition matrix.
-"""
+"""`sih infer`: the lag that explains a real series, with an unknown transition matrix."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -35,8 +35,7 @@ def _from_file(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
 @REGISTRY.primitive_rule
 def _readable(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """Return tyro's own rule for optional or repeated values, with a readable metavar.
-    """
+    """Return tyro's own rule for optional or repeated values, with a readable metavar."""
     global _asking
     if _asking or info.type == Matrix:
         return None

@@ -127,8 +127,7 @@ def show(run: Annotated[str, tyro.conf.Positional], out: Path | None = None, see
 
 
 def _heads(run: Run, seed: int) -> list[str]:
-    """Return lines on the role of each head, from `sih.diagnose` on the same sequences.
-    """
+    """Return lines on the role of each head, from `sih.diagnose` on the same sequences."""
     from sih.beyond.diagnosis.diagnosis import diagnose
 
     try:

@@ -150,8 +150,7 @@ def _check_kind_has(words: list[str], model: ModelShape) -> None:
 
 
 def _choices(words: list[str]) -> Choices:
-    """Return the flags that choose. Their errors are reported when all flags are read.
-    """
+    """Return the flags that choose. Their errors are reported when all flags are read."""
     try:
         with redirect_stderr(io.StringIO()):
             found, _ = tyro.cli(Choices, args=words, return_unknown_args=True, add_help=False)

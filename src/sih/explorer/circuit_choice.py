@@ -60,8 +60,7 @@ def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...]
 
 
 def too_large_to_fit(lags: tuple[int, ...], length: int) -> str | None:
-    """Return one line on why the page does not fit these lags at this length, or None.
-    """
+    """Return one line on why the page does not fit these lags at this length, or None."""
     if len(lags) ** 2 * length <= FIT:
         return None
     most = f"{math.isqrt(FIT // length)} lags are the most that the page fits at length {length}; got {len(lags)}"

@@ -43,7 +43,7 @@ def shown_circuits() -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The choice of P: a law with its seed and concentration, a preset, or the rows
+    """The choice of P: a distribution with its seed and concentration, a preset, or the rows
     themselves.
     """
 
@@ -93,8 +93,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that the page shows: its computation and, from `query` on, its view.
-    """
+    """Everything that the page shows: its computation and, from `query` on, its view."""
 
     lags: tuple[int, ...] = (1, 2, 3)
     states: int = 5

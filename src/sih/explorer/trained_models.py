@@ -25,8 +25,7 @@ def all_runs(store: RunStore) -> Runs:
 
 
 def described(runs: Runs) -> list[dict[str, Any]]:
-    """Return the name of each model, the task to set for it and its training, as JSON.
-    """
+    """Return the name of each model, the task to set for it and its training, as JSON."""
     found = []
     for name, run in runs.items():
         if not _shown(run):

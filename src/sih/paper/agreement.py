@@ -70,8 +70,7 @@ class Agreements:
 
 
 def reads(config: AgreementConfig, store: RunStore) -> tuple[str, ...]:
-    """Return the names in the configuration, or all shipped models that are `CHOSEN`.
-    """
+    """Return the names in the configuration, or all shipped models that are `CHOSEN`."""
     return config.models or tuple(shipped_models(*CHOSEN))
 
 

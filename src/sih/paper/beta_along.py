@@ -43,8 +43,7 @@ def label_of(beta: float) -> str:
 
 
 def compute(config: BetaAlongConfig, store: object) -> BetaAlong:
-    """Return the KL of BMA, ML and the estimator at every beta, on the same sequences.
-    """
+    """Return the KL of BMA, ML and the estimator at every beta, on the same sequences."""
     return BetaAlong(config, panels_over_matrices(config, partial(predict, config)))
 
 

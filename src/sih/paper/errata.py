@@ -167,8 +167,7 @@ def _masked(
 def _compared(
     config: ErrataConfig, number: int, title: str, kind: str, pairs: Pairs, chain: Task
 ) -> MatrixErratum:
-    """Return the comparison of two versions of a matrix by their circuits' predictions.
-    """
+    """Return the comparison of two versions of a matrix by their circuits' predictions."""
     matrices, models = zip(*pairs, strict=True)
     errors = [failure(model, _tokens(config, chain), chain) for model in models]
     return _erratum(

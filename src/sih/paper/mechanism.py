@@ -1,5 +1,4 @@
-"""The second layer at work: the paper's Fig. 2, from the trace of a constructed model.
-"""
+"""The second layer at work: the paper's Fig. 2, from the trace of a constructed model."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ def draw(data: OtherSizes) -> Figure:
 
 
 def draw_panel(ax: Axes, panel: SizePanel) -> None:
-    """Draw the curves of one size, from the first position with information on the lag.
-    """
+    """Draw the curves of one size, from the first position with information on the lag."""
     for label, found in panel.kl.items():
         colour, dashes, width = LOOKS.get(label, OTHERS)
         first = max(panel.lags)

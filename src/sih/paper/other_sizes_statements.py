@@ -13,12 +13,14 @@ from sih.training.runs.evaluation import FOUND
 
 OTHERS = (3, 10)
 FINDS = Rule("at least", FOUND, 0.8)
-"""Position between 0 and ML (1) at which the circuit counts as found (`sih.evaluate`)."""
+"""Position between equal weights (0) and ML (1) from which the circuit counts as found
+(`sih.evaluate`)."""
 
 
 def _ways(models: Models, data: OtherSizes) -> list[Measured]:
-    """Return each model's position between 0 and ML (1), in its worst window from 17
-    tokens on.
+    """Return each model's position between equal weights (0) and ML (1).
+
+    It is that of the worst window from 17 tokens on.
     """
     found = []
     for panel in data.panels:

@@ -44,8 +44,7 @@ RECIPES: tuple[Training, ...] = ("SOAP", "Adam")
 
 @dataclass(frozen=True)
 class ScalingConfig(Seeded, Strengths):
-    """The models of each row: all shipped ones that fit, or models by name or folder.
-    """
+    """The models of each row: all shipped ones that fit, or models by name or folder."""
 
     layers: tuple[str, ...] = ()
     """Standard models of every depth for `layers_lags`, trained with the presets of

@@ -70,8 +70,7 @@ def _model_in_words(data: Teaser) -> str:
 
 
 def _draw_question(ax: Axes, data: Teaser) -> None:
-    """Draw the sequence without its arrows, and the possible parents of the next token.
-    """
+    """Draw the sequence without its arrows, and the possible parents of the next token."""
     shown = data.config.shown
     _draw_tokens(ax, data, data.tokens[:shown].tolist(), None)
     ax.text(shown, 0, "?", ha="center", va="center", fontsize=10, fontweight="bold")

@@ -72,8 +72,7 @@ def title_of(panel: TrainedPanel) -> str:
 
 
 def _trained_looks(panels: Sequence[Panel]) -> dict[str, style.Look]:
-    """Return a colour for each kind and training, and dashes for each number of heads.
-    """
+    """Return a colour for each kind and training, and dashes for each number of heads."""
     found: dict[str, Compared] = {}
     for panel in panels:
         found |= {label: of for label, of in panel.compared.items() if of.trained}

@@ -75,8 +75,7 @@ def against_circuit(one: ModelKL, rule: Rule) -> Measured:
 
 
 def over_circuit(models: Models, rule: Rule, data: TrainedCurves) -> list[Measured]:
-    """Return the comparison of each model with the circuit of the same number of heads.
-    """
+    """Return the comparison of each model with the circuit of the same number of heads."""
     return [against_circuit(one, rule) for one in chosen(models, data)]
 
 
@@ -175,8 +174,7 @@ FOUND = Models(training="paper")
 
 
 def _found(data: TrainedCurves) -> list[Measured]:
-    """Return 1 for each run that matches the construction in every window, otherwise 0.
-    """
+    """Return 1 for each run that matches the construction in every window, otherwise 0."""
     found = []
     for one in chosen(FOUND, data):
         beside = against_circuit(one, MATCH)

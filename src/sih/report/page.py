@@ -233,8 +233,7 @@ def css_class(verdict: Verdict) -> str:
 
 
 def _figures(figures: list[Shown]) -> str:
-    """Return all figures, closed to one line each. Figures with one caption share it.
-    """
+    """Return all figures, closed to one line each. Figures with one caption share it."""
     groups: dict[str, list[Shown]] = {}
     for each in figures:
         groups.setdefault(each.caption, []).append(each)

@@ -35,8 +35,7 @@ class Strengths:
 
 
 def yardsticks(tokens: TokenTensor, task: Task) -> dict[str, Law]:
-    """Return the predictions of the references for every model, by label: BMA and ML.
-    """
+    """Return the predictions of the references for every model, by label: BMA and ML."""
     return {one.label: one.law(tokens, task) for one in PREDICTORS.values() if one.yardstick}
 
 

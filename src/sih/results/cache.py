@@ -36,8 +36,7 @@ RUN_FILES = ("config.json", "metrics.jsonl", "weights.safetensors")
 
 @dataclass(frozen=True, eq=False)
 class Result(Generic[Data]):
-    """The result of an experiment, or the models that it needs if none of them exists.
-    """
+    """The result of an experiment, or the models that it needs if none of them exists."""
 
     experiment: Experiment[Any, Data]
     data: Data | None
@@ -92,8 +91,7 @@ def look_up(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Re
 
 
 def stored(experiment: Experiment[Any, Data], out: Path, store: RunStore) -> Result[Data]:
-    """Return the result on disk, whatever its key; raise a ValueError if it is damaged.
-    """
+    """Return the result on disk, whatever its key; raise a ValueError if it is damaged."""
     stem = out / "data" / experiment.name
     asked = folders(experiment, store)
     return Result(

@@ -59,12 +59,12 @@ def read_about(stem: Path) -> dict[str, Any]:
 
 
 def data_file(stem: Path) -> Path:
-    """Return the path of the JSON file. A stem may contain dots."""
+    """Return the JSON file. A stem may contain dots."""
     return stem.with_name(f"{stem.name}.json")
 
 
 def arrays_file(stem: Path) -> Path:
-    """Return the path of the file of arrays."""
+    """Return the NPZ file."""
     return stem.with_name(f"{stem.name}.npz")
 
 

@@ -109,8 +109,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class ShareRule(Rule):
-    """A rule for the share of runs that succeed, applied to the whole of its interval.
-    """
+    """A rule for the share of runs that succeed, applied to the whole of its interval."""
 
     sense: Literal["at most", "at least"] = "at least"
     limit: float = 0.5

@@ -41,8 +41,7 @@ def on_all_cores(
 
 
 def processes_for(items: Sequence[object], jobs: int | None = None) -> int:
-    """Return the number of processes: `jobs`, or one per core, and no more than items.
-    """
+    """Return the number of processes: `jobs`, or one per core, and no more than items."""
     return min(jobs or cores(), len(items))
 
 

@@ -72,14 +72,12 @@ def lag_colour(lag: int) -> str:
 
 
 def lag_dashes(lag: int) -> Any:
-    """Return the dashes of a lag's line: from 9 on, lags repeat the colours of 1 to 8.
-    """
+    """Return the dashes of a lag's line: from 9 on, lags repeat the colours of 1 to 8."""
     return (0, (4, 2)) if lag > len(LAG_COLOURS) else "-"
 
 
 class PaperFigure(Figure):
-    """A figure that shows itself in a notebook in this style, with or without pyplot.
-    """
+    """A figure that shows itself in a notebook in this style, with or without pyplot."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()

@@ -1,4 +1,6 @@
-"""Attention maps with absolute and relative positions, every model's KL, attention by offset."""
+"""Attention maps with absolute and relative positions, every model's KL, attention by
+offset.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ COLUMNS = ("1.1", "2.1", "2.2", "2.3", "3.1")
 
 
 def draw(data: Positions) -> Figure:
-    """Draw a row of maps for each model, the KL of every model, and attention by offset."""
+    """Draw one row of maps per model, the KL of every model, and attention by offset."""
     height = 0.9 * len(data.rows) + 0.4
     with style.paper_figure(style.PAGE, height) as figure:
         parts: Any = figure.subfigures(1, 2, width_ratios=(4.5, 2.25))
@@ -46,7 +48,7 @@ def draw(data: Positions) -> Figure:
 
 
 def _draw_maps(figure: Any, data: Positions) -> None:
-    """Draw the maps: the one head of a layer stands in the middle of the layer's columns."""
+    """Draw the maps; a layer's only head is in the middle of the layer's columns."""
     grid = figure.subplots(len(data.rows), len(COLUMNS), squeeze=False, sharex=True, sharey=True)
     for row, line in zip(data.rows, grid, strict=True):
         single = "2.2" not in row.maps
@@ -62,7 +64,9 @@ def _draw_maps(figure: Any, data: Positions) -> None:
 
 
 def groups(models: Sequence[TrainedPositions]) -> dict[str, list[TrainedPositions]]:
-    """Group models that differ by their seed or matrix alone, by a label; relative ones first."""
+    """Return groups of models that differ in seed or matrix alone, by label, relative
+    ones first.
+    """
     found: dict[str, list[TrainedPositions]] = {}
     for one in sorted(models, key=lambda x: (not x.relative, x.length, x.heads, x.steps, x.seed)):
         sort = "relative" if one.relative else "absolute"
@@ -119,7 +123,9 @@ def _draw_offsets(ax: Axes, data: Positions) -> None:
 
 
 def table(data: Positions) -> Rows:
-    """Make one row for each model: its KL over ML, whether it predicts and selects, its other heads."""
+    """Return one row per model: its KL over ML, whether it predicts and selects, its
+    other heads.
+    """
     rows = [
         [
             "model",

@@ -1,4 +1,4 @@
-"""What training finds with relative positions."""
+"""Statements on training with relative positions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from sih.results.judging import BEYOND, Measured, ShareRule, Statement, share
 
 
 def _relative(data: Positions) -> list[Measured]:
-    """Take 1 for each model with relative positions that has found the circuit, else 0."""
+    """Return 1 for each model with relative positions that has found the circuit,
+    otherwise 0.
+    """
     return [
         Measured(float(one.circuit), label=f"length {one.length}, seed {one.seed}", model=one.name)
         for one in data.models

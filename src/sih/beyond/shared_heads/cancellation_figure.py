@@ -1,4 +1,6 @@
-"""How transitions in a mixing head come apart: stored and read, what each adds, and the sum for more lags."""
+"""Separation of transitions in a mixing head: stored values and reads, each
+contribution, and the sum for more lags.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ WITHIN = "0.93"
 
 
 def draw(data: Cancellation) -> Figure:
-    """Draw the head with its two reads, what a transition adds by its age, and how parabola and waves add up."""
+    """Draw the head with its two reads, a transition's contribution by age, and the sum
+    of parabola and waves.
+    """
     with style.paper_figure(style.PAGE, 2.6) as figure:
         panels = figure.subplot_mosaic([["held", "scores", "sums"], ["read", "scores", "sums"]])
         _draw_head(panels["held"], panels["read"], data)

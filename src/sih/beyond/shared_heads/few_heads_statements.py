@@ -1,4 +1,4 @@
-"""What circuits do in which lags mix in a head."""
+"""Statements on circuits that mix lags in a head."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from sih.results.tables import braces
 
 
 def _heads_over_bma(series: str, heads: int | None, data: FewHeads) -> list[Measured]:
-    """Take a way's KL over BMA's, with so many heads, on three lags where a number is given, else on every set."""
+    """Return a form's KL over BMA's: on three lags with the given number of heads,
+    otherwise on every set.
+    """
     of = [
         p
         for p in data.points

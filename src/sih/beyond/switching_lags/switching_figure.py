@@ -1,4 +1,6 @@
-"""KL where the lag switches: along sequences with one switch, and against the rate of switching."""
+"""KL with a switching lag: along sequences with one switch, and against the rate of
+switching.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from sih.results.tables import Rows, braces
 
 
 def caption(config: SwitchingConfig) -> str:
-    """Say what is shown of the task that was asked for."""
+    """Return the caption for the requested task."""
     return (
         f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = {config.length}). Left: "
         "KL divergence from the true next-token law along sequences whose lag switches once, at token "
@@ -38,13 +40,14 @@ _LOOKS: dict[str, Look] = {
 }
 
 LOWEST = 1e-4
-"""Of the axis of KL along the sequence: below it, everybody is sure of the lag."""
+"""Lower end of the axis of KL along the sequence: below it, every predictor is sure of
+the lag."""
 
 _MODELS = ((style.GREEN, "-", 1.0), (style.PURPLE, "-", 1.0), (style.SKY, "-", 1.0))
 
 
 def draw(data: SwitchingLags) -> Figure:
-    """Draw both panels, on logarithmic axes of KL. Rate 0 stands at the left edge."""
+    """Draw both panels, on logarithmic axes of KL. Rate 0 is at the left edge."""
     models = [name for name in data.by_rate if name not in _LOOKS]
     looks = {**_LOOKS, **{name: _MODELS[n % len(_MODELS)] for n, name in enumerate(models)}}
     with style.paper_figure(style.PAGE, 3.0) as figure:
@@ -84,7 +87,7 @@ def draw(data: SwitchingLags) -> Figure:
 
 
 def table(data: SwitchingLags) -> Rows:
-    """Make a row for each predictor: mean KL at each rate."""
+    """Return one row per predictor: mean KL at each rate."""
     rows = [["", *(f"rate {rate:g}" for rate in data.config.rates)]]
     return rows + [
         [name, *(f"{kl:.4f}±{error:.4f}" for kl, error in found)]

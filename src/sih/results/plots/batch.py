@@ -78,8 +78,7 @@ def _draw_cells(ax: Axes, data: Batch) -> None:
 
 
 def _draw_information(ax: Axes, data: Batch) -> None:
-    """Draw one curve per lag, from the tokens with a parent and the tokens before them.
-    """
+    """Draw one curve per lag, from the tokens with a parent and the tokens before them."""
     offsets = range(1, min(OFFSETS, data.tokens.shape[1] - 1) + 1)
     lag_of = data.lags if data.lags.ndim > 1 else data.lags[:, None].expand_as(data.tokens)
     lags = [
