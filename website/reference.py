@@ -53,6 +53,7 @@ TASKS = {
         " `model.trace(tokens)` returns the activations of one forward pass.",
         (
             *("Transformer", "DisentangledTransformer", "RelativeTransformer"),
+            "DisentangledRelativeTransformer",
             *("to_standard", "next_token_loss", "load", "save"),
             *("to_transformer_lens", "from_transformer_lens"),
         ),

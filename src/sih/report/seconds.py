@@ -35,6 +35,7 @@ SECONDS = {
     "errata": 1.7,
     "recipes": 2.5,
     "positions": 7.4,
+    "other_sizes": 2.6,
     "two_layers": 3.2,
     "channels": 291.2,
     "few_heads": 46.7,
