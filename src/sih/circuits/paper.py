@@ -55,7 +55,7 @@ class PaperOptions(CircuitOptions):
     """Second-layer heads. By default the least number that loses nothing. With fewer,
     some past transitions are ignored."""
     evidence: Evidence = "mean"
-    r"""Whether probabilities $\tilde p$ are averaged (the paper's) or summed."""
+    """Whether probabilities p-tilde are averaged (the paper's) or summed."""
     sink: bool | None = None
     """Whether second-layer heads use position 0 as a sink, so that the closed form
     holds from the first possible position on. Always with summed evidence; the paper's

@@ -26,9 +26,11 @@ LARGE_BETA = Statement(
     "large-beta", "Sec. 5.3; Fig. 3 right",
     "For large beta the estimator predicts as well as maximum likelihood.",
     beta.EXPERIMENT, _limit_over_ml, MATCH, "KL/ML",
-    "KL of the estimator at beta = infinity over KL of ML, the worst of the lengths up to 32, for matrices of two "
+    "KL of the estimator at beta = infinity over KL of ML, the worst of the lengths up to 32, for "
+    "matrices of two "
     "distributions",
-    "It comes close and stays above ML, the more so the longer the sequence: its errors fall with a smaller "
+    "It comes close but stays above ML, more so for longer sequences: its errors fall with a "
+    "smaller "
     "exponent (asymptotics).",
 )  # fmt: skip
 

@@ -25,16 +25,22 @@ def caption(config: ClaimConfig) -> str:
     sampled = (
         ""
         if kept is None
-        else f" The line is the paper's own way, sampling as App. E prints it: the same first {len(kept):,} matrices, "
+        else " The line is the paper's method, sampling as in App. E: the same first "
+        f"{len(kept):,} matrices, "
         "a thousand sequences of length 1000 for each lag."
     )
     return (
-        "Left: gap of Claim 1, the expected normalised probability of the true lag minus the largest of the others, "
-        f"for every matrix ({matrices_in_words(config)}) and every true lag of {len(config.lags)}. The expectations "
-        f"are exact (to {config.tolerance:g}).{sampled} The axes have the paper's ranges, and are cut: numbers at the "
-        "edges say how many exact gaps lie beyond. Right: the first matrix, exactly and sampled with "
-        f"{config.sampled_sequences:,} sequences of each lag; bars are two standard errors, which are at most so "
-        "large. Sampled gaps are lower on average, since the largest of several noisy means is too large. No models "
+        "Left: gap of Claim 1, the expected normalised probability of the true lag minus the "
+        "largest of the others, "
+        f"for every matrix ({matrices_in_words(config)}) and every true lag of "
+        f"{len(config.lags)}. The expectations "
+        f"are exact (to {config.tolerance:g}).{sampled} The axes have the paper's ranges, and are "
+        "cut: numbers at the "
+        "edges say how many exact gaps lie beyond. Right: the first matrix, exactly and sampled "
+        "with "
+        f"{config.sampled_sequences:,} sequences of each lag; bars are upper bounds on two "
+        "standard errors. Sampled gaps are lower on average, since the largest of several noisy "
+        "means is too large. No models "
         "are trained."
     )
 

@@ -13,9 +13,12 @@ from sih.results import style
 from sih.results.tables import Rows
 
 CAPTION = (
-    "Probability of picking the wrong lag against the number of transitions seen, for maximum likelihood, the paper's "
-    "estimator and a single head of it. Points are measured, with standard errors over blocks of sequences; lines are "
-    "computed without sampling (saddle point), and I is the exact exponent in nats a transition. No models are "
+    "Probability of picking the wrong lag against the number of transitions seen, for maximum "
+    "likelihood, the paper's "
+    "estimator and a single head of it. Points are measured, with standard errors over blocks of "
+    "sequences; lines are "
+    "computed without sampling (saddle point), and I is the exact exponent in nats per "
+    "transition. No models are "
     "trained."
 )
 
@@ -56,7 +59,8 @@ def draw(data: WrongLagRates) -> Figure:
         ax.set(xlabel=r"transitions seen, $T - \hat{k}$", ylabel="probability of the wrong lag")
         lags = ", ".join(map(str, data.config.lags))
         ax.set_title(
-            f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle point"
+            f"lags {{{lags}}}, {data.config.num_states} states; points measured, lines by saddle "
+            "point"
         )
         ax.grid(True, which="major", lw=0.3, alpha=0.5)
         ax.legend(loc="lower left")

@@ -12,11 +12,12 @@ from sih.results.tables import Rows, braces
 CAPTION = (
     "Attention of each layer on one sequence of the task, positions 1 to 48 (query down, key "
     "across). Rows: models trained as in the paper, which ship at length 32 but for {1,2,3}; the "
-    "construction; models trained with our recipe, at length 128. No model trained as in the "
+    "construction; models trained by a preset of this package, at length 128. No model trained as "
+    "in the "
     "paper with one head a layer at length 128 ships. A model of length 32 reads the first 32 "
     "tokens, and its last position, which is never trained, is not drawn. Where a layer has "
     "several heads, the map is of one of them: of the construction its first, of a model the "
-    "nearest to that. Each layer has a scale of its own, from 0 to the mean over the later half "
+    "nearest to that. Each layer has its own scale, from 0 to the mean over the later half "
     "of the queries of the construction's largest attention; larger ones are as dark. TV is the "
     "total variation to the construction's map above or below, the mean over all queries (0 "
     "equal, 1 disjoint); 'lag k' the third layer's attention on the token that the true lag copies."
@@ -83,7 +84,7 @@ def label(row: ModelMaps) -> str:
     heads = f"[{','.join(map(str, row.heads))}]"
     if row.name == CONSTRUCTED:
         return f"construction\n{heads}"
-    training = "as the paper trains" if row.as_in_the_paper else "our recipe"
+    training = "as in the paper" if row.as_in_the_paper else "preset of sih"
     return f"{row.kind}\n{training}\n{heads}, length {row.length}"
 
 

@@ -21,10 +21,13 @@ from sih.results import style
 from sih.results.tables import Rows
 
 CAPTION = (
-    "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, 6, 7 and 12 are not "
-    "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). 4: the attention of "
-    "head 1 as drawn and as it is. 10: where layer 1 is said to store. Right: the largest total variation between the "
-    "law that the circuit with this matrix predicts and its closed form (4, 10: the error of the statement itself), by "
+    "Matrices of the paper as printed and as they should read, numbered as in docs/errata.md (5, "
+    "6, 7 and 12 are not "
+    "of matrices). Masks: blue is +λ, grey −λ. Blocks B: colours are heads (1), or +β and −β (2). "
+    "4: the attention of "
+    "head 1 as drawn and as it is. 10: the address at which layer 1 stores. Right: the largest "
+    "total variation between the prediction of the circuit with this matrix and its closed form "
+    "(4, 10: the error of the statement itself), by "
     "position, over sequences of a random matrix with 4 states."
 )
 

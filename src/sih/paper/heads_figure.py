@@ -12,9 +12,12 @@ from sih.paper.heads import HeadCounts
 from sih.results import style
 
 CAPTION = (
-    "Least number of second-layer heads that keep all transitions apart, for every set of lags up to the largest, "
-    "against the number of lags (left) and their span (right); a cell says how many sets. Each number is proved by a "
-    "colouring and a segment of the integers that fewer colours cannot do; nothing is random. No models are trained."
+    "Least number of second-layer heads that keep all transitions apart, for every set of lags up "
+    "to the largest, "
+    "against the number of lags (left) and their span (right); each cell has its number of sets. "
+    "Each number is proved by a "
+    "colouring and a segment of the integers that fewer colours cannot do; nothing is random. No "
+    "models are trained."
 )
 
 COLOURS = (

@@ -12,10 +12,12 @@ from sih.paper.mechanism import Mechanism, MechanismConfig
 from sih.results import style
 
 CAPTION = (
-    "The second layer of the construction, from a forward pass of its weights. Top left: what layer 1 stored, a column "
-    "a token; token j has the normalised probability of lag k at index j - k (colour: the lag; grey: the first tokens, "
-    "made by no lag). Bottom: the attention of the last token in each second-layer head. Right: what the heads "
-    "gathered for the last token, the product of the two; every transition of the past is there for every lag, and no "
+    "The second layer of the construction, from a forward pass of its weights. Top left: the "
+    "output of layer 1, one column per token; token j has the normalised probability of lag k at "
+    "index j - k (colour: the lag; grey: the first tokens, which have no parent). Bottom: the "
+    "attention of the last token in each second-layer head. Right: what the heads "
+    "gathered for the last token, the product of the two; every transition of the past is there "
+    "for every lag, and no "
     "two share an index of the same head."
 )
 

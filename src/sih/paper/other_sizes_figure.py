@@ -13,8 +13,9 @@ from sih.results.tables import Rows, braces
 CAPTION = (
     "KL divergence of the predicted from the true next-token distribution (nats) along the "
     "sequence, for 3, 5 and 10 states, lags {1,2,3}, length 128: BMA, ML, the construction, and "
-    "standard transformers [1,3,1]. Those of 3 and 10 states are trained with our recipe; none "
-    "that is trained as in the paper ships. One random matrix of each size, Dirichlet(1); all of "
+    "standard transformers [1,3,1]. Those of 3 and 10 states are trained by a preset of this "
+    "package; no shipped one is trained as in the paper. One random matrix of each size, "
+    "Dirichlet(1); all of "
     "a panel on the same fresh sequences, the KL averaged over the lag given the tokens; seeds "
     "averaged; bands are one standard error over sequences."
 )

@@ -47,29 +47,32 @@ def _over_ml(data: OtherSizes) -> list[Measured]:
 def _trained(id: str, section: str, text: str, models: Models) -> Statement[OtherSizes]:
     return Statement(
         id, section, text, other_sizes.EXPERIMENT, partial(_ways, models), FINDS, "of the way",
-        "how far the model has come from weighing the candidates alike (0) to ML (1), in the window from 17 tokens "
-        "seen on where that is least; the worst model",
+        "position of the model between equal weights for all candidates (0) and ML (1), in its "
+        "worst window from 17 tokens on; the worst model",
         "Those of 5 states are judged in the rows on trained models.", models,
     )  # fmt: skip
 
 
 OTHER_SIZES = _trained(
     "other-sizes", "Sec. 6, setup",
-    "No differences are observed for alphabets of other sizes: training finds the circuit for 3 and for 10 states.",
+    "No differences are observed for alphabets of other sizes: training finds the circuit for 3 "
+    "and for 10 states.",
     Models("standard", "paper", "needed", states=OTHERS),
 )  # fmt: skip
 
 OTHER_SIZES_RECIPE = _trained(
     "other-sizes-recipe", BEYOND,
-    "With our recipe, standard, optimised with SOAP: training finds the circuit for 3 and for 10 states.",
+    "By preset auto (SOAP), standard models: training finds the circuit for 3 and for 10 states.",
     Models("standard", "SOAP", "needed", states=OTHERS),
 )  # fmt: skip
 
 OTHER_SIZES_CONSTRUCTION = Statement(
     "other-sizes-construction", "Sec. 6, setup",
-    "No differences are observed for alphabets of other sizes: the construction matches maximum likelihood.",
+    "No differences are observed for alphabets of other sizes: the construction matches maximum "
+    "likelihood.",
     other_sizes.EXPERIMENT, _over_ml, MATCH, "× ML",
-    "mean KL of the construction over that of ML past the largest lag, lags {1,2,3}, one matrix of each size; the "
+    "mean KL of the construction over that of ML past the largest lag, lags {1,2,3}, one matrix "
+    "of each size; the "
     "worst of 3, 5 and 10 states",
     "As written it is above ML at the first positions (errata 4 and 5).",
 )  # fmt: skip

@@ -43,10 +43,12 @@ def _left(data: PredictorCurves) -> list[Measured]:
 
 BMA_TENDS_TO_ML = Statement(
     "bma-tends-to-ml", "Sec. 4",
-    "As tokens come in, the posterior concentrates on the true lag, and the Bayesian average tends to ML.",
+    "As tokens come in, the posterior concentrates on the true lag, and the Bayesian average "
+    "tends to ML.",
     predictors.EXPERIMENT, _left, TENDS, "of the first gap",
-    "mean KL of ML less that of BMA in the last window of positions, over the same in the first window past the "
-    "largest lag; the worst lag set. Its interval is a bound: errors are added as if they were one",
+    "mean KL of ML less that of BMA in the last window of positions, over the same in the first "
+    "window past the "
+    "largest lag; the worst lag set. Its interval is a bound, with all errors added",
 )  # fmt: skip
 
 STATEMENTS = (BMA_TENDS_TO_ML,)

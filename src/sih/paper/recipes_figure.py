@@ -13,10 +13,13 @@ from sih.results.tables import Rows, braces
 from sih.training.config import TrainConfig
 
 CAPTION = (
-    "Mean KL to the true next-token distribution past the first max_lag positions, but for the last, which has no "
-    "next token, as a multiple of maximum likelihood's (ML) on the same held-out sequences, during the training of "
-    "every shipped model. The grey band is where the Bayesian model average (BMA) lies for the panel's models. One "
-    "run each, nothing is averaged. The numbers are of the trained models, on fresh sequences (`sih.evaluate`)."
+    "Mean KL to the true next-token distribution beyond the first max_lag positions, except the "
+    "last, which has no next token, as a multiple of maximum likelihood's (ML) on the same "
+    "held-out sequences, during the training of "
+    "every shipped model. The grey band is where the Bayesian model average (BMA) lies for the "
+    "panel's models. One "
+    "run each, nothing is averaged. The numbers are of the trained models, on fresh sequences "
+    "(`sih.evaluate`)."
 )
 
 FLAGSHIP = TrainConfig()
@@ -79,7 +82,7 @@ def place(course: Course) -> tuple[tuple[int, str], str]:
     if course.states != FLAGSHIP.task.states:
         suffix += f", {course.states} states"
     if of.plain:
-        return (-1, "trained as the paper trains"), course.name.removeprefix("paper-")
+        return (-1, "trained as in the paper"), course.name.removeprefix("paper-")
     if of.kind != FLAGSHIP.model.kind:
         return (3, of.kind), f"{lags} {heads}{suffix}"
     if of.heads != circuit_heads(course.lags) or of.dim:

@@ -125,7 +125,8 @@ TWO_LAYERS, TWO_LAYERS_RECIPE, TWO_LAYERS_ADAM = _scaled(
 MORE_LAYERS, MORE_LAYERS_RECIPE, MORE_LAYERS_ADAM = _scaled(
     "more-layers", "More than three layers do no better than three",
     Models("standard", layers=(4, 5), usual_width=True), _more_layers, SAME, "× three layers",
-    f"mean KL with four or five layers over that with three, the least of all pairs of seeds, {BY_PAIR}",
+    "mean KL with four or five layers over that with three, the least of all pairs of seeds, "
+    f"{BY_PAIR}",
     section="App. B; Fig. 6 left",
 )  # fmt: skip
 
@@ -133,10 +134,11 @@ MORE_LAYERS, MORE_LAYERS_RECIPE, MORE_LAYERS_ADAM = _scaled(
 MORE_HEADS, MORE_HEADS_RECIPE, _ = _scaled(
     "more-heads", "More second-layer heads bring trained models closer to maximum likelihood, up to as many as lags",
     Models("standard", usual_width=True), _more_heads, BELOW, "× fewer heads",
-    "mean KL with more heads over that with the next smaller number, the worst step up to as many as the circuit needs "
+    "mean KL with more heads over that with the next smaller number, the worst step up to as many "
+    "as the circuit needs "
     "(as lags, where they are contiguous), each seed with each",
-    "It is judged by the mean: in the first window the paper's own circuit, which with more heads is surer, has up to "
-    "1.2 times the KL that it has with fewer. The windows stand beside it.",
+    "The rule uses the mean. In the first window the paper's own circuit is more certain with "
+    "more heads, and has up to 1.2 times the KL that it has with fewer. The windows are shown too.",
     section="App. B; Fig. 6 right",
 )  # fmt: skip
 

@@ -28,11 +28,13 @@ WIDTH = 64
 
 BY_WINDOW = (
     "past the largest lag, or in the window of positions where it is the most; a KL below "
-    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the circuit's is not known to {KNOWN:.0%} is left out"
+    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the circuit's is not known to "
+    f"{KNOWN:.0%} is left out"
 )
 BY_PAIR = (
     "past the largest lag, or in the window of positions that speaks most against it; a KL below "
-    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the other's is not known to {KNOWN:.0%} is left out"
+    f"{FLOOR:g} counts as {FLOOR:g}, and a window in which the other's is not known to "
+    f"{KNOWN:.0%} is left out"
 )
 
 RECIPES: dict[str, tuple[Training, str]] = {
@@ -84,7 +86,8 @@ def _matches(
 ) -> Statement[TrainedCurves]:
     return Statement(
         id, section, text, trained.EXPERIMENT, partial(over_circuit, models, MATCH), MATCH, "× construction",
-        f"mean KL of the trained model over that of the construction with as many heads, {BY_WINDOW}; the worst model",
+        "mean KL of the trained model over that of the construction with as many heads, "
+        f"{BY_WINDOW}; the worst model",
         remark, models,
     )  # fmt: skip
 
@@ -109,9 +112,10 @@ def _matches_construction(kind: str) -> Iterable[Statement[TrainedCurves]]:
 
 
 LATE = (
-    "The mean is decided by the first 32 tokens, where a model that hedges is better than the construction. Late in a "
-    "sequence the construction is all but certain of the lag, and trained models are less so. It is about the "
-    "construction's KL, not every solution's: with {3,5,7} the looking circuit (docs/results) has 0.86 times that in "
+    "The first 32 tokens dominate the mean, and there a model that hedges is better than the "
+    "construction. Late in a sequence the construction is almost certain of the lag, and trained "
+    "models are less so. The statement concerns the construction's KL, not every solution's. With "
+    "{3,5,7} the circuit `looking` (docs/results) has 0.86 times that in "
     "the mean, and 1.4 to 1.5 times from 17 to 32 tokens."
 )
 
@@ -123,9 +127,11 @@ ONE_HEAD = Models(training="paper", heads="one")
 
 ONE_HEAD_TRAINED = Statement(
     "one-head-trained", "Sec. 6, main results; Fig. 4",
-    "With one second-layer head, where the construction needs more, trained transformers beat its one-head form.",
+    "With one second-layer head, where the construction needs more, trained transformers beat its "
+    "one-head form.",
     trained.EXPERIMENT, partial(over_circuit, ONE_HEAD, BELOW), BELOW, "× construction",
-    f"mean KL trained with one head over that of the construction with one head, {BY_WINDOW}; the worst model",
+    f"mean KL trained with one head over that of the construction with one head, {BY_WINDOW}; the "
+    "worst model",
     "", ONE_HEAD,
 )  # fmt: skip
 
@@ -133,7 +139,8 @@ TWO_LAGS = Models(training="paper", heads="needed", number_of_lags=2)
 
 TWO_LAGS_TRAINED = _matches(
     "two-lags-trained", "Sec. 6, main results; Fig. 4, last panel",
-    "For two lags one head is enough, for trained transformers too: they match the construction with one head.",
+    "For two lags one head is enough, for trained transformers too: they match the construction "
+    "with one head.",
     TWO_LAGS,
 )  # fmt: skip
 
@@ -141,7 +148,8 @@ NARROW = Models("standard", "paper", "needed", usual_width=True, longer_than=WID
 
 WIDTH_64 = _matches(
     "width-64", "Sec. 6, last paragraph",
-    "A width smaller than the sequence is long (64 < 128) is enough for optimal performance, that of the construction.",
+    "A width smaller than the length of the sequence (64 < 128) is enough for optimal "
+    "performance, that of the construction.",
     NARROW, LATE,
 )  # fmt: skip
 
@@ -162,11 +170,13 @@ def _places(data: TrainedCurves) -> list[Measured]:
 
 TWO_LAGS_SHORT = Statement(
     "two-lags-short", "Sec. 6, main results; Fig. 4, last panel",
-    "For two lags and short sequences trained transformers are closer to the Bayesian average than to ML.",
+    "For two lags and short sequences trained transformers are closer to the Bayesian average "
+    "than to ML.",
     trained.EXPERIMENT, _places, NEARER_BMA, "of the way",
-    "where the KL of the trained model lies between BMA (0) and ML (1) in the first window of positions, which is what "
-    "the sentence is about; the later windows stand beside it and are not judged",
-    "It is about what training finds, not about every solution: the construction is at about 2, beyond ML.",
+    "position of the trained model's KL between BMA (0) and ML (1) in the first window of "
+    "positions, as in the paper's sentence; later windows are shown but not judged",
+    "The statement concerns trained models, not every solution: the construction is at about 2, "
+    "beyond ML.",
     TWO_LAGS,
 )  # fmt: skip
 
@@ -186,12 +196,15 @@ def _found(data: TrainedCurves) -> list[Measured]:
 
 PAPER_TRAINING = Statement(
     "paper-training", "Sec. 6, setup",
-    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; the paper does not give the number of "
+    "Adam at a constant rate of 0.001 on batches of 256 finds these solutions; the paper does not "
+    "give the number of "
     "steps.",
     trained.EXPERIMENT, _found, ShareRule(), "of the runs",
-    f"share of the runs whose KL is at most {MATCH.slack:g} times that of the construction with as many heads, in the "
-    "mean and in every window of positions, with Wilson's interval; 1 is a run that does, 0 one that does not",
-    "How good those are that do not is in the rows above.", FOUND, share,
+    f"share of the runs whose KL is at most {MATCH.slack:g} times that of the construction with "
+    "as many heads, in the "
+    "mean and in every window of positions, with Wilson's interval; 1 is a run that does, 0 one "
+    "that does not",
+    "The rows above give the quality of the other runs.", FOUND, share,
 )  # fmt: skip
 
 STATEMENTS = (

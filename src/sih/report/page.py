@@ -67,8 +67,10 @@ def page(figures: list[Shown], findings: list[Finding]) -> str:
     links = " · ".join(f'<a href="#{name}">{title}</a>' for name, (title, _) in sections.items())
     body = [
         "<header><h1>Selective Induction Heads: what held</h1>",
-        f"<p>Every statement of the paper (ICLR 2025) that this project measures, with its verdict: {verdicts}. "
-        f"A statement opens its rule and its numbers, a verdict its figure. Made by {versions}.</p></header>",
+        "<p>Every statement of the paper (ICLR 2025) that this project measures, with its "
+        f"verdict: {verdicts}. "
+        "A statement opens its rule and its numbers, a verdict its figure. Made by "
+        f"{versions}.</p></header>",
         *(_section(id, title, text) for id, (title, text) in sections.items()),
         f'<nav aria-label="Contents">{links}</nav>',
     ]
@@ -88,24 +90,36 @@ def _section(id: str, title: str, text: str) -> str:
 
 
 READING = (
-    "<p><b>Measured</b> is the number that decides, with two standard errors either way: over matrices for circuits, "
-    "over sequences for trained models. For a median it is the range over models, for a share of runs Wilson's "
-    "interval, for Claim 1 a proved bound on the error. A number without an interval is exact, or of one draw.</p>"
-    "<p><b>At the paper's own setting?</b> A model is, if it is trained as in the paper on sequences of length "
-    f"{PAPER_LENGTH}. Only such models decide what the paper states about training. Where there is none, the number "
-    "of the others is shown, and the verdict is <i>not measured at the paper's length</i>. Every shipped model that a "
+    "<p><b>Measured</b> is the number that decides, with two standard errors either way: over "
+    "matrices for circuits, "
+    "over sequences for trained models. For a median it is the range over models, for a share of "
+    "runs Wilson's "
+    "interval, for Claim 1 a proved bound on the error. A number without an interval is exact, or "
+    "of one draw.</p>"
+    "<p><b>At the paper's own setting?</b> A model is, if it is trained as in the paper on "
+    "sequences of length "
+    f"{PAPER_LENGTH}. Only such models decide what the paper states about training. Where there "
+    "is none, the number "
+    "of the others is shown, and the verdict is <i>not measured at the paper's length</i>. Every "
+    "shipped model that a "
     "statement is about is judged alone: &quot;3 of 8&quot; counts those that hold.</p>"
 )
 ADDED = (
-    "<p>Where the paper leaves a question open, or more can be had, this project adds: Claim 1 computed exactly "
-    "instead of sampled, and attacked by descent; the exponents of the error rates; the least number of heads for any "
-    "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that compare every layer of a "
-    "circuit with its closed form; recipes that find the circuit by gradient descent in minutes.</p>"
+    "<p>Where the paper leaves a question open, or more can be had, this project adds: Claim 1 "
+    "computed exactly "
+    "instead of sampled, and attacked by descent; the exponents of the error rates; the least "
+    "number of heads for any "
+    "set of lags, with a proof for each; a circuit that is Bayes-optimal; certificates that "
+    "compare every layer of a "
+    "circuit with its closed form; recipes that find the circuit by gradient descent in "
+    "minutes.</p>"
 )
 AGAIN = (
-    "<p><code>sih reproduce --out out</code> makes this report and every figure; what has not changed is not made "
+    "<p><code>sih reproduce --out out</code> makes this report and every figure; what has not "
+    "changed is not made "
     "again. <code>sih reproduce --train --out out</code> first trains the models that are missing. "
-    "<code>sih figure NAME --out out</code> makes one figure and prints the numbers that rest on it; beside each "
+    "<code>sih figure NAME --out out</code> makes one figure and prints the numbers that rest on "
+    "it; beside each "
     "figure (PDF, SVG, PNG) its data is in <code>data/NAME.json</code> and <code>.npz</code>. "
     "The statements above are also in "
     "<code>report.json</code>.</p>"
@@ -289,7 +303,8 @@ def _errata() -> str:
         for one in ERRATA
     ]
     intro = (
-        "<p>What is not quite as printed, each with the test that shows the printed form failing and the corrected one "
+        "<p>Places where the printed paper is not quite right, each with the test that shows the "
+        "printed form failing and the corrected one "
         "holding. Positions count from 1; k̂ and k̄ are the largest and the smallest lag.</p>"
     )
     return intro + html_table(["#", "Where", "Printed", "Should read", "Test"], rows, "errata")

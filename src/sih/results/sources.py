@@ -63,7 +63,7 @@ def closure(module: str) -> set[str]:
     not.
 
     >>> sorted(closure("sih.base.stats"))
-    ['sih.base.stats']
+    ['sih.base', 'sih.base.stats']
     """
     found: set[str] = set()
     waiting = [module]

@@ -36,7 +36,7 @@ class PaperParentsOptions(CircuitOptions):
     form), or several that attend to slots (slots, always possible). By default the one
     with fewer weights in all."""
     evidence: Evidence = "mean"
-    r"""Whether probabilities $\tilde p$ are averaged (the paper's) or summed."""
+    """Whether probabilities p-tilde are averaged (the paper's) or summed."""
     lam: Strength | None = None
     """Strength of the masks. By default 500, or more if the scores need it."""
     beta: OrInfinite = 100.0

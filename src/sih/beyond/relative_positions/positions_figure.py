@@ -18,15 +18,20 @@ from sih.results.maps import draw_map
 from sih.results.tables import Rows, braces
 
 CAPTION = (
-    "Absolute and relative positions after training as the paper trains: Adam at a constant rate, no "
+    "Absolute and relative positions after training as in the paper: Adam at a constant rate, no "
     "recipe. Left: attention on one sequence of the task (query down, key across, darker is more, "
-    "relative to the query's largest), as in the paper's Fig. 5. The paper's construction needs a head "
-    "per lag in layer 2. With relative positions one head in each layer suffices. Of the trained models "
-    "with absolute positions the longest is shown, with relative positions the one of median KL. Rows "
-    "are left white where a construction attends to its start token. Right, above: mean KL over that of "
-    "maximum likelihood of every model that ships and is trained so, a row for each positions, heads, "
-    "length and number of steps. Filled: it has found the circuit. Below: attention of the models that "
-    "have found it with relative positions, by offset in the second half of a sequence; mean and range "
+    "relative to the query's largest), as in the paper's Fig. 5. The paper's construction needs "
+    "one head per lag in layer 2. With relative positions one head in each layer suffices. Of the "
+    "trained models "
+    "with absolute positions the longest is shown, with relative positions the one of median KL. "
+    "Rows "
+    "are left white where a construction attends to its start token. Right, above: mean KL over "
+    "that of "
+    "maximum likelihood of every shipped model with this training, one row per kind of positions, "
+    "heads, length and number of steps. Filled: it has found the circuit. Below: attention of the "
+    "models that "
+    "have found it with relative positions, by offset in the second half of a sequence; mean and "
+    "range "
     "over models, and the construction (dashed)."
 )
 

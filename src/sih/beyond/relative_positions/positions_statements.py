@@ -20,14 +20,15 @@ def _relative(data: Positions) -> list[Measured]:
 
 FOUND = Statement(
     "relative-found", BEYOND,
-    "With relative positions, training as the paper trains finds the selective circuit, with one "
+    "With relative positions, training as in the paper finds the selective circuit, with one "
     "head in each layer.",
     positions.EXPERIMENT, _relative, ShareRule(), "of the runs",
-    "share of runs whose predictions come 0.9 of the way from weighing the candidates alike to ML "
+    "share of runs whose predictions come 0.9 of the way from equal weights for all candidates to "
+    "ML "
     "in every window from 17 tokens on, whose head 3.1 selects the token to copy, whose head 2.1 "
     "is within 0.25 of uniform attention, and whose head 1.1 follows the probabilities of the "
     "parents, or their inverse (a correlation of 0.3)",
-    "It is not certain: runs that copy at fixed offsets fail.",
+    "Success is not certain: runs that copy at fixed offsets fail.",
     combine=share,
 )  # fmt: skip
 

@@ -22,13 +22,17 @@ from sih.results.tables import Rows, braces
 def caption(config: SwitchingConfig) -> str:
     """Return the caption for the requested task."""
     return (
-        f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = {config.length}). Left: "
-        "KL divergence from the true next-token law along sequences whose lag switches once, at token "
-        f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against the chance that the "
-        "lag switches at each token, on one matrix, with one standard error over sequences. The filter is the exact "
-        "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the paper's circuit, the "
-        "Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to their roles or "
-        "frozen at first) on this matrix with lags that stay."
+        f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = "
+        f"{config.length}). Left: "
+        "KL divergence from the true next-token distribution along sequences with one switch of "
+        "the lag, at token "
+        f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against "
+        "the probability of a switch per token, on one matrix, with one standard error over "
+        "sequences. The filter is the exact "
+        "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the "
+        "paper's circuit, the "
+        "Bayes-optimal circuit, and shipped models, trained by presets of this package (layers "
+        "restricted to their roles or frozen at first) on this matrix with constant lags."
     )
 
 
@@ -77,7 +81,7 @@ def draw(data: SwitchingLags) -> Figure:
         around.set_title("one switch")
         around.text(at + 1, 1.2 * LOWEST, "switch", fontsize=6, va="bottom")
         rates.set(
-            yscale="log", xlabel="chance of a switch at each token", title="switches at a rate"
+            yscale="log", xlabel="probability of a switch per token", title="lag switches at random"
         )
         rates.set_xticks(list(places), [f"{rate:g}" for rate in data.config.rates])
         for ax in (around, rates):
