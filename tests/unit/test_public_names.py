@@ -69,7 +69,10 @@ def test_a_public_name(name: str) -> None:
     found = getattr(sih, name)
     doc = inspect.getdoc(found)
     assert doc
-    check_sentence(doc)
+    if inspect.isclass(found):
+        check_noun(doc)
+    else:
+        check_sentence(doc)
     check_options(found, doc)
     assert ">>> " in doc
 
@@ -114,11 +117,21 @@ def test_a_public_property(name: str, value: Any) -> None:
 
 
 def check_sentence(doc: str) -> None:
-    """Check that it begins with a sentence of one subject that has a verb: "Give ...", or of a class "Gives ..."."""
-    first = re.split(r"\.(?=\s|$)", doc.partition("\n\n")[0])[0]
-    word = first.split()[0].lower()
-    assert {word, word.removesuffix("s")} & set(VERBS), f"no verb begins {first!r}"
+    """Check that the first sentence begins with a verb, "Return ...", and makes one claim."""
+    first = first_sentence(doc)
+    assert first.split()[0].lower() in VERBS, f"no verb begins {first!r}"
     assert ";" not in first
+
+
+def check_noun(doc: str) -> None:
+    """Check that the first sentence of a class is a phrase that does not begin with "Return"."""
+    first = first_sentence(doc)
+    assert first.split()[0].lower() not in VERBS, f"a class is a noun phrase: {first!r}"
+    assert ";" not in first
+
+
+def first_sentence(doc: str) -> str:
+    return re.split(r"\.(?=\s|$)", doc.partition("\n\n")[0])[0]
 
 
 def check_options(function: Callable[..., Any], doc: str) -> None:

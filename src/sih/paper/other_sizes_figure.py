@@ -23,7 +23,7 @@ LOOKS: dict[str, style.Look] = {
     "BMA": (style.BLACK, "-", 1.2),
     "ML": (style.RED, (0, (1, 1)), 1.2),
     CONSTRUCTION: (style.GREEN, "-", 1.0),
-    "trained, our recipe": (style.BLUE, "-", 1.0),
+    "trained by a preset of sih": (style.BLUE, "-", 1.0),
     "trained as in the paper": (style.ORANGE, "-", 1.0),
 }
 OTHERS: style.Look = (style.SKY, "-", 1.0)

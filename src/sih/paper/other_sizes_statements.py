@@ -70,7 +70,7 @@ OTHER_SIZES_CONSTRUCTION = Statement(
     "other-sizes-construction", "Sec. 6, setup",
     "No differences are observed for alphabets of other sizes: the construction matches maximum "
     "likelihood.",
-    other_sizes.EXPERIMENT, _over_ml, MATCH, "× ML",
+    other_sizes.EXPERIMENT, _over_ml, MATCH, "KL/ML",
     "mean KL of the construction over that of ML past the largest lag, lags {1,2,3}, one matrix "
     "of each size; the "
     "worst of 3, 5 and 10 states",

@@ -74,9 +74,7 @@ class PermutationTest(Shown):
         hypothesis.
         """
         shuffles = f"{len(self.shuffled)} shuffle{'s' * (len(self.shuffled) != 1)}"
-        return (
-            f"permutation test: p = {self.p_value:.4g} ({shuffles}; null: order has no information)"
-        )
+        return f"permutation test: p = {self.p_value:.4g} ({shuffles}; null: order carries no information)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +125,9 @@ class Inference(Drawn):
 
     @property
     def tied(self) -> tuple[int, ...]:
-        """Return the best lag and all within `TIE` nats of it; empty if one lag is
-        clearly best or no token counts.
+        """Return the best lag and all within `TIE` nats of it.
+
+        It is empty if one lag is clearly best or no token counts.
         """
         if not self.counted:
             return ()
