@@ -65,7 +65,7 @@ def draw(data: Teaser) -> Figure:
 
 
 def _model_in_words(data: Teaser) -> str:
-    training = "as in the paper" if data.as_in_the_paper else "by a preset of sih"
+    training = "as the paper trains" if data.as_in_the_paper else "by preset auto"
     heads, length = ",".join(map(str, data.heads)), len(data.tokens)
     return f"attention of a transformer [{heads}], trained {training} at length {length}"
 

@@ -31,7 +31,7 @@ def caption(config: SwitchingConfig) -> str:
         "sequences. The filter is the exact "
         "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the "
         "paper's circuit, the "
-        "Bayes-optimal circuit, and shipped models, trained by presets of this package (layers "
+        "Bayes-optimal circuit, and shipped models, trained by preset auto or harmonic (layers "
         "restricted to their roles or frozen at first) on this matrix with constant lags."
     )
 
