@@ -1,10 +1,13 @@
-"""`make_channels`: by which way each lag's score came to the last layer, at every position, as arrays for the page.
+"""`make_channels`: the contributions of each path to each lag's score in the last
+layer, as arrays for the page.
 
-`score` is that of each lag's candidate, less the mean over lags, `common` what all sequences share, and `part/NAME`
-what came by each path; common and parts add up to the score. Of each head between the first layer and the last, and
-each key: `lag/votes`, the lag that the key votes for, from 1, 0 for none, and `lag/WAY` and `size/WAY`, for which lag
-and how much beside the head's largest vote in that row, from 0 to 255, by where it looked ("attention") and what it
-carried ("values").
+`score` is that of each lag's candidate, minus the mean over lags. `common` is the part
+shared by all sequences, and `part/NAME` the part of each path; common and parts add up
+to the score. Further arrays describe each key of each head between the first layer and
+the last. `lag/votes` is the lag that the key votes for (from 1; 0 for none). `lag/WAY`
+and `size/WAY` are the same by path: the lag, and the size from 0 to 255, relative to
+the head's largest vote in that row. WAY is "attention" (attention patterns) or
+"values".
 """
 
 from dataclasses import replace
@@ -36,11 +39,13 @@ from sih.training.runs.run import Run
 REFERENCE = 64
 """Sequences over which a trained model is averaged."""
 NOTHING = 1e-3
-"""A vote is for no lag if it is so much smaller than the largest of its row."""
+"""A vote counts for no lag if its size is below this share of the row's largest."""
 
 
 def make_channels(state: State, index: int, runs: Runs) -> View:
-    """Compute the channels of model `index` on the state's sequence, or raise a `FieldError` where it has none."""
+    """Return the channels of model `index` on the state's sequence; raise a
+    `FieldError` if it has none.
+    """
     choice, task = state.choice(index), state.task()
     tokens = draw_sequence(state, task).tokens[0]
     found = _key_votes(f"models.{index}", choice, task, tokens, runs)
@@ -71,7 +76,9 @@ def _key_votes(
 
 
 def _voted(votes: dict[str, Float[Tensor, "time key lag"]], heads: list[str]) -> dict[str, Tensor]:
-    """Return for which lag each head's keys vote, in all and either way, and how much."""
+    """Return the lag and the size of each key's vote in each head, in total and by
+    path.
+    """
     most: dict[str, list[Tensor]] = {"votes": [], LOOKED: [], CARRIED: []}
     lags: dict[str, list[Tensor]] = {name: [] for name in most}
     for head in heads:
@@ -102,14 +109,16 @@ def _voted(votes: dict[str, Float[Tensor, "time key lag"]], heads: list[str]) ->
     return {name: array.round().to(torch.uint8) for name, array in arrays.items()}
 
 
-@lru_cache(maxsize=4)  # the largest shipped takes some 30 MB
+@lru_cache(maxsize=4)  # the largest shipped model takes about 30 MB
 def _averages(run: Run, length: int) -> Averages:
     return averages(run.model, sample(replace(run.task, length=length), REFERENCE, rng=0))
 
 
 @lru_cache(maxsize=32)
 def _periods(run: Run) -> dict[str, Any]:
-    """Return the period with which each head of layer 2 looks, and how much of its scores by offset that explains."""
+    """Return the period of each head's attention in layer 2, and the share of its
+    scores by offset that it explains.
+    """
     if not has_phases(run.model, run.task):
         return {}
     with torch.no_grad():

@@ -1,7 +1,8 @@
-"""The circuit that a choice on the page asks for, and its written blocks: chosen once, written once.
+"""The circuit of a choice on the page, and its blocks: each resolved and written once.
 
-A circuit that reads both sides may take a fit of some seconds. A view never waits for one: it is refused with an
-`UnfittedError`, the page asks for the fit and then again for the view.
+A circuit read on both sides may need a fit of a few seconds. A view never waits for
+one. It fails with an `UnfittedError`; the page then requests the fit, and the view
+again.
 """
 
 import math
@@ -19,15 +20,18 @@ from sih.models.disentangled.written import WrittenBlocks
 from sih.task import Task
 
 FIT = 6**2 * 128
-"""The largest lags² x length that the page fits: six lags at 128 tokens, which take up to 45 seconds of a core."""
+"""The largest lags² x length that the page fits: six lags at 128 tokens, which take up
+to 45 seconds of a core."""
 
 
 class UnfittedError(FieldError):
-    """Stands for a circuit that has to be fitted before it can be shown."""
+    """Error: a circuit must be fitted before it can be shown."""
 
 
 def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
-    """Return the circuit that a choice asks for, or raise an error about its slider or about all of the choice."""
+    """Return the circuit of a choice; raise an error about its slider or about the
+    whole choice.
+    """
     try:
         return _resolved(_Asked(task, choice))
     except FieldError as error:
@@ -37,13 +41,13 @@ def resolve(where: str, choice: ModelChoice, task: Task) -> Circuit:
 
 
 def written_blocks(where: str, choice: ModelChoice, task: Task) -> WrittenBlocks:
-    """Return the blocks of the circuit that a choice asks for."""
+    """Return the blocks of a choice's circuit."""
     resolve(where, choice, task)
     return _written(_Asked(task, choice))
 
 
 def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...], int, int] | None:
-    """Return lags, length and heads of the fit that a choice still needs, None if it needs none."""
+    """Return lags, length and heads of the fit that a choice still needs, or None."""
     if choice.trained:
         raise FieldError(
             where, "a trained model is not fitted here; circuits of the kind 'both' are"
@@ -56,7 +60,7 @@ def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...]
 
 
 def too_large_to_fit(lags: tuple[int, ...], length: int) -> str | None:
-    """Say in one line why the page does not fit these lags at this length, None if it does."""
+    """Return one line on why the page does not fit these lags at this length, or None."""
     if len(lags) ** 2 * length <= FIT:
         return None
     most = f"{math.isqrt(FIT // length)} lags are the most that the page fits at length {length}; got {len(lags)}"
@@ -64,7 +68,7 @@ def too_large_to_fit(lags: tuple[int, ...], length: int) -> str | None:
 
 
 class _Asked:
-    """Holds a task and a choice, as something a cache can compare."""
+    """A task and a choice, as a key of a cache."""
 
     def __init__(self, task: Task, choice: ModelChoice) -> None:
         self.task, self.options = task, {"target": "paper", **choice.options()}

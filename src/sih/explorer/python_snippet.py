@@ -1,10 +1,12 @@
-"""A state of the page as a few lines of Python that compute what it shows."""
+"""A state of the page as a few lines of Python that compute the same numbers."""
 
 from sih.explorer.state import PRESETS, Matrix, ModelChoice, State
 
 
 def snippet(state: State) -> str:
-    """Write Python that makes the same matrix, sequence, models and numbers, with the public names of `sih` alone."""
+    """Return Python for the same matrix, sequence, models and numbers, with the public
+    names of `sih` alone.
+    """
     query = state.query if state.query is not None else state.length // 3
     lines = [
         "import torch, sih",

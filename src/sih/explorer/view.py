@@ -1,8 +1,9 @@
 """`make_view`: everything that the page draws of a state, as arrays by name.
 
-One sequence, its lag, what each predictor and model makes of it at every position. Blocks of the stream are products of
-the attention matrices (`sih.models.disentangled.lazy_trace`), so the page makes those of the position it looks at
-by itself.
+A view contains one sequence, its lag, and the output of each predictor and model at
+every position. Blocks of the stream are products of the attention matrices
+(`sih.models.disentangled.lazy_trace`), so the page computes those of the selected
+position itself.
 """
 
 from dataclasses import dataclass
@@ -31,12 +32,14 @@ from sih.predictors.predictors import PREDICTORS, known_lag, selective_weights
 from sih.task import Batch, Task, sample
 
 FULL = 65535
-"""Attention travels as whole numbers of two bytes; this is 1."""
+"""The whole number that represents attention 1, in two bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Holds what the page draws: words and a few numbers in `header`, all else in `arrays`."""
+    """The content of the page: words and a few numbers in `header`, all else in
+    `arrays`.
+    """
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray]
@@ -44,19 +47,20 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """Holds what one model made of the sequence."""
+    """The output of one model on the sequence."""
 
     trace: Trace
     law: Float[Tensor, "time state"]
     log_weights: Float[Tensor, "time lag"]
-    """log of the last layer's attention to the token that each lag would copy."""
+    """Logarithm of the last layer's attention to the token that each lag would copy."""
     parts: dict[str, Float[Tensor, "time state"]]
-    """What each head and the embedding add to the output, of a model whose stream has no blocks."""
+    """The contributions of each head and the embedding to the output, for a model whose
+    stream has no blocks."""
     circuit: Circuit | None = None
 
     @property
     def attention(self) -> Float[Tensor, "head query key"]:
-        """Join the attention of all heads, a layer after the other."""
+        """Return the attention of all heads, layer by layer."""
         time = self.trace.tokens.shape[1]
         return torch.cat(
             [torch.zeros(0, time, time), *(heads[0] for heads in self.trace.attention)]
@@ -64,7 +68,7 @@ class Pass:
 
 
 def draw_sequence(state: State, task: Task) -> Batch:
-    """Draw the sequence of this seed, and change its tokens where they were edited."""
+    """Return the sequence of this seed, with edited tokens replaced."""
     batch = sample(task, 1, rng=torch.Generator().manual_seed(state.seed))
     for position, token in state.edits:
         batch.tokens[0, position] = token
@@ -72,7 +76,9 @@ def draw_sequence(state: State, task: Task) -> Batch:
 
 
 def make_view(state: State, runs: Runs) -> View:
-    """Compute all that the page draws of a state, or raise a `FieldError` where something does not fit."""
+    """Return everything that the page draws of a state; raise a `FieldError` if an
+    entry does not fit.
+    """
     task = state.task()
     batch = draw_sequence(state, task)
     laws, weights = _references(batch, task, state.models[0])
@@ -113,7 +119,9 @@ def make_view(state: State, runs: Runs) -> View:
 def run_model(
     index: int, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs
 ) -> Pass:
-    """Run a model on the sequence: a trained one, or a circuit from its written blocks."""
+    """Return the output of a model on the sequence: a trained one, or a circuit from
+    its written blocks.
+    """
     where = f"models.{index}"
     if choice.trained:
         model = fitting_model(where, str(choice.name), task, runs)
@@ -134,7 +142,9 @@ def run_model(
 def _references(
     batch: Batch, task: Task, choice: ModelChoice
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the laws to compare with, and the lags' weights (the paper's estimator with the first model's sliders)."""
+    """Return the reference distributions, and the lags' weights (the estimator with the
+    first model's sliders).
+    """
     try:
         laws = {"truth": known_lag(batch.tokens, batch.lags, task)}
         laws |= {
@@ -142,13 +152,15 @@ def _references(
         }
         selective = selective_weights(batch.tokens, task, **_estimator_options(choice))
         weights = {"posterior": lag_posterior(batch.tokens, task), "selective": selective}
-    except ValueError as error:  # an edit that no lag allows, where P has zeros
+    except ValueError as error:  # an edit that no lag allows, if P has zeros
         raise FieldError("edits", str(error)) from error
     return laws, weights
 
 
 def _estimator_options(choice: ModelChoice) -> dict[str, Any]:
-    """Return the options of the paper's estimator, as the sliders of a circuit that has its temperature set them."""
+    """Return the options of the paper's estimator, set by the sliders of a circuit with
+    its temperature.
+    """
     options = {"target": "paper"} if choice.trained else {"target": "paper", **choice.options()}
     if "beta" not in option_names(circuit_kind(CIRCUITS, options["target"])):
         return {}
@@ -156,7 +168,9 @@ def _estimator_options(choice: ModelChoice) -> dict[str, Any]:
 
 
 def _copied(trace: Trace, temperature: float, task: Task) -> Float[Tensor, "time lag"]:
-    """Return the logarithm of what the last layer's heads, on average, pay to the token that each lag copies."""
+    """Return the logarithm of the last layer's attention to each lag's candidate,
+    averaged over heads.
+    """
     if not trace.scores:  # a model without attention copies no token
         return torch.full((trace.tokens.shape[1], len(task.lags)), -torch.inf, dtype=torch.float64)
     scores = trace.scores[-1][0].double() / temperature
@@ -165,7 +179,9 @@ def _copied(trace: Trace, temperature: float, task: Task) -> Float[Tensor, "time
 
 
 def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
-    """Return what the page says of a model: its heads, and where the sliders of a circuit stand."""
+    """Return the page's facts on a model: its heads, and the positions of a circuit's
+    sliders.
+    """
     said = {"kind": choice.kind, "heads": done.trace.heads}
     if done.circuit is None:
         return {**said, "name": choice.name}
@@ -180,7 +196,9 @@ def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
 
 
 def _parabola(circuit: Circuit) -> float | None:
-    """Return c of the parabola -c x² in the closed form by which the circuit's heads mix lags, None if it has none."""
+    """Return c of the parabola -c x² in the closed form with which the circuit's heads
+    mix lags, or None.
+    """
     profile = circuit.mixing
     if profile is None or profile.reads_keys or len(circuit.lags) < 2:
         return None
@@ -189,7 +207,9 @@ def _parabola(circuit: Circuit) -> float | None:
 
 
 def _beside_sink(attention: Float[Tensor, "head query key"]) -> Tensor:
-    """Return what heads that rest on position 0 pay the other keys, as shares of the largest: it may be tiny."""
+    """Return attention to keys other than the sink, divided by its maximum (which may
+    be tiny).
+    """
     others = attention.clone()
     others[..., 0] = 0
     return (
@@ -200,10 +220,12 @@ def _beside_sink(attention: Float[Tensor, "head query key"]) -> Tensor:
 
 
 def _mixed(circuit: Circuit | None) -> dict[str, Tensor]:
-    """Return how heads in which lags mix weigh the past, how they are read, and what that makes of the evidence.
+    """Return the weights and reads of heads that mix lags, and the resulting weight of
+    the evidence.
 
-    `counted` is J F_o J, by which a transition's evidence counts at each offset (`sih.heads.profiles`). With J
-    it counts as it should, and `residual` is the distance.
+    `counted` is J F_o J, the weight of a transition's evidence at each offset
+    (`sih.heads.profiles`). Its ideal value is J, and `residual` is the distance from
+    it.
     """
     profile = None if circuit is None else circuit.mixing
     if profile is None:

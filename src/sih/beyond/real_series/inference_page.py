@@ -1,4 +1,4 @@
-"""A page of what a series says of its lag, as one HTML file that needs nothing else."""
+"""An inference as one self-contained HTML file."""
 
 import base64
 import math
@@ -16,7 +16,7 @@ RIVALS = {
 def inference_page(
     name: str, symbols: tuple[str, ...], found: Inference, test: PermutationTest | None, png: bytes
 ) -> str:
-    """Make the page of a series of this name, with its figure."""
+    """Return the page of a series of this name, with its figure."""
     picture = base64.b64encode(png).decode()
     evidence = zip(found.lags, found.posterior.tolist(), found.log_evidence.tolist(), strict=True)
     lags = [[str(lag), f"{p:.4f}", f"{nats:.2f}"] for lag, p, nats in evidence]
@@ -33,7 +33,7 @@ def inference_page(
 
 
 def _of_the_best(symbols: tuple[str, ...], found: Inference) -> list[str]:
-    """Return what the page has on the best lag: nothing if no token counts."""
+    """Return the page's part on the best lag, "" if no token counts."""
     if found.lag is None:
         return []
     factors = [

@@ -28,11 +28,11 @@ CAPTION = (
 
 
 LOWEST = 1e-5
-"""Errors below are not shown."""
+"""Smallest error shown."""
 
 
 def draw(data: TwoLayers) -> Figure:
-    """Draw a panel for each amount of evidence, and one for the sequences of a task."""
+    """Draw one panel per amount of evidence, and one for the sequences of a task."""
     config = data.config
     with style.paper_figure(style.PAGE, 2.5) as figure:
         panels = figure.subplots(1, len(config.evidence) + 1, sharey=True, squeeze=False)[0]
@@ -91,7 +91,9 @@ def _shades(count: int) -> list[Any]:
 
 
 def table(data: TwoLayers) -> Rows:
-    """Make one row for each amount of evidence and slots, or length: the least error by heads."""
+    """Return one row per amount of evidence and slots, or length: the least error by
+    heads.
+    """
     heads = data.config.heads
     rows = [["", "slots", *(f"{n} head{'s' * (n > 1)}" for n in heads)]]
     cases: dict[tuple[str, int], dict[int, float]] = {}
