@@ -117,6 +117,7 @@ class RelativeCircuit(Circuit):
     """The numbers of a circuit with relative positions. They are free of the length."""
 
     bounds_hold_leaks: ClassVar[bool] = True
+    only_heads: ClassVar[str] = "relative positions: one for any set of lags, at any length"
 
     length: int | None = field(init=False, default=None)  # type: ignore[assignment]
     form: Form = "disentangled"

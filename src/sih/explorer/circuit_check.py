@@ -33,8 +33,11 @@ def verdict(state: State, index: int) -> dict[str, Any]:
 def checked_length(circuit: Circuit, task: Task) -> int:
     """Return the length shown, or the longest whose third layer has no more than `QUICK` weights.
 
-    It is always past the first positions, where the closed form does not hold.
+    It is always past the first positions, where the closed form does not hold. A circuit with relative positions is
+    checked at the length shown.
     """
+    if circuit.length is None:  # its weights do not grow with the length
+        return task.length
     routes = (1 + circuit.model_heads[0]) * (1 + circuit.heads)
     longest = int(QUICK**0.5 / routes) - task.num_states
     return min(task.length, max(longest, circuit.first_exact_position + 8))

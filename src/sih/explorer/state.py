@@ -28,12 +28,18 @@ FORMS: dict[str, dict[str, Any]] = {
     "fewer": {"heads": 1},
 }
 """The forms of the paper's circuit that the page offers."""
+RELATIVE: dict[str, dict[str, Any]] = {
+    "relative": {"kind": "relative"},
+    "relative-bayes": {"target": "bayes", "kind": "relative"},
+}
+"""The circuits with relative positions, of any length, with a start token."""
 
 
 def shown_circuits() -> dict[str, dict[str, Any]]:
     """Return the circuits that the page offers, and what each asks of `sih.construct`."""
     others = {target: {"target": target} for target in CIRCUITS if target != "paper"}
-    return {**FORMS, **others, BOTH: {"target": "bayes", "heads": 1, "reading": "both"}}
+    both = {"target": "bayes", "heads": 1, "reading": "both"}
+    return {**FORMS, **others, BOTH: both, **RELATIVE}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class ModelChoice:
     def trained(self) -> bool:
         """Tell whether it is a trained model, not a circuit."""
         return self.kind == TRAINED
+
+    @property
+    def relative(self) -> bool:
+        """Tell whether it is a circuit with relative positions."""
+        return self.kind in RELATIVE
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `sih.construct`, only those that are not its own defaults."""

@@ -54,7 +54,7 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
         kind = runs[name].config.model.kind
         raise FieldError(
             where,
-            f"{name} is a {kind} model, whose scores the page cannot split by token and position",
+            f"{name} is a {kind} model, whose output the page cannot split by what heads write",
         )
     trained = runs[name].task
     if not trained.same_chains(task) or task.length > trained.length:
@@ -68,4 +68,5 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
 
 def _shown(run: Run) -> bool:
     """Tell whether the page knows how to draw models of the run's kind."""
-    return KINDS[run.config.model.kind].scores_from_stream
+    kind = KINDS[run.config.model.kind]
+    return kind.scores_from_stream or kind.contributions is not Model.contributions
