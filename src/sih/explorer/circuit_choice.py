@@ -45,9 +45,7 @@ def written_blocks(where: str, choice: ModelChoice, task: Task) -> WrittenBlocks
     return _written(_Asked(task, choice))
 
 
-def relative_model(
-    where: str, choice: ModelChoice, task: Task
-) -> DisentangledRelativeTransformer:
+def relative_model(where: str, choice: ModelChoice, task: Task) -> DisentangledRelativeTransformer:
     """Return the model of a circuit with relative positions that a choice asks for."""
     resolve(where, choice, task)
     return _built(_Asked(task, choice))

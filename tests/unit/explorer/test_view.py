@@ -166,7 +166,9 @@ def test_relative_positions_are_shown_between_tokens(
     for name in names:
         block = trace[name][0, 1:].numpy()
         assert block.shape == (length, lags[-1] + 2)
-        assert np.abs(view.arrays[f"block/1/{name}"] / block.max() - block / block.max()).max() < 1e-6
+        assert (
+            np.abs(view.arrays[f"block/1/{name}"] / block.max() - block / block.max()).max() < 1e-6
+        )
 
 
 def test_what_is_paid_beside_a_heavy_start_token_is_sent_however_small() -> None:

@@ -84,7 +84,7 @@ export function drawStream(host, scene, modelName) {
 // A row for each block, drawn as soon as it has its place.
 export function appendBlocks(box, blocks, scene, model) {
   const rows = blocks.map((block) => {
-    const line = element("div", block.kind === "position" ? "block" : "block narrow");
+    const line = element("div", block.kind === "position" ? "block" : block.start || block.kind === "offset" ? "block narrow wider" : "block narrow");
     const canvas = element("canvas", "", { role: "img", "aria-label": spoken(block) });
     line.append(element("code", "", {}, block.name), canvas);
     box.append(line);
@@ -174,7 +174,7 @@ function drawStates(context, { kind, values, start }, width, height, model) {
     context.fillRect(s * cell + 1, 1, cell - 2, height - 2);
     context.globalAlpha = 1;
     context.fillStyle = before ? theme.soft : value > 0.5 ? stateInk(s) : theme.soft;
-    if (before) context.fillText(cell > 60 ? `start ${value.toFixed(2)}` : "start", (s + 0.5) * cell, 16);
+    if (before) context.fillText(cell > 34 ? "start" : "st", (s + 0.5) * cell, 16);
     else context.fillText(values.length > 6 ? s : value > 0.005 ? value.toFixed(2) : "·", (s + 0.5) * cell, 16);
   });
 }
