@@ -5,7 +5,7 @@
 A MODEL is a run's folder, or a shipped model. Each is judged on sequences of its own task at every length
 (`--lengths`), the first of those that `sih.evaluate` draws. Beside the models of a task stands the circuit
 for it, the same weights at every length: heads [1,1,1] written by hand, in float64, with a start token. It
-computes the predictor of Prop. 1 at beta 100. A row is:
+computes the predictor of Prop. 1 at beta 100 (`sih.construct`, kind "relative"). A row is:
 
     model                     the run's name, or "circuit"
     lags, law, matrix         the task: its lags, and the law and seed of its matrix
@@ -32,74 +32,22 @@ from sih.training.runs.evaluate import as_run, fresh_sequences, measure_on
 from sih.training.runs.run import Run
 
 LENGTHS, SEQUENCES = (64, 128, 256, 1024), 256
-BETA, FORBID, IMPOSSIBLE = 100.0, 100.0, -100.0
-"""The circuit's beta, the unit of its masks, and what stands for the logarithm of 0."""
 COLUMNS = (
     *("model", "lags", "law", "matrix", "trained", "reach", "offsets", "start"),
     *("length", "kl_over_ml", "error", "bayes_over_ml", "sequences"),
 )
 
 
-@torch.no_grad()
-def circuit(task: sih.Task) -> sih.RelativeTransformer:
-    """Write the weights of Prop. 1 with relative positions, heads [1,1,1].
-
-    The stream has the token, the attention of layer 1 by lag, a flag of rows that see no transition, the means of
-    layer 2 by lag, and the copied token. The last coordinate of each query is 1.
-    """
-    S, K, top = task.num_states, len(task.lags), task.max_lag
-    one = max(S, K)
-    stored, early, means, copied = S + 1, S + 1 + K, S + 2 + K, S + 2 + 2 * K
-    model = sih.RelativeTransformer(
-        *(S, top + 1, copied + S + 1, one + 1),
-        start=True,
-        temperature=1.0,
-        readout="probability",
-        dtype=torch.float64,
-        init="zeros",
-    )
-    model.token[:, : S + 1] = torch.eye(S + 1)
-    first, second, third = model.each_layer()
-    for layer in (first, second, third):
-        layer.Q[0, : S + 1, one] = 1
-    lags, states, order = torch.tensor(task.lags), torch.arange(S), torch.arange(K)
-    keys, values, copies = first.aK, first.aV, third.aK
-    assert keys is not None
-    assert values is not None
-    assert copies is not None
-    first.Q[0, states, states] = 1
-    first.K[0, :S, :S] = task.P.log().clamp_min(IMPOSSIBLE)
-    first.K[0, S, one] = 4 * FORBID
-    keys[0, :, one] = -2 * FORBID
-    keys[0, lags, one] = 0
-    keys[0, top + 1, one] = -8 * FORBID
-    values[0, lags, stored + order] = 1
-    first.V[0, S, early] = 1
-    second.K[0, early, one], second.K[0, S, one] = -2 * FORBID, FORBID
-    second.V[0, stored + order, means + order] = 1
-    third.Q[0, means + order, order] = BETA
-    third.K[0, S, one] = 4 * FORBID
-    copies[0, :, one] = -2 * FORBID
-    copies[0, top:, one] = -8 * FORBID
-    copies[0, lags - 1, one] = 0
-    copies[0, lags - 1, order] = 1
-    third.V[0, torch.arange(S + 1), copied + torch.arange(S + 1)] = 1
-    model.readout[:, copied : copied + S], model.readout[:, -1] = (
-        task.P.T,
-        sih.stationary_distribution(task.P),
-    )
-    return model
-
-
 def rows_of(runs: Sequence[Run], lengths: Sequence[int], sequences: int) -> Iterator[list[str]]:
-    """Give the rows of each model at every length, those of the circuit before the first model of a task."""
-    told: list[sih.Task] = []
+    """Return the rows of each model at every length, those of the circuit before the first model of a task."""
+    seen: list[sih.Task] = []
     for run in runs:
         flat, task = run.config.flat(), run.config.task.steady()
         what = [" ".join(map(str, task.lags)), str(flat["matrix_law"]), str(flat["matrix_seed"])]
-        if not any(task.same_chains(other) for other in told):
-            told.append(task)
-            yield from _judged("circuit", what, "", circuit(task), task, lengths, sequences)
+        if not any(task.same_chains(other) for other in seen):
+            seen.append(task)
+            circuit = sih.construct(task, kind="relative", form="standard")
+            yield from _judged("circuit", what, "", circuit, task, lengths, sequences)
         yield from _judged(run.name, what, str(task.length), run.model, task, lengths, sequences)
 
 

@@ -22,8 +22,7 @@ real series infer Inference permutation_test
 theory      claim_expectations claim_status
 training    TrainConfig train
 
-Results print in a line, show themselves in a notebook, and most have `plot()`. `help(sih.bma)` has a formula and an
-example for each. The command is `sih`.
+Most results have `plot()`, which a notebook shows. `help(sih.bma)` has a formula and an example. Command: `sih`.
 """
 
 from sih.attention.circuit_formation import formation as formation

@@ -100,6 +100,7 @@ _FACT = "display:inline-block;margin-right:1.2em"
 def said(value: Any) -> str:
     """Say a value in a few words, never more than a line.
 
+    >>> import torch
     >>> said(0.123456789), said((1, 2, 3)), said(torch.zeros(5, 5))
     ('0.1235', '(1, 2, 3)', 'float32 of shape (5, 5)')
     """

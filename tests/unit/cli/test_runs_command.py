@@ -59,7 +59,7 @@ def test_show_writes_only_with_out(
     for said in (
         "standard-1.2.3-seed1: standard, lags [1, 2, 3], heads [1, 3, 1], length 128, seed 1",
         "trained by: SOAP, harmonic start, ",
-        "made by: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 128 --seed 1 --evaluate-every 100\n",
+        "command: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 128 --seed 1 --evaluate-every 100\n",
         f"on {found['sequences']:,} fresh sequences: KL/ML {found['kl_over_ml'][0]:.4f} ± ",
         f", 65-127 tokens {late[0]:.0f} ± {2 * late[1]:.0f}\n",
         "on the 512 held-out sequences of training: KL/ML 0.78 (KL 0.0097, ML 0.0123, BMA 0.0072)",

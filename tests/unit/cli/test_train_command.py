@@ -198,7 +198,7 @@ def test_a_flag_of_another_kind_may_come_first(
         (["--steps", "x"], "x"),
         (
             ["--model", "mamba"],
-            "model must be one of standard, disentangled, relative; got 'mamba'",
+            "model must be one of standard, disentangled, relative, relative-disentangled; got 'mamba'",
         ),
         (
             ["--init", "magic"],

@@ -24,6 +24,7 @@ from sih.models.relative.relative_transformer import RelativeShape
 from sih.results.experiment import Experiment, Seeded
 from sih.results.models import Models, shipped_models, trained_plainly
 from sih.task import Batch, Task, sample
+from sih.task.matrices import random_transition_matrix
 from sih.training.runs.evaluate import measure
 from sih.training.runs.run import Run
 from sih.training.runs.run_store import RunStore
@@ -128,27 +129,30 @@ def _fits(run: Run, config: PositionsConfig) -> bool:
 def compute(config: PositionsConfig, store: RunStore) -> Positions:
     """Read every model, and map one of each sort and its construction."""
     runs = list(store.finished(reads(config, store))[0].values())
-    relative = [run for run in runs if run.config.model.kind == KIND]
-    if not relative:
-        raise ValueError(
-            "no model with relative positions is shipped; `sih train --model relative`"
-        )
     models = tuple(read_run(run, config) for run in runs)
     by_name = {run.name: run for run in runs}
-    shown = by_name[_middle([one for one in models if one.relative])]
-    absolute = [one for one in models if not one.relative and one.length >= shown.task.length]
+    relative = [one for one in models if one.relative]
+    shown = by_name[_middle(relative)] if relative else None
+    task = shown.task if shown else _usual_task(config)
+    absolute = [one for one in models if not one.relative and one.length >= task.length]
     rows = []
     if absolute:
         longest = max(absolute, key=lambda one: (one.length, sum(one.heads), -one.seed))
         run = by_name[longest.name]
-        task = run.task.with_length(shown.task.length)
-        rows.append(maps("absolute,\nconstructed", construct(task), task, config))
-        rows.append(maps("absolute,\ntrained", run.model, task, config, run.name))
-    circuit = construct(shown.task, kind="relative")
-    rows.append(maps("relative,\nconstructed", circuit, shown.task, config))
-    rows.append(maps("relative,\ntrained", shown.model, shown.task, config, shown.name))
-    written = by_offset(read_heads(circuit, shown.task, config))
+        theirs = run.task.with_length(task.length)
+        rows.append(maps("absolute,\nconstructed", construct(theirs), theirs, config))
+        rows.append(maps("absolute,\ntrained", run.model, theirs, config, run.name))
+    circuit = construct(task, kind="relative")
+    rows.append(maps("relative,\nconstructed", circuit, task, config))
+    if shown:
+        rows.append(maps("relative,\ntrained", shown.model, task, config, shown.name))
+    written = by_offset(read_heads(circuit, task, config))
     return Positions(config, tuple(rows), models, written)
+
+
+def _usual_task(config: PositionsConfig) -> Task:
+    """Return the task that models with relative positions are trained on, if none ships."""
+    return Task(random_transition_matrix(5, rng=0, law="uniform"), config.lags, 64)
 
 
 def _middle(models: Sequence[TrainedPositions]) -> str:

@@ -49,7 +49,7 @@ class DisentangledRelativeShape(ModelShape):
     qk_dim: Size = 32
     """its root is the temperature of the attention, as if queries and keys had this width."""
     reach: Size | None = None
-    """the first offset that shares its bucket with all larger ones (the largest offset unless said)."""
+    """The first offset that shares its bucket with all larger ones. By default, the largest."""
 
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None

@@ -280,7 +280,7 @@ class Run(Drawn):
 
     @property
     def left_out(self) -> str:
-        """Return what a smaller copy of a run leaves out, such as those that ship; nothing of a whole run."""
+        """Return what a smaller copy of a run leaves out, or nothing for a whole run."""
         said: str = self.environment.get(LEFT_OUT, "")
         return said
 

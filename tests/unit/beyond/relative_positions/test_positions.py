@@ -122,10 +122,13 @@ def test_small_trained_models_are_read_and_drawn(tmp_path: Path) -> None:
     assert sum(ax.get_visible() for ax in figure.axes) == 5 + 5 + 3 + 3 + 2
 
 
-def test_without_relative_models_there_is_one_clear_line(tmp_path: Path) -> None:
-    config = PositionsConfig(models=("paper-1.2.3-length32",))
-    with pytest.raises(ValueError, match="no model with relative positions"):
-        positions.compute(config, RunStore(tmp_path))
+def test_without_relative_models_the_constructions_are_shown(tmp_path: Path) -> None:
+    """And nothing is judged."""
+    config = replace(CONFIG, models=("paper-1.2.3-length64",))
+    data = positions.compute(config, RunStore(tmp_path))
+    assert [row.name for row in data.rows] == ["", "paper-1.2.3-length64", ""]
+    assert positions_statements.FOUND.judge(data).verdict == "not measured"
+    assert positions_figure.draw(data).axes
 
 
 def test_what_is_chosen_is_chosen_by_what_it_is() -> None:
