@@ -19,7 +19,6 @@ from sih.beyond.evidence_paths.phases import has_phases, read_phases
 from sih.beyond.transformer_lens.lens import export_transformer_lens
 from sih.cli import main
 from sih.training.presets import preset
-from sih.training.runs import RunStore
 from sih.training.runs.run_names import named
 from sih.training.trainer import Trainer
 

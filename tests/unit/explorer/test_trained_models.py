@@ -109,7 +109,9 @@ def test_a_model_with_relative_positions_is_shown_between_tokens(
             found = np.exp(view.arrays["log_weights/0"][i, j])
             assert abs(found - last[i + first, i + first - lag + 1]) < 1e-5
     channels = make_channels(state, 0, runs)
-    total = sum(channels.arrays[f"part/{name}"] for name in channels.header["parts"])
+    total = sum(
+        (channels.arrays[f"part/{name}"] for name in channels.header["parts"]), np.zeros((12, 2))
+    )
     scores = trace["3.1/scores"][0, first:, first:].double() / model.config.temperature
     for i in range(1, 12):
         wanted = torch.stack([scores[i, i], scores[i, i - 1]]).numpy()

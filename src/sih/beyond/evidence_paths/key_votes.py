@@ -202,8 +202,8 @@ def offset_votes(
     """
     start, last = model.config.num_states, str(len(model.config.heads))
     blind = copy.deepcopy(model)
-    for head in range(1, model.config.heads[0] + 1):
-        blind.block(f"1.{head}", "token", "token")[:start, :start] = 0
+    for number in range(1, model.config.heads[0] + 1):
+        blind.block(f"1.{number}", "token", "token")[:start, :start] = 0
     places = [lag - 1 for lag in task.lags]
     read = {
         query: A[:, places] / model.config.temperature
