@@ -59,7 +59,7 @@ from sih.circuits.circuit import Circuit
 from sih.circuits.log_matrix import log_matrix
 from sih.circuits.mask_strength import LEAK, first_layer_gap
 from sih.circuits.positions import at_candidates, at_offsets
-from sih.circuits.relative_standard import standard_weights
+from sih.circuits.relative_standard import offset_scores, standard_weights
 from sih.circuits.rounding import UNITS, early_rounding, finite, weight_error
 from sih.circuits.strengths import OrInfinite, Strength
 from sih.circuits.tempering import LOG_ZERO, best_tempering, column_spread, truncation_error
@@ -131,6 +131,7 @@ class RelativeCircuit(Circuit):
     """
 
     bounds_hold_leaks: ClassVar[bool] = True
+    only_heads: ClassVar[str] = "relative positions: one for any set of lags, at any length"
 
     length: int | None = field(init=False, default=None)  # type: ignore[assignment]
     form: Form = "disentangled"
@@ -368,6 +369,12 @@ class RelativeCircuit(Circuit):
                 f"{found[2]} start tokens; the circuit, of the form {self.form!r}, has {wanted[0]!r}, "
                 f"{wanted[1]} and 1"
             )
+        lags = self.lags_of(model)
+        if lags not in (None, self.lags):
+            raise ValueError(
+                f"model and circuit do not fit: the weights are those of other lags, {lags}; "
+                f"circuit and task have {self.lags}"
+            )
         P = self.matrix_of(model)
         is_matrix = bool((P >= 0).all()) and torch.allclose(
             P.sum(dim=-1), torch.ones(len(P)).double(), atol=1e-5
@@ -378,6 +385,21 @@ class RelativeCircuit(Circuit):
                 "model and task do not fit: the weights are those of another matrix P, "
                 f"up to {far:.2g} from the task's"
             )
+
+    def lags_of(self, model: Model) -> tuple[int, ...] | None:
+        """Return the lags that weights were written for, None where layers 1 and 3 disagree.
+
+        A single wrong number changes one of the two layers.
+        """
+        if isinstance(model, DisentangledRelativeTransformer):
+            allowed = model.block("1.1", "token", "offset")[0]
+            read = model.block("3.1", "2.1/1.1/offset", "offset").any(dim=1)
+            answered = read.nonzero().flatten().tolist()
+        else:
+            allowed, selected = offset_scores(model)
+            answered = (selected.any(dim=1).nonzero().flatten() + 1).tolist()
+        lags = (allowed > -self.lam).nonzero().flatten().tolist()
+        return tuple(lags) if lags == answered else None
 
     def matrix_of(self, model: Model) -> Float[Tensor, "state state"]:
         """Return the distributions that a model reads out of each copied token."""

@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sih.models.base import Model
 from sih.models.relative.relative_transformer import RelativeTransformer
 from sih.task import Task
 
@@ -113,3 +114,12 @@ def standard_weights(
     law, start = circuit.laws(task, readout)
     copied[:, :S], copied[:, S] = law.to(dtype), start.to(dtype)
     return model
+
+
+def offset_scores(model: Model) -> tuple[Float[Tensor, " offset"], Float[Tensor, "offset lag"]]:
+    """Return what layer 1 adds to the scores of each offset, and which mean layer 3 reads there."""
+    assert isinstance(model, RelativeTransformer)
+    first, _, third = model.each_layer()
+    assert first.aK is not None
+    assert third.aK is not None
+    return first.aK.detach()[0, :, -1], third.aK.detach()[0, :, :-1]

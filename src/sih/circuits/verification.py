@@ -228,9 +228,10 @@ def _check_same_chains(task: Task, own: Task) -> None:
     if task.same_chains(own):
         return
     same_P = task.P.shape == own.P.shape and torch.allclose(task.P, own.P, rtol=0, atol=1e-9)
-    what = "prior of lags" if same_P else "matrix P"
+    what = "another prior of lags" if same_P else "another matrix P"
+    what = what if task.lags == own.lags else "other lags"
     raise ValueError(
-        f"the weights were written for another {what} than the task's; verify(model) takes the model's own "
+        f"the weights were written for {what} than the task's; verify(model) takes the model's own "
         "task, and verify(model, task.with_length(300)) the same at another length"
     )
 

@@ -25,11 +25,12 @@ from sih.beyond.evidence_paths.key_votes import (
     Averages,
     KeyVotes,
     averages,
+    offset_votes,
     path_votes,
     written_votes,
 )
 from sih.beyond.evidence_paths.phases import has_phases, read_phases
-from sih.explorer.circuit_choice import written_blocks
+from sih.explorer.circuit_choice import relative_model, written_blocks
 from sih.explorer.state import ModelChoice, State
 from sih.explorer.trained_models import Runs, fitting_model
 from sih.explorer.view import View, draw_sequence
@@ -40,6 +41,8 @@ REFERENCE = 64
 """Sequences over which a trained model is averaged."""
 NOTHING = 1e-3
 """A vote counts for no lag if its size is below this share of the row's largest."""
+BY_ROW = 128
+"""The longest sequence in which heads are split whose values know the offset: 3 seconds, 0.3 GB."""
 
 
 def make_channels(state: State, index: int, runs: Runs) -> View:
@@ -55,7 +58,8 @@ def make_channels(state: State, index: int, runs: Runs) -> View:
     )
     arrays = {"score": found.score.float(), "common": found.common.float()}
     arrays |= {f"part/{name}": part.float() for name, part in found.parts.items()}
-    arrays |= _voted(found.votes, heads)
+    between = {name: votes[:, -len(tokens) :] for name, votes in found.votes.items()}
+    arrays |= _voted(between, heads)  # without the key of a start token
     periods = _periods(runs[str(choice.name)]) if choice.trained else {}
     header = {"heads": heads, "parts": list(found.parts), "periods": periods}
     return View(header, {name: array.numpy() for name, array in arrays.items()})
@@ -64,6 +68,8 @@ def make_channels(state: State, index: int, runs: Runs) -> View:
 def _key_votes(
     where: str, choice: ModelChoice, task: Task, tokens: Int[Tensor, " time"], runs: Runs
 ) -> KeyVotes:
+    if choice.relative:
+        return offset_votes(relative_model(where, choice, task), task, tokens)
     if not choice.trained:
         return written_votes(written_blocks(where, choice, task), task, tokens)
     model, run = fitting_model(where, str(choice.name), task, runs), runs[str(choice.name)]
@@ -72,7 +78,15 @@ def _key_votes(
             where,
             f"{run.name} has no layer between the first and the last, so no head that copies values",
         )
-    return path_votes(model, task, tokens, _averages(run, task.length))
+    if not model.scores_from_stream and task.length > BY_ROW:
+        raise FieldError(
+            where,
+            f"the paths of a model with relative positions are shown up to length {BY_ROW}; got {task.length}",
+        )
+    try:
+        return path_votes(model, task, tokens, _averages(run, task.length))
+    except ValueError as error:
+        raise FieldError(where, f"{run.name}: {error}") from error
 
 
 def _voted(votes: dict[str, Float[Tensor, "time key lag"]], heads: list[str]) -> dict[str, Tensor]:

@@ -39,8 +39,11 @@ def checked_length(circuit: Circuit, task: Task) -> int:
     """Return the length shown, or the longest with at most `QUICK` weights in the third
     layer.
 
-    It always exceeds the first positions, where the closed form does not hold.
+    It always exceeds the first positions, where the closed form does not hold. A circuit
+    with relative positions is checked at the length shown.
     """
+    if circuit.length is None:  # its weights do not grow with the length
+        return task.length
     routes = (1 + circuit.model_heads[0]) * (1 + circuit.heads)
     longest = int(QUICK**0.5 / routes) - task.num_states
     return min(task.length, max(longest, circuit.first_exact_position + 8))

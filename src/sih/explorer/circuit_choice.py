@@ -1,5 +1,8 @@
 """The circuit of a choice on the page, and its blocks: each resolved and written once.
 
+Circuits with absolute positions are run from their written blocks, those with relative
+positions as models.
+
 A circuit read on both sides may need a fit of a few seconds. A view never waits for
 one. It fails with an `UnfittedError`; the page then requests the fit, and the view
 again.
@@ -12,11 +15,12 @@ from functools import lru_cache
 import torch
 
 from sih.base.errors import FieldError
-from sih.circuits import CIRCUITS, Circuit
-from sih.circuits.circuit_table import circuit_kind, circuit_options
+from sih.circuits import Circuit
+from sih.circuits.circuit_table import circuit_kind, circuit_options, circuits_of
 from sih.explorer.state import ModelChoice
 from sih.heads.two_sided_fit import quick_two_sided
 from sih.models.disentangled.written import WrittenBlocks
+from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
 from sih.task import Task
 
 FIT = 6**2 * 128
@@ -44,6 +48,12 @@ def written_blocks(where: str, choice: ModelChoice, task: Task) -> WrittenBlocks
     """Return the blocks of a choice's circuit."""
     resolve(where, choice, task)
     return _written(_Asked(task, choice))
+
+
+def relative_model(where: str, choice: ModelChoice, task: Task) -> DisentangledRelativeTransformer:
+    """Return the model of a circuit with relative positions that a choice asks for."""
+    resolve(where, choice, task)
+    return _built(_Asked(task, choice))
 
 
 def fit_of(where: str, choice: ModelChoice, task: Task) -> tuple[tuple[int, ...], int, int] | None:
@@ -85,8 +95,8 @@ class _Asked:
 @lru_cache(maxsize=64)
 def _resolved(asked: _Asked) -> Circuit:
     task, options = asked.task, dict(asked.options)
-    target = options.pop("target")
-    chosen = circuit_options(CIRCUITS, target, options)
+    target, circuits = options.pop("target"), circuits_of(options.pop("kind", "disentangled"))
+    chosen = circuit_options(circuits, target, options)
     if (
         options.get("reading") == "both"
         and quick_two_sided(task.lags, task.length, options["heads"]) is None
@@ -94,7 +104,7 @@ def _resolved(asked: _Asked) -> Circuit:
         if too_large := too_large_to_fit(task.lags, task.length):
             raise FieldError("heads", too_large)
         raise UnfittedError("heads", "these heads read both sides and are not fitted yet")
-    return circuit_kind(CIRCUITS, target).resolve(task, chosen, torch.float64)
+    return circuit_kind(circuits, target).resolve(task, chosen, torch.float64)
 
 
 @lru_cache(maxsize=6)  # the largest, 16 lags at length 256, takes 17 MB
@@ -103,3 +113,10 @@ def _written(asked: _Asked) -> WrittenBlocks:
     blocks = WrittenBlocks(task.num_states, task.length, circuit.model_heads)
     circuit.write(blocks, task, "probability")
     return blocks
+
+
+@lru_cache(maxsize=64)
+def _built(asked: _Asked) -> DisentangledRelativeTransformer:
+    model = _resolved(asked).build(asked.task, "probability", torch.float64)
+    assert isinstance(model, DisentangledRelativeTransformer)
+    return model.requires_grad_(False)

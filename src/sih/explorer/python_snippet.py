@@ -25,7 +25,7 @@ def snippet(state: State) -> str:
         lines += [
             "",
             f"{name} = {_model(choice)}",
-            f"attention_{number} = {name}.trace(batch.tokens).attention  # a layer each: (1, head, query, key)",
+            f"attention_{number} = {name}.trace(batch.tokens).{_attention(choice)}",
             f"law_{number} = {name}.predict(batch.tokens)",
             f"kl_{number} = sih.kl_to_truth(law_{number}.double(), batch, task)",
             f'print("{name}:", law_{number}[0, query].tolist(), "KL to the truth", kl_{number}[0, query].item())',
@@ -47,6 +47,13 @@ def _matrix(matrix: Matrix, states: int) -> list[str]:
     return [
         f"P = sih.random_transition_matrix({states}, rng=torch.Generator().manual_seed({matrix.seed}){options})"
     ]
+
+
+def _attention(choice: ModelChoice) -> str:
+    """Return what a trace calls the attention of tokens to tokens."""
+    if choice.relative or choice.trained:
+        return "between_tokens  # a layer each: (1, head, query, key), without a start token"
+    return "attention  # a layer each: (1, head, query, key)"
 
 
 def _model(choice: ModelChoice) -> str:

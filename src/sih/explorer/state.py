@@ -31,6 +31,11 @@ FORMS: dict[str, dict[str, Any]] = {
     "fewer": {"heads": 1},
 }
 """The forms of the paper's circuit that the page offers."""
+RELATIVE: dict[str, dict[str, Any]] = {
+    "relative": {"kind": "relative"},
+    "relative-bayes": {"target": "bayes", "kind": "relative"},
+}
+"""The circuits with relative positions, of any length, with a start token."""
 
 
 def shown_circuits() -> dict[str, dict[str, Any]]:
@@ -38,7 +43,8 @@ def shown_circuits() -> dict[str, dict[str, Any]]:
     `sih.construct`.
     """
     others = {target: {"target": target} for target in CIRCUITS if target != "paper"}
-    return {**FORMS, **others, BOTH: {"target": "bayes", "heads": 1, "reading": "both"}}
+    both = {"target": "bayes", "heads": 1, "reading": "both"}
+    return {**FORMS, **others, BOTH: both, **RELATIVE}
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,11 @@ class ModelChoice:
     def trained(self) -> bool:
         """Return whether it is a trained model rather than a circuit."""
         return self.kind == TRAINED
+
+    @property
+    def relative(self) -> bool:
+        """Tell whether it is a circuit with relative positions."""
+        return self.kind in RELATIVE
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `sih.construct` that differ from its defaults."""

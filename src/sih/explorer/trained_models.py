@@ -57,7 +57,7 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
         kind = runs[name].config.model.kind
         raise FieldError(
             where,
-            f"{name} is a {kind} model, whose scores the page cannot split by token and position",
+            f"{name} is a {kind} model, whose output the page cannot split by what heads write",
         )
     trained = runs[name].task
     if not trained.same_chains(task) or task.length > trained.length:
@@ -71,4 +71,5 @@ def fitting_model(where: str, name: str, task: Task, runs: Runs) -> Model:
 
 def _shown(run: Run) -> bool:
     """Return whether the page can draw models of the run's kind."""
-    return KINDS[run.config.model.kind].scores_from_stream
+    kind = KINDS[run.config.model.kind]
+    return kind.scores_from_stream or kind.contributions is not Model.contributions

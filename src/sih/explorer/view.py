@@ -3,7 +3,8 @@
 A view contains one sequence, its lag, and the output of each predictor and model at
 every position. Blocks of the stream are products of the attention matrices
 (`sih.models.disentangled.lazy_trace`), so the page computes those of the selected
-position itself.
+position itself. A model with a start token is shown between tokens: its rows are those
+of the tokens, and its attention to the start token is a number beside them (`start`).
 """
 
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sih.base.errors import FieldError
-from sih.circuits import CIRCUITS, Circuit
-from sih.circuits.circuit_table import circuit_kind, option_names
-from sih.explorer.circuit_choice import resolve, written_blocks
+from sih.circuits import Circuit
+from sih.circuits.circuit_table import circuit_kind, circuits_of, option_names
+from sih.explorer.circuit_choice import relative_model, resolve, written_blocks
 from sih.explorer.head_ladder import ladder
 from sih.explorer.state import ModelChoice, State
 from sih.explorer.trained_models import Runs, fitting_model
@@ -60,11 +61,27 @@ class Pass:
 
     @property
     def attention(self) -> Float[Tensor, "head query key"]:
-        """Return the attention of all heads, layer by layer."""
+        """Return the attention between tokens of all heads, layer by layer."""
         time = self.trace.tokens.shape[1]
         return torch.cat(
-            [torch.zeros(0, time, time), *(heads[0] for heads in self.trace.attention)]
+            [torch.zeros(0, time, time), *(heads[0] for heads in self.trace.between_tokens)]
         )
+
+    @property
+    def start(self) -> Float[Tensor, "head query"] | None:
+        """Return what each head pays the start token, None if there is none."""
+        if not self.trace.first:
+            return None
+        return torch.cat([heads[0, :, 1:, 0] for heads in self.trace.attention])
+
+    @property
+    def by_offset(self) -> dict[str, Float[Tensor, "time offset"]]:
+        """Return the blocks of a circuit's stream that hold evidence by offset, by name."""
+        if self.circuit is None or not self.trace.first:
+            return {}
+        blocks = (*(f"{head}/offset" for head in self.circuit.exponents),)
+        names = (*blocks, *(f"2.1/{name}" for name in blocks))
+        return {name: self.trace[name][0, self.trace.first :] for name in names}
 
 
 def draw_sequence(state: State, task: Task) -> Batch:
@@ -97,6 +114,12 @@ def make_view(state: State, runs: Runs) -> View:
         arrays[f"attention/{index}"] = (done.attention * FULL).round().to(torch.uint16)
         if done.circuit is not None and done.circuit.sink:
             arrays[f"beside/{index}"] = _beside_sink(done.trace.attention[1][0])
+        if done.start is not None:
+            arrays[f"start/{index}"] = done.start.float()
+            if done.circuit is not None:
+                arrays[f"beside/{index}"] = _beside(done.trace.between_tokens[1][0])
+        for name, block in done.by_offset.items():
+            arrays[f"block/{index}/{name}"] = block.float()
         arrays[f"log_weights/{index}"] = done.log_weights.float()
         arrays[f"law/{index}"] = done.law.float()
         arrays[f"kl/{index}"] = kl_to_truth(done.law[None].double(), batch, task)[0].float()
@@ -135,6 +158,9 @@ def run_model(
                 parts,
             )
     circuit = resolve(where, choice, task)
+    if choice.relative:
+        trace = relative_model(where, choice, task).trace(tokens[None])
+        return Pass(trace, trace.output[0], _copied(trace, 1.0, task), {}, circuit)
     trace = written.run(written_blocks(where, choice, task), tokens[None])
     return Pass(trace, trace.output[0], _copied(trace, 1.0, task), {}, circuit)
 
@@ -162,7 +188,8 @@ def _estimator_options(choice: ModelChoice) -> dict[str, Any]:
     its temperature.
     """
     options = {"target": "paper"} if choice.trained else {"target": "paper", **choice.options()}
-    if "beta" not in option_names(circuit_kind(CIRCUITS, options["target"])):
+    circuits = circuits_of(options.get("kind", "disentangled"))
+    if "beta" not in option_names(circuit_kind(circuits, options["target"])):
         return {}
     return {name: options[name] for name in ("beta", "temper", "evidence") if name in options}
 
@@ -175,6 +202,7 @@ def _copied(trace: Trace, temperature: float, task: Task) -> Float[Tensor, "time
         return torch.full((trace.tokens.shape[1], len(task.lags)), -torch.inf, dtype=torch.float64)
     scores = trace.scores[-1][0].double() / temperature
     log_attention = torch.log_softmax(scores, dim=-1).logsumexp(dim=0) - np.log(len(scores))
+    log_attention = log_attention[trace.first :, trace.first :]
     return attention_at(log_attention, [lag - 1 for lag in task.lags], absent=-torch.inf)
 
 
@@ -182,7 +210,7 @@ def _described(choice: ModelChoice, done: Pass) -> dict[str, Any]:
     """Return the page's facts on a model: its heads, and the positions of a circuit's
     sliders.
     """
-    said = {"kind": choice.kind, "heads": done.trace.heads}
+    said = {"kind": choice.kind, "heads": done.trace.heads, "start": bool(done.trace.first)}
     if done.circuit is None:
         return {**said, "name": choice.name}
     names = ("lam", "beta", "temper", "looking", "sink")
@@ -212,6 +240,11 @@ def _beside_sink(attention: Float[Tensor, "head query key"]) -> Tensor:
     """
     others = attention.clone()
     others[..., 0] = 0
+    return _beside(others)
+
+
+def _beside(others: Float[Tensor, "head query key"]) -> Tensor:
+    """Return what heads pay keys as shares of the most that each pays one."""
     return (
         (others / others.amax(dim=(1, 2), keepdim=True).clamp_min(1e-300) * FULL)
         .round()

@@ -16,6 +16,7 @@ a key depends on the query's row, $y_{im}$.
   position block alone, everything passes through the patterns.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ from sih.beyond.evidence_paths.stream_pieces import (
 from sih.models.base import Model
 from sih.models.disentangled import written
 from sih.models.disentangled.written import WrittenBlocks
+from sih.models.relative.disentangled_relative import DisentangledRelativeTransformer
+from sih.models.relative.offset_blocks import OFFSET
 from sih.models.sites import Trace
 from sih.task import Batch, Task
 
@@ -201,6 +204,45 @@ def written_votes(blocks: WrittenBlocks, task: Task, tokens: Int[Tensor, " time"
             common = common if sign > 0 else common + apart(pair)
     parts = {name: part for name, part in parts.items() if part.any()}
     return _whole(candidates(live["3.1/scores"][0], task), common, parts, votes, task)
+
+
+@torch.no_grad()
+def offset_votes(
+    model: DisentangledRelativeTransformer, task: Task, tokens: Int[Tensor, " time"]
+) -> KeyVotes:
+    """Split the scores of a three-layer circuit with relative positions, which reads blocks against offsets.
+
+    Taken off is the same as of written blocks: the circuit whose first layer does not see the tokens.
+    """
+    start, last = model.config.num_states, str(len(model.config.heads))
+    blind = copy.deepcopy(model)
+    for number in range(1, model.config.heads[0] + 1):
+        blind.block(f"1.{number}", "token", "token")[:start, :start] = 0
+    places = [lag - 1 for lag in task.lags]
+    read = {
+        query: A[:, places] / model.config.temperature
+        for (query, key), A in model.written_blocks().A[f"{last}.1"].items()
+        if key == OFFSET
+    }
+    parts: dict[str, Tensor] = {}
+    votes: dict[str, Tensor] = {}
+    common = torch.zeros(len(tokens), len(task.lags), dtype=torch.float64)
+    live, still = (each.trace(tokens[None]) for each in (model, blind))
+    for query, A in read.items():
+        head, _, held = query.partition("/")
+        for sign, trace in ((1.0, live), (-1.0, still)):
+            own = trace[query][0, model.first :].double() @ A.double()
+            common = common if sign > 0 else common + apart(own)
+            if not held:
+                continue
+            name = f"{head}:{CARRIED}"
+            looks = trace[f"{head}/attention"][0, model.first :].double()
+            worth = looks[:, :, None] * (trace[held][0].double() @ A.double())
+            parts[name] = parts.get(name, 0) + sign * apart(own)
+            votes[name] = votes.get(name, 0) + sign * worth
+    found = _whole(common + sum(parts.values()), common, parts, votes, task)
+    _check_votes(found, _scores(model, live, task), task)
+    return found
 
 
 def _whole(
