@@ -26,12 +26,10 @@ CAPTION = (
     "with absolute positions the longest is shown, with relative positions the one of median KL. "
     "Rows "
     "are left white where a construction attends to its start token. Right, above: mean KL over "
-    "that of "
-    "maximum likelihood of every shipped model with this training, one row per kind of positions, "
-    "heads, length and number of steps. Filled: it has found the circuit. Below: attention of the "
-    "models that "
-    "have found it with relative positions, by offset in the second half of a sequence; mean and "
-    "range "
+    "that of maximum likelihood, one row per kind of positions, heads and length. With relative "
+    "positions these are all measured runs, with absolute positions all shipped models with this "
+    "training. Filled: it has found the circuit. Below: attention of the shipped models that have "
+    "found it with relative positions, by offset in the second half of a sequence; mean and range "
     "over models, and the construction (dashed)."
 )
 
@@ -47,7 +45,7 @@ def draw(data: Positions) -> Figure:
         left, right = parts
         _draw_maps(left, data)
         above, below = right.subplots(2, 1)
-        _draw_models(above, data.models)
+        _draw_models(above, data)
         _draw_offsets(below, data)
     return figure
 
@@ -81,17 +79,32 @@ def groups(models: Sequence[TrainedPositions]) -> dict[str, list[TrainedPosition
     return found
 
 
-def _draw_models(ax: Axes, models: Sequence[TrainedPositions]) -> None:
-    every = groups(models)
-    for place, group in enumerate(every.values()):
-        for one in group:
-            colour = style.GREEN if one.relative else style.RED
-            face = colour if one.found else "white"
-            ax.plot(one.kl_over_ml, place, "o", ms=4, mec=colour, mfc=face, mew=0.9, clip_on=False)
+Point = tuple[float, bool, str]
+"""KL over maximum likelihood's, whether the circuit was found, and the colour."""
+
+
+def points(data: Positions) -> dict[str, list[Point]]:
+    """Return the points of each row: relative runs by length and matrix, then absolute models."""
+    found: dict[str, list[Point]] = {}
+    for run in data.runs:
+        label = f"relative [1,1,1]\nT = {run.length}, {run.law}"
+        found.setdefault(label, []).append((run.kl_over_ml, run.circuit, style.GREEN))
+    absolute = [one for one in data.models if not one.relative]
+    for label, group in groups(absolute).items():
+        found[label] = [(one.kl_over_ml, one.found, style.RED) for one in group]
+    return found
+
+
+def _draw_models(ax: Axes, data: Positions) -> None:
+    every = points(data)
+    for place, row in enumerate(every.values()):
+        for kl, circuit, colour in row:
+            face = colour if circuit else "white"
+            ax.plot(kl, place, "o", ms=4, mec=colour, mfc=face, mew=0.9, clip_on=False)
     ax.axvline(1, color=style.BLACK, lw=0.8)
     ax.set_xscale("log")
     ticks = [0.7, 1, 1.5, 2, 3, 5, 8]
-    values = [one.kl_over_ml for one in models]
+    values = [kl for row in every.values() for kl, _, _ in row]
     low, high = min(*values, 0.75) / 1.06, max(*values, 1.4) * 1.1
     kept = [tick for tick in ticks if low <= tick <= high]
     ax.xaxis.set_major_locator(FixedLocator(kept))
