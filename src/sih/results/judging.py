@@ -261,15 +261,18 @@ class Finding:
 
     @property
     def paper_setting(self) -> str:
-        """Return whether the models are trained as in the paper, at its length; "" where nothing is trained."""
+        """Return whether the models are trained as in the paper, at its length: "yes", "no", or "2 of 3".
+
+        Without models it is "no model"; for a statement that is not about models, "".
+        """
         if self.statement.models is None:
             return ""
         if not self.each:
             return "no model"
-        at_paper = sum(bool(one.papers_setting) for one in self.each)
-        if at_paper in (0, len(self.each)):
-            return "yes" if at_paper else "no"
-        return f"{at_paper} of {len(self.each)}"
+        at_paper = [bool(one.papers_setting) for one in self.each]
+        if all(at_paper):
+            return "yes"
+        return f"{sum(at_paper)} of {len(at_paper)}" if any(at_paper) else "no"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of report.json."""

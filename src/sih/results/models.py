@@ -267,5 +267,5 @@ def has_fewer_heads(model: TrainedModel) -> bool:
 
 
 def circuit_heads(lags: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the heads that the circuit needs, layer by layer: for two lags, one in the second."""
+    """Return the number of heads in each layer of the circuit; two lags need one in the second."""
     return 1, heads_needed(lags), 1

@@ -89,7 +89,10 @@ def alike(part: Float[Tensor, "block _"], num_states: int) -> bool:
 
 
 def candidate_edges(model: Model) -> tuple[Edge, ...]:
-    """List every edge that a model has: from each block, or of a stream that is a sum each writer, into each reader."""
+    """Return every edge of a model: from each writer of an earlier layer into each reader.
+
+    In a disentangled model a writer is a block of the stream.
+    """
     if any(name.endswith("/mlp") for name in model.hook_points()):
         raise FieldError("model", "edges are those of models without MLPs")
     if not model.writers(0):

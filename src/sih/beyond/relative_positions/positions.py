@@ -121,7 +121,7 @@ def _fits(run: Run, config: PositionsConfig) -> bool:
         isinstance(shape, RelativeShape)
         and set(shape.offsets) == {"both"}
         and (run.config.heads, task.lags) == (ONE_HEAD_EACH, config.lags)
-        and task.usual
+        and task.is_paper_task
         and trained_plainly(run.config)
     )
 
@@ -146,7 +146,7 @@ def compute(config: PositionsConfig, store: RunStore) -> Positions:
     rows.append(maps("relative,\nconstructed", circuit, task, config))
     if shown:
         rows.append(maps("relative,\ntrained", shown.model, task, config, shown.name))
-    written = by_offset(read_heads(circuit, task, config))
+    written = first_offsets(read_heads(circuit, task, config))
     return Positions(config, tuple(rows), models, written)
 
 
@@ -180,7 +180,7 @@ def read_run(run: Run, config: PositionsConfig) -> TrainedPositions:
         compares=max((x.correlation for x in layers[1]), key=abs),
         from_uniform=min(x.from_uniform for x in layers[2]),
         selects=any(x.selective for x in readings if x.last),
-        by_offset=by_offset(readings),
+        by_offset=first_offsets(readings),
     )
 
 
@@ -197,9 +197,9 @@ def read_heads(model: Model, task: Task, config: PositionsConfig) -> list[HeadRe
     ]
 
 
-def by_offset(readings: Sequence[HeadReading]) -> dict[str, tuple[float, ...]]:
-    """Return each head's attention at the first offsets."""
-    return {one.name: one.offsets[:OFFSETS] for one in readings}
+def first_offsets(readings: Sequence[HeadReading]) -> dict[str, tuple[float, ...]]:
+    """Return each head's attention at the offsets 0 to `OFFSETS - 1`, by the head's name."""
+    return {head.name: head.offsets[:OFFSETS] for head in readings}
 
 
 @torch.no_grad()
