@@ -277,6 +277,11 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of report.json."""
         asked, found = self.statement, self.measured
+        judged = zip(self.each, self.verdicts, strict=True)
+        parts = [
+            {**_plain(part), "verdict": verdict, "unsettled": part.unsettled}
+            for part, verdict in judged
+        ]
         return {
             "id": asked.id,
             "section": asked.section,
@@ -293,10 +298,7 @@ class Finding:
             "paper_setting": self.paper_setting,
             "chosen": str(asked.models or ""),
             "models": list(self.models),
-            "parts": [
-                {**_plain(part), "verdict": verdict, "unsettled": part.unsettled}
-                for part, verdict in zip(self.each, self.verdicts, strict=True)
-            ],
+            "parts": parts,
         }
 
 

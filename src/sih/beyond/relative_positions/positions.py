@@ -168,13 +168,14 @@ def read_run(run: Run, config: PositionsConfig) -> TrainedPositions:
     )
     readings = read_heads(run.model, run.task, config)
     layers = {n: [x for x in readings if x.name.startswith(f"{n}.")] for n in (1, 2)}
+    trained = run.config
     return TrainedPositions(
         name=run.name,
-        relative=run.config.model.kind == KIND,
-        heads=run.config.heads,
+        relative=trained.model.kind == KIND,
+        heads=trained.heads,
         length=run.task.length,
-        steps=run.config.optimiser.steps,
-        seed=run.config.seed,
+        steps=trained.optimiser.steps,
+        seed=trained.seed,
         kl_over_ml=evaluation.kl_over_ml.mean,
         predicts=evaluation.found,
         compares=max((x.correlation for x in layers[1]), key=abs),
