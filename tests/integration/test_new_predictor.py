@@ -48,7 +48,7 @@ def test_in_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PREDICTORS, "new", Predictor("new one", sih.stationary_law))
     config = PredictorsConfig(lag_sets=((1, 2),), num_states=2, length=8, matrices=2, sequences=4)
     found = reference_predictors.compute(config, RunStore())
-    (kl,) = (panel.kl for panel in found.panels)
-    assert same(kl["new one"], kl["stationary law"])
+    for panel in found.panels:
+        assert same(panel.kl["new one"], panel.kl[PREDICTORS["stationary"].label])
     (drawn,) = predictors_figure.draw(found).legends
     assert [text.get_text() for text in drawn.get_texts()][-1] == "new one"

@@ -18,7 +18,8 @@ EXPECTED = {
     "02_build_a_circuit.py": "layer 3 copies the token that each lag says: {1: 1.0, 2: 0.0, 3: 0.0}",
     "03_look_inside_a_trained_model.py": "lag 2: head 3.1 looks at the tokens that lags 1, 2, 3 copy: [0.0, 1.0, 0.0]",
     "04_train_your_own.py": "saved and loaded: the same True",
-    "05_diagnose_your_own_model.py": "verdict: Predicts worse than maximum likelihood, better than the stationary law.",
+    "05_diagnose_your_own_model.py": "verdict: Predicts worse than maximum likelihood, better than the "
+    "stationary distribution.",
     "06_how_many_heads.py": "mixed, 2 heads: 1.000",
 }
 """What the first examples come to."""

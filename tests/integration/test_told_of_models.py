@@ -83,7 +83,8 @@ def told_in_tables(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the same of tables: a shipped model in the first column, and columns of `COLUMNS`."""
     for table in re.findall(r"(?:^\|.*\|\n)+", text + "\n", flags=re.M):
         heads, _, *rows = (
-            [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()
+            [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in table.splitlines()
         )
         for row in rows:
             name = row[0].partition(" (")[0].strip("`")
@@ -367,10 +368,7 @@ def test_where_a_helped_model_is_shown_the_page_says_how() -> None:
     for text in shown.values():
         assert "600 of 2,000 steps" in " ".join(text.split())
         assert "`paper-1.2.3`" in text
-    assert (
-        "trained with Adam, nothing added, in the paper's setting"
-        in (ROOT / "README.md").read_text()
-    )
+    assert "trained with Adam alone, in the paper's setting" in (ROOT / "README.md").read_text()
     assert not [
         path for path in DOCUMENTS if "told it how" in text_of(path) and path.stem != "errata"
     ]
@@ -383,7 +381,9 @@ def unsaid(text: str) -> list[str]:
         r"restricted to (their )?roles|roles? that the (paper's )?circuit|frozen at first|a new matrix",
         text,
     )
-    helped = [name for name in opened if name in NAMES and not name.startswith("paper-")]
+    helped = [
+        name for name in opened if name in NAMES and not name.startswith(("paper-", "relative-"))
+    ]
     return [] if said else helped
 
 
@@ -406,7 +406,7 @@ def test_a_model_of_which_nothing_is_said_is_found() -> None:
 
 def test_captions_of_trained_models_say_how_they_were_trained() -> None:
     for experiment in (few_heads, switching_lags):
-        assert "our recipe" in shown(experiment.EXPERIMENT).caption
+        assert re.search("preset auto|harmonic", shown(experiment.EXPERIMENT).caption)
         assert not [
             name
             for name in experiment.EXPERIMENT.reads(experiment.EXPERIMENT.config, RunStore())
@@ -414,8 +414,8 @@ def test_captions_of_trained_models_say_how_they_were_trained() -> None:
         ]
     for experiment in (channel_account, scaling, agreement, trained):
         caption = shown(experiment.EXPERIMENT).caption
-        assert "our recipe" in caption
-        assert re.search("as in the paper|as the paper trains", caption)
+        assert re.search("preset auto|harmonic", caption)
+        assert re.search("as in the paper|as the paper trains|unaided Adam", caption)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "results/html_page.py": "report/test_page.py has a page of it",
     "results/plots/profile.py": "drawn with the circuit that has it, in results/plots/test_heads.py",
     "models/fast/second_order.py": "models/test_derivatives.py has the derivatives of every path",
+    "cli/figure_flags.py": "test_figure_command.py has the flags",
     "claim/claim_histogram.py": "claim/test_claim_expectations.py has both",
     "paper/errata.py": "test_errata_figure.py: tests/integration has a test_errata.py",
     "results/maps.py": "attention maps are drawn in paper/test_attention_maps.py",

@@ -69,7 +69,7 @@ def test_a_public_name(name: str) -> None:
     found = getattr(sih, name)
     doc = inspect.getdoc(found)
     assert doc
-    check_sentence(doc)
+    check_sentence(doc, of_class=inspect.isclass(found))
     check_options(found, doc)
     assert ">>> " in doc
 
@@ -113,11 +113,15 @@ def test_a_public_property(name: str, value: Any) -> None:
     check_sentence(doc)
 
 
-def check_sentence(doc: str) -> None:
-    """Check that it begins with a sentence of one subject that has a verb: "Give ...", or of a class "Gives ..."."""
+def check_sentence(doc: str, *, of_class: bool = False) -> None:
+    """Check that a function's first sentence begins with a verb, and a class's with a noun phrase."""
     first = re.split(r"\.(?=\s|$)", doc.partition("\n\n")[0])[0]
     word = first.split()[0].lower()
-    assert {word, word.removesuffix("s")} & set(VERBS), f"no verb begins {first!r}"
+    if of_class:
+        verbs = {*VERBS, *(f"{verb}s" for verb in VERBS), "says", "carries", "does"}
+        assert word not in verbs, f"a verb begins {first!r}"
+    else:
+        assert word in VERBS, f"no verb begins {first!r}"
     assert ";" not in first
 
 
@@ -135,6 +139,8 @@ def check_options(function: Callable[..., Any], doc: str) -> None:
 def test_the_checks_can_fail() -> None:
     with pytest.raises(AssertionError, match="no verb"):
         check_sentence("The law of the next token.")
+    with pytest.raises(AssertionError, match="a verb"):
+        check_sentence("Holds what was found.", of_class=True)
 
     def two(a: int, *, b: int = 0, c: int = 0) -> None: ...
 

@@ -1,1 +1,1 @@
-"""Any model's attention, read: by offset, against log P, head by head, against the construction's; and changed."""
+"""Attention of any model: measured, read by head, compared, changed."""

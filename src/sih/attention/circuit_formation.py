@@ -1,4 +1,7 @@
-"""When copying, a selective head and the circuit appear in training, read from a run's kept weights."""
+"""Formation of the circuit in training, measured on a run's kept weights.
+
+The events are copying, a selective head, and the circuit as a whole.
+"""
 
 from pathlib import Path
 
@@ -12,23 +15,30 @@ from sih.training.runs.formation import Checkpoint, Formation, write_formation
 from sih.training.runs.run import WEIGHTS, Run
 
 SEQUENCES = 128
-"""How many sequences a checkpoint is measured on: the first that `sih.evaluate` draws."""
+"""Sequences per checkpoint: the first that `sih.evaluate` draws."""
 
 
 def formation(run: Run | str | Path) -> Formation:
-    """Return the steps at which copying, a selective head and the circuit first appear in a run.
+    """Return the steps at which the parts of the circuit first appear in a run.
 
-    They are read from the weights kept along the way (`sih train --keep-every N`) and, of a finished run, from its end.
+    The parts are copying, a selective head, and the circuit as a whole. They are read
+    from the weights kept in training (`sih train --keep-every N`) and, for a finished
+    run, from the final weights.
 
         copying     a head below the last layer has half of its attention on one offset of 1 or more
         selective   a head of the last layer has 0.8 of the posterior's weight on the true lag, where that is above 1
         circuit     `way` is at least 0.9 in every window from 17 tokens on (`sih.evaluate`)
 
-    Copying and selective are means over queries beyond a third of the length. Every checkpoint is measured on the same
-    128 fresh sequences, in 0.2 to 0.7 s at length 128. What `sih runs formation --keep` wrote is read instead.
+    Copying and selective are means over queries beyond a third of the length. Every
+    checkpoint is measured on the same 128 fresh sequences, in 0.2 to 0.7 s at
+    length 128. The file of `sih runs formation --keep` is read instead if there is one.
 
     Args:
         run: a `Run` or its folder.
+
+    Returns:
+        The formation: the steps `copying`, `selective` and `circuit`, each None if
+        never reached.
 
     >>> import sih
     >>> sih.formation("paper-1.2.3-length32")
@@ -40,7 +50,7 @@ def formation(run: Run | str | Path) -> Formation:
 
 
 def keep_formation(run: Run) -> Formation:
-    """Return the formation of a finished run, and write it beside the weights unless it is there."""
+    """Return the formation of a finished run, and write it if it is missing."""
     if run.formation is not None:
         return run.formation
     found = follow(run)
@@ -50,7 +60,7 @@ def keep_formation(run: Run) -> Formation:
 
 @limited_threads(1)
 def follow(run: Run) -> Formation:
-    """Measure a run's model at every kept step, and at its end if it is finished."""
+    """Return measurements of a run's model at kept steps and at its end."""
     if not run.kept:
         raise ValueError(
             f"{run.name} kept no weights along the way; `sih train --keep-every N` keeps them"
@@ -65,7 +75,7 @@ def follow(run: Run) -> Formation:
 
 
 def _readable(run: Run) -> Task:
-    """Return the run's task, or raise a ValueError if its circuit can't be read."""
+    """Return the run's task, or raise a ValueError if its circuit cannot be read."""
     task = run.task
     if not isinstance(task, Task):
         wanted = "a task of one matrix and one lag a sequence"

@@ -1,4 +1,4 @@
-r"""Measures how much of the selective circuit a model has, by one number for each of its parts.
+r"""Measures of the selective circuit in a model, one number for each part.
 
     correlation   layer 1: its scores with log P, over the keys at the lags (`score_correlation`)
     selected      last layer: attention to the token that the true lag copies, over the lag's posterior
@@ -6,10 +6,11 @@ r"""Measures how much of the selective circuit a model has, by one number for ea
     copies        each layer below the last: its largest mean attention to one offset of 1 or more
     offsets       each layer below the last: that offset
 
-All are means over sequences and over queries from a third of the length on, the last query left out:
-no model is trained there. `selected` is over sequences whose true lag is above 1, since the token that
-lag 1 copies is the query's own. Of a layer with several heads the head with the largest number counts:
-the largest in size of the correlation, and of the last layer the head that selects most.
+All are means over sequences and over queries from a third of the length on. The last
+query is left out, because no model is trained there. `selected` is over sequences whose
+true lag is above 1, since the token that lag 1 copies is the query's own. Of several
+heads in a layer, the one with the largest number counts: the largest absolute
+correlation, and in the last layer the head that selects most.
 """
 
 from dataclasses import dataclass
@@ -25,12 +26,12 @@ from sih.predictors.evidence import lag_posterior
 from sih.task import Batch, Task
 
 AT_ONCE = 64
-"""Sequences in a pass, which bounds the memory."""
+"""Sequences in one forward pass, which bounds the memory."""
 
 
 @dataclass(frozen=True)
 class CircuitSigns:
-    """Holds the numbers of one model on one batch."""
+    """Measures of the circuit in one model, on one batch."""
 
     correlation: float
     selected: float
@@ -41,7 +42,7 @@ class CircuitSigns:
 
 @torch.no_grad()
 def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
-    """Measure a model on sequences of its task, each of which keeps its lag."""
+    """Return the circuit's measures for a model, on sequences with one lag each."""
     time = batch.tokens.shape[1]
     first = max(time // 3, task.max_lag)
     if not (batch.lags > 1).any() or first >= time - 1 or not model.config.heads:
@@ -72,7 +73,10 @@ def circuit_signs(model: Model, batch: Batch, task: Task) -> CircuitSigns:
 
 
 def _signs(model: Model, batch: Batch, task: Task, rows: slice) -> dict[str, Tensor]:
-    """Measure each sequence: (sequence, head) of a layer, or (sequence, head, offset) of the lower ones."""
+    """Return the measures of each sequence.
+
+    Shapes are (sequence, head), or (sequence, head, offset) for the lower layers.
+    """
     trace = model.trace(batch.tokens)
     layers = [layer.double() for layer in trace.between_tokens]
     scores = trace.scores[0][..., trace.first :, trace.first :].double().unbind(dim=1)
@@ -95,7 +99,10 @@ def _signs(model: Model, batch: Batch, task: Task, rows: slice) -> dict[str, Ten
 def _follows(
     scores: Float[Tensor, "batch query key"], batch: Batch, task: Task, rows: slice
 ) -> Float[Tensor, " batch"]:
-    """Correlate scores with log P over the keys at the lags; scores that do not vary count 0."""
+    """Return the correlation of scores with log P over the keys at the lags.
+
+    Scores that do not vary have 0.
+    """
     position = torch.arange(scores.shape[-1])
     compared = (position >= rows.start) & (position < rows.stop)
     at_lags = torch.isin(position[:, None] - position, torch.tensor(task.lags))

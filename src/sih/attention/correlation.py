@@ -1,7 +1,8 @@
-r"""Measures what a head's scores and attention follow: the transition probabilities, or positions alone.
+r"""Correlation of scores and attention with transition probabilities or positions.
 
-The construction's first layer scores a pair of tokens $\log P_{s_j,s_i}$, and so pays the lags' tokens their
-normalised probabilities $\tilde p_{i,k}$ (paper, Sec. 5.1).
+The construction's first layer has the score $\log P_{s_j,s_i}$ for a pair of tokens.
+Its attention to the lags' tokens is thus their normalised probabilities
+$\tilde p_{i,k}$ (paper, Sec. 5.1).
 """
 
 from typing import Literal
@@ -18,17 +19,19 @@ from sih.task import CausalTask, first_position
 Maps = Float[Tensor, "batch query key"]
 """Scores or attention of one head."""
 Keys = Bool[Tensor, "query key"]
-"""Pairs that are looked at."""
+"""Pairs (query, key) that enter."""
 
 
 def score_correlation(
     scores: Maps, log_p: Maps, keys: Keys, *, apart_from_positions: bool = False
 ) -> Float[Tensor, " batch"]:
-    r"""Correlate $x_{ij} - \bar x_i$ with $y_{ij} - \bar y_i$ in every sequence, over the pairs in `keys`.
+    r"""Return the correlation of $x_{ij} - \bar x_i$ with $y_{ij} - \bar y_i$ in every
+    sequence.
 
-    Softmax does not see a constant per query, so each query's mean over its keys is taken off. With
-    `apart_from_positions` so is what all sequences have in common at a pair of positions, $\bar x_{ij}$: what is left
-    comes from the tokens alone, and a mask, however strong, is gone.
+    It is over the pairs in `keys`. Softmax ignores a constant per query, so each
+    query's mean over its keys is subtracted. With `apart_from_positions` the mean over
+    sequences at a pair of positions, $\bar x_{ij}$, is subtracted, too. The rest comes
+    from the tokens alone, and any mask is gone.
     """
     x, y = (_centred(values.double(), keys, apart_from_positions) for values in (scores, log_p))
     return (x * y).sum(dim=(1, 2)) / (
@@ -39,11 +42,12 @@ def score_correlation(
 def explained_variance(
     scores: Maps, keys: Keys, by: Literal["offset", "positions"]
 ) -> Float[Tensor, " batch"]:
-    r"""Give the part of the scores' variance within queries, in every sequence, that is known without the tokens.
+    r"""Return the share of the scores' variance within queries that positions explain.
 
-    $1 - \sum (x_{ij} - \hat x_{ij})^2 / \sum x_{ij}^2$, a constant per query taken off x, over the pairs in `keys`;
-    $\hat x$ is the mean of x over all sequences at the offset i - j (a head that is all diagonals has 1) or at the
-    positions (i, j).
+    It is $1 - \sum (x_{ij} - \hat x_{ij})^2 / \sum x_{ij}^2$ in every sequence, with a
+    constant per query subtracted from x, over the pairs in `keys`. $\hat x$ is the mean
+    of x over all sequences at the offset i - j, or at the positions (i, j). A head with
+    constant diagonals has 1 by offset.
     """
     x = _centred(scores.double(), keys, apart_from_positions=False)
     expected = x.mean(dim=0)
@@ -55,11 +59,13 @@ def explained_variance(
 
 
 def share_by_tokens(attention: Maps, tokens: TokenTensor, queries: slice) -> float:
-    r"""Return the part of the attention's variation between sequences that two tokens explain.
+    r"""Return the share of attention's variation that two tokens explain.
 
-    At each offset o, $a_{i,i-o}$ less its mean over sequences is compared with its mean given the tokens
-    $(s_i, s_{i-o})$. With N values and n pairs of tokens that occur, the part that is left counts
-    $(N - 1) / (N - n)$ times, so that chance explains nothing. Offsets with $N < 4 n$ count as unexplained.
+    It is the variation between sequences. At each offset o, $a_{i,i-o}$ less its mean
+    over sequences is compared with its mean given the tokens $(s_i, s_{i-o})$. With N
+    values and n pairs of tokens that occur, the unexplained part is multiplied by
+    $(N - 1) / (N - n)$, so that chance explains nothing. Offsets with $N < 4 n$ count
+    as unexplained.
     """
     values = attention.double() - attention.double().mean(dim=0)
     states = int(tokens.max()) + 1
@@ -89,7 +95,10 @@ def _centred(values: Tensor, keys: Keys, apart_from_positions: bool) -> Tensor:
 
 
 def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
-    r"""Look up $\log P_{s_j, s_i}$ for every query i and key j, from the key's token to the query's."""
+    r"""Return $\log P_{s_j, s_i}$ for every query i and key j.
+
+    The transition is from the key's token to the query's.
+    """
     if not (P > 0).all():
         raise ValueError(
             "a correlation with log P needs a P without zeros; their logarithm is -inf"
@@ -98,11 +107,12 @@ def pair_log_probabilities(tokens: TokenTensor, P: TransitionMatrix) -> Maps:
 
 
 def probability_correlation(attention: Maps, tokens: TokenTensor, task: CausalTask) -> float:
-    r"""Correlate a head's attention at the lags with the normalised probabilities $\tilde p_{i,k}$.
+    r"""Return the correlation of a head's attention at the lags with $\tilde p_{i,k}$.
 
-    The construction's first layer has 1. A head that ignores the tokens has 0 or less. It is 0 where one of the two
-    varies by no more than rounding, as with a single lag. Queries are those past the first max_lag with a next token:
-    at the last position no model was trained.
+    These are the normalised probabilities. The construction's first layer has 1. A head
+    that ignores the tokens has 0 or less. The result is 0 where one of the two varies
+    by no more than rounding, as with a single lag. Queries are those after the first
+    max_lag that have a next token, because no model is trained at the last position.
     """
     queries = slice(first_position(task), tokens.shape[1] - 1)
     p_norm = normalised_probabilities(tokens, task)[:, queries]

@@ -1,17 +1,23 @@
-r"""Measures how far one model agrees with the construction that has as many second-layer heads, on the same sequences.
+r"""Agreement of a model with the construction of the same number of second-layer heads.
 
-- layer 1: correlation of the scores with $\log P_{s_j,s_i}$ over the keys j, a constant per query taken off, since
-  softmax does not see it: over all causal keys; over the keys at the lags; over all causal keys and apart from what
-  depends on positions alone;
-- every layer: total variation of the rows of attention, heads matched; beside that of a head which is uniform over
-  the past;
-- layer 2: how much of the scores' variance within a query comes from the offset i - j alone, that is how diagonal its
-  maps are, and how much from the two positions; the construction's has all from the offset;
-- layer 3: the share of its attention on the token that the true lag copies, $i + 1 - k$, and on all lags' together,
-  along the sequence; beside the posterior of the true lag (the Bayes average's weight) and the construction's share.
+All numbers are measured on the same sequences:
 
-A model with another number of layers is compared by its first and last. Lag 1 copies the query's own token, which the
-residual stream holds anyway: a model need not attend to it, and some do not.
+- layer 1: correlation of the scores with $\log P_{s_j,s_i}$ over the keys j, with a
+  constant per query subtracted, since softmax ignores it. There are three: over all
+  causal keys; over the keys at the lags; over all causal keys with the part that
+  positions explain removed;
+- every layer: total variation of the rows of attention, with heads matched, and that of
+  uniform attention over the past;
+- layer 2: the share of the scores' variance within a query that the offset i - j
+  explains (how diagonal its maps are), and the share that both positions explain. In
+  the construction the offset explains everything;
+- layer 3: the share of its attention on the token that the true lag copies,
+  $i + 1 - k$, and on all lags' tokens, along the sequence. Beside it stand the
+  posterior of the true lag (the Bayes average's weight) and the construction's share.
+
+A model with another number of layers is compared by its first and last layers. Lag 1
+copies the query's own token, which is in the residual stream anyway. A model need not
+attend to it, and some do not.
 """
 
 from collections.abc import Sequence
@@ -39,18 +45,20 @@ from sih.task import Batch, Task
 Measured = tuple[float, float]
 """A mean and its standard error."""
 KEYS = ("lags", "causal", "tokens")
-"""Of the first layer's correlation: keys at the lags; all causal keys; the same, apart from positions."""
+"""Keys of the first layer's correlation: at the lags; all causal; all, without
+positions' part."""
 CHUNK = 64
-"""Sequences that are traced at a time."""
+"""Sequences traced at a time."""
 MATCHED = 16
-"""Sequences that heads are matched on."""
+"""Sequences on which heads are matched."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Attention of the last layer on the token that the true lag copies, beside the posterior of that lag.
+    """The last layer's attention to the true lag's token, and the posterior.
 
-    Means over `sequences` sequences and the positions that are compared; `relative` is the ratio of the two means.
+    Both are means over `sequences` sequences and the positions compared. `relative` is
+    the ratio of the two means.
     """
 
     selected: Measured
@@ -61,35 +69,43 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Holds how far one model agrees with the construction.
+    """Agreement of one model with the construction.
 
-    Pairs are a mean and its standard error over sequences, of queries `first` to the last but one.
+    Pairs are a mean and its standard error over sequences, of queries `first` to the
+    last but one.
     """
 
     lags: tuple[int, ...]
     heads: tuple[int, ...]
     reference_heads: tuple[int, ...]
-    """Of the construction it is compared with."""
+    """Heads of the construction it is compared with."""
     first: int
     correlation: dict[str, Measured]
-    """Of the first layer's scores with log P, by `KEYS`."""
+    """Correlation of the first layer's scores with log P, by `KEYS`."""
     variation: dict[str, Measured]
-    """By the construction's layer; no "2" for a model that has not three layers."""
+    """Total variation by the construction's layer. "2" is missing unless the model has
+    three layers."""
     uniform: dict[str, Measured]
     """The same for uniform attention over the past."""
     second: dict[str, Measured]
-    """Part of the variance of the second layer's scores by "offset" and by "positions", over the tokens that a lag has
-    made, mean over heads; empty for a model that has not three layers."""
+    """Share of the variance of the second layer's scores explained by "offset" and by
+    "positions".
+
+    It is over the tokens that have a parent, a mean over heads, and empty unless the
+    model has three layers.
+    """
     parents: Measured
     """Share of the first layer's attention on the tokens at the lags."""
     shares: dict[str, Measured]
-    """selected, candidates: on the true lag's token, on all lags'; posterior; constructed: the construction's share."""
+    """Shares of attention. selected: on the true lag's token. candidates: on all lags'
+    tokens. posterior: the exact weight. constructed: the construction's share."""
     selected_by_lag: dict[str, Measured]
-    """The share on the true lag's token by the true lag (of those that made two sequences or more)."""
+    """Share on the true lag's token, by lag (of lags with at least two sequences)."""
     selection: Selection
-    """The share on the true lag's token beside the posterior, on these sequences."""
+    """Share on the true lag's token, and the posterior, on these sequences."""
     by_position: dict[str, Float[Tensor, " position"]]
-    """The shares at every position from the first that a lag predicts from (`lags[-1] - 1`)."""
+    """The shares at every position from the first that a lag predicts from
+    (`lags[-1] - 1`)."""
     by_position_error: dict[str, Float[Tensor, " position"]]
 
 
@@ -99,17 +115,19 @@ def compare(
     scores: Sequence[Float[Tensor, "batch _ query key"]],
     built: Reference,
 ) -> Agreement:
-    """Compare the heads of any model of the reference's task, run on its batch, with the construction's.
+    """Return how far a model's heads agree with the construction's.
 
-    `attention[layer]` and `scores[layer]`, before the softmax, stack the heads of a layer; of scores the first two
-    layers are looked at.
+    The model may be of any kind, on the reference's task and batch. `attention[layer]`
+    and `scores[layer]` (before the softmax) stack the heads of a layer. Only the first
+    two layers' scores are used.
     """
     task, batch, rows = built.task, built.batch, built.rows
     attention = [layer.float() for layer in attention]
     heads = tuple(layer.shape[1] for layer in attention)
     if len(heads) < 2:
         raise ValueError(
-            f"a model of one layer has no first and last to compare; got heads {heads}"
+            "a model must have at least 2 layers, to compare the first and the last; "
+            f"got heads {heads}"
         )
     layer_of = {"1": 0, "3": len(heads) - 1} | ({"2": 1} if len(heads) == 3 else {})
     flat = uniform_attention(batch.tokens.shape[1])
@@ -123,7 +141,7 @@ def compare(
         uniform[layer] = measured(total_variation(flat, wanted)[..., rows].mean(dim=(1, 2)))
     first, last = (
         h for layer in ("1", "3") for h in matched[layer] if h is not None
-    )  # the construction has one each
+    )  # the construction has one head in each of these layers
     parents = attention_at(attention[0][:, first], task.lags).sum(dim=-1)
     shares = _shares(attention[-1][:, last], built)
     selected = shares["selected"][:, rows].mean(dim=-1)
@@ -152,9 +170,10 @@ def compare(
 
 @torch.no_grad()
 def selection(model: Model, task: Task, batch: Batch) -> Selection:
-    """Measure the share of the last layer's attention on the true lag's token, of its head that has most there.
+    """Return the last layer's attention to the true lag's token.
 
-    Queries are those at which `sih.diagnose` reads heads.
+    It is that of the head with most attention there. Queries are those at which
+    `sih.diagnose` reads heads.
     """
     rows = queries_read(task, batch.tokens.shape[1])
     parts = zip(batch.tokens.split(CHUNK), batch.lags.split(CHUNK), strict=True)
@@ -170,7 +189,7 @@ def selection(model: Model, task: Task, batch: Batch) -> Selection:
 def selection_of(
     selected: Float[Tensor, " batch"], posterior: Float[Tensor, " batch"]
 ) -> Selection:
-    """Return the two means and their ratio, from each sequence's share and posterior."""
+    """Return the means of share and posterior over sequences, and their ratio."""
     relative = ratio_of_means(selected.double(), posterior.double()).pair()
     return Selection(measured(selected), measured(posterior), relative, len(selected))
 
@@ -188,13 +207,13 @@ def on_true_lag(
 def on_lag(
     weights: Float[Tensor, "batch query lag"], lags: Int[Tensor, " batch"], task: Task
 ) -> Float[Tensor, "batch query"]:
-    """Return the weight of each sequence's own lag."""
+    """Return the weight of each sequence's true lag."""
     is_lag = (lags[:, None] == torch.tensor(task.lags))[:, None]
     return (weights * is_lag).sum(dim=-1)
 
 
 def summary(found: Agreement) -> dict[str, Measured]:
-    """Give the numbers that a seed may change, by name."""
+    """Return the numbers that a seed may change, by name."""
     return {
         **{f"correlation, {keys}": found.correlation[keys] for keys in KEYS},
         **{f"variation, layer {layer}": value for layer, value in found.variation.items()},
@@ -206,7 +225,7 @@ def summary(found: Agreement) -> dict[str, Measured]:
 
 
 def measured(values: Float[Tensor, " batch"]) -> Measured:
-    """Average over sequences, with the standard error."""
+    """Return the mean over sequences, with its standard error."""
     return estimate(values).pair()
 
 
@@ -238,14 +257,14 @@ def _correlations(scores: Maps, built: Reference) -> dict[str, Measured]:
 
 
 def _past(built: Reference) -> Bool[Tensor, "query key"]:
-    """Mark the keys up to each query that is compared."""
+    """Return the mask of (query, key) pairs that enter the comparison."""
     position = torch.arange(built.batch.tokens.shape[1])
     compared = (position >= built.rows.start) & (position < built.rows.stop)
     return torch.logical_and(position <= position[:, None], compared[:, None])
 
 
 def _shares(last: Maps, built: Reference) -> dict[str, Float[Tensor, "batch query"]]:
-    """Give at every position the attention that the last layer pays to the token that a lag copies."""
+    """Return the last layer's attention to the lags' tokens, at every position."""
     task, batch = built.task, built.batch
     is_lag = (batch.lags[:, None] == torch.tensor(task.lags))[:, None]
     copied = [k - 1 for k in task.lags]

@@ -1,6 +1,7 @@
-r"""Finds which head of one model plays the part of which head of another, by total variation.
+r"""Matching of the heads of two models by total variation.
 
-`attention[i, j]` is what query i pays to key j, a distribution over the keys $j \le i$; positions count from 0.
+`attention[i, j]` is the attention of query i to key j, a distribution over the keys
+$j \le i$. Positions count from 0.
 """
 
 import torch
@@ -11,12 +12,15 @@ from torch import Tensor
 def total_variation(
     a: Float[Tensor, "*#batch query key"], b: Float[Tensor, "*#batch query key"]
 ) -> Tensor:
-    r"""Give $\frac12 \sum_j |a_{ij} - b_{ij}|$ for every query: 0 where the rows agree, 1 where they share no key."""
+    r"""Return $\frac12 \sum_j |a_{ij} - b_{ij}|$ for every query.
+
+    It is 0 where the rows agree, and 1 where they share no key.
+    """
     return (a - b).abs().sum(dim=-1) / 2
 
 
 def uniform_attention(time: int) -> Float[Tensor, "query key"]:
-    """Give what a head pays that tells no key from another: the yardstick of a total variation."""
+    """Return uniform causal attention, the reference value of a total variation."""
     past = torch.ones(time, time, dtype=torch.float64).tril()
     return past / past.sum(dim=-1, keepdim=True)
 
@@ -26,11 +30,12 @@ def match_heads(
     wanted: Float[Tensor, "batch other query key"],
     first: int = 0,
 ) -> list[int | None]:
-    """Give every head of `wanted` a head of `found` of its own, None to those left over if `found` has fewer.
+    """Return a different head of `found` for every head of `wanted`.
 
-    The total variation of all pairs together, from query `first` on, is the least that an assignment can have.
+    It is None for those left over. The assignment has the least total variation of all
+    pairs together, from query `first` on.
     """
-    from scipy.optimize import linear_sum_assignment  # takes a while to load
+    from scipy.optimize import linear_sum_assignment  # slow to import
 
     distances = (
         total_variation(found, head[:, None])[..., first:] for head in wanted.unbind(dim=1)

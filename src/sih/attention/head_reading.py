@@ -1,4 +1,4 @@
-"""Reads one head of any model from its attention: where it looks, by what, and in a word what it does."""
+"""Reading of one head of any model from its attention, with a role in a few words."""
 
 from dataclasses import dataclass
 
@@ -15,22 +15,26 @@ from sih.predictors.metrics import lag_accuracy
 from sih.task import Batch, CausalTask, first_position
 
 UNIFORM = 0.05
-"""Attention this near to uniform is uniform: total variation, averaged over queries."""
+"""Largest mean total variation from uniform attention at which a head counts as
+uniform."""
 ONE_OFFSET = 0.6
-"""The share of attention at one offset that makes a head one of that offset."""
+"""Least share of attention at one offset for the role of that offset."""
 SELECTS = 0.8
-"""The part of what the exact posterior has on the true lag that a selective head has at least."""
+"""Least attention to the true lag's token, over the exact posterior, of a selective
+head."""
 ON_LAGS, DEPENDS = 0.5, 0.1
-"""The share of attention at the lags, and the dependence on tokens, from which either counts."""
+"""Least share of attention at the lags, and least dependence on tokens, to count."""
 COMPARES, LEANS, SOME = 0.8, 0.3, 0.2
-"""Correlations with the normalised probabilities, in size, and the attention at the lags that a leaning head has."""
+"""Least absolute correlations with the normalised probabilities, and least attention at
+the lags of a leaning head."""
 ON_FIRST, PERIODIC, SPREAD, SHOWN = 0.8, 0.5, 0.25, 3
-"""The share of position 0, the fit of a period, the distance from uniform of a head that spreads, and the most residues
-that a role lists."""
+"""Least share of position 0, least fit of a period, distance from uniform of a head
+that spreads, and most residues in a role."""
 BY_TOKENS = 0.4
-"""The share of the variation between sequences that the tokens of query and key explain, in a content-based head."""
+"""Least share of the variation between sequences that the tokens of query and key
+explain, in a content-based head."""
 FEW, ON_FEW = 4, 0.5
-"""The most offsets that a role lists, and the share of attention that they have together."""
+"""Most offsets in a role, and their least share of attention together."""
 ROLES: dict[str, str] = {
     "attends uniformly": f"total variation from uniform attention at most {UNIFORM:g}",
     "attends to offset o": f"{ONE_OFFSET:g} of the attention at one offset",
@@ -59,49 +63,59 @@ ROLES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class HeadReading:
-    """Holds what one head's attention says, averaged over sequences and queries past the first max_lag tokens."""
+    """Measures of one head's attention, means over sequences and queries.
+
+    Queries are those from max_lag on.
+    """
 
     name: str
-    """Its layer and its number in it, from 1: "2.3"."""
+    """Layer and number of the head, from 1: "2.3"."""
     parents: dict[int, float]
-    """Attention to i - k, the token that lag k says token i follows, by lag."""
+    """Attention to i - k, the parent of token i under lag k, by lag."""
     copies: dict[int, float]
-    """Attention to i - k + 1, the token that lag k says the next one follows, by lag."""
+    """Attention to i - k + 1, the parent of the next token under lag k, by lag."""
     selected: float
     """Attention to i - k + 1 with k each sequence's true lag."""
     exact: float
-    """The exact posterior of that lag at the same queries: what `selected` could be."""
+    """The exact posterior of that lag at the same queries, an ideal value of
+    `selected`."""
     accuracy: float
-    """How often, of the `copies`, the sequence's true lag has the most."""
+    """How often the true lag has the largest of `copies`."""
     correlation: float
-    """Of the attention at i - k with the normalised probabilities."""
+    """Correlation of the attention at i - k with the normalised probabilities."""
     period: int | None
-    """The least period that explains attention by offset, past the lags (`find_period`), None where it is the same."""
+    """The least period that explains attention by offset beyond the lags
+    (`find_period`). None if attention is the same at all offsets."""
     residues: tuple[int, ...]
     """Offsets modulo the period that have more than the average."""
     fit: float
-    """The part of the variance by offset that the residues explain."""
+    """Share of the variance by offset that the residues explain."""
     dependence: float
-    """Total variation of a query's attention from its mean over the other sequences: 0 goes by position alone."""
+    """Total variation of a query's attention from its mean over the other sequences. It
+    is 0 if only the position matters."""
     by_tokens: float
-    """The part of that variation that the tokens of query and key explain (`share_by_tokens`)."""
+    """Share of that variation that the tokens of query and key explain
+    (`share_by_tokens`)."""
     from_uniform: float
     """Total variation from uniform attention over the past."""
     mean_from_uniform: float
-    """The same of the mean attention over sequences."""
+    """Total variation of the mean attention over sequences from uniform attention."""
     first_key: float
     """Attention to position 0."""
     start: float
-    """Attention to a start token, 0 where there is none."""
+    """Attention to a start token, 0 if there is none."""
     offsets: tuple[float, ...]
-    """Attention by offset, of the queries of the second half."""
+    """Attention by offset, of queries in the second half."""
 
     last: bool
-    """Whether it is a head of the last layer."""
+    """Whether the head is in the last layer."""
 
     @property
     def selective(self) -> bool:
-        """Tell whether it has on the true lag at least 0.8 of what the exact posterior has there."""
+        """Return whether the head selects the true lag's token.
+
+        It has at least 0.8 of the exact posterior.
+        """
         return (
             len(self.copies) > 1
             and self.dependence >= DEPENDS
@@ -110,7 +124,7 @@ class HeadReading:
 
     @property
     def role(self) -> str:
-        """Return the first of `ROLES` whose criterion the head meets."""
+        """Return the first of `ROLES` with a criterion that the head meets."""
         offset, most = max(enumerate(self.offsets), key=lambda pair: pair[1])
         if self.from_uniform <= UNIFORM:
             return "attends uniformly"
@@ -119,7 +133,7 @@ class HeadReading:
         return self._role_by_lags() or self._role_by_place() or self._role_by_content()
 
     def _role_by_lags(self) -> str:
-        """Return the role that a head has by the task's lags, or nothing."""
+        """Return the role that a head has by the task's lags, or an empty text."""
         on_candidates, on_parents = sum(self.copies.values()), sum(self.parents.values())
         size = abs(self.correlation)
         if self.selective:
@@ -133,7 +147,10 @@ class HeadReading:
         return ""
 
     def _role_by_place(self) -> str:
-        """Return the role that a head has by positions, unless tokens explain its attention; or nothing."""
+        """Return the role by positions, or an empty text.
+
+        It is empty if tokens explain the attention.
+        """
         near = sum(self.offsets[: max(self.parents) + 1])
         few = sorted(range(len(self.offsets)), key=self.offsets.__getitem__)[-FEW:]
         if self.first_key >= ON_FIRST:
@@ -151,7 +168,7 @@ class HeadReading:
         return "nearly uniform" if self.from_uniform <= SPREAD else ""
 
     def _role_by_content(self) -> str:
-        """Return the role of a head that has no other."""
+        """Return the role of a head that meets no other criterion."""
         if self.dependence < DEPENDS:
             return "position-only, no simple pattern"
         if self.mean_from_uniform <= SPREAD:
@@ -164,7 +181,10 @@ class HeadReading:
         return f"periodic: offsets {', '.join(map(str, self.residues))} mod {period}"
 
     def _role_by_offsets(self, rising: list[int]) -> str:
-        """Return the role of the fewest offsets that have the share, of some by their attention."""
+        """Return the role with the fewest offsets that have the share.
+
+        `rising` are offsets in rising order of their attention.
+        """
         total, found = 0.0, []
         for offset in reversed(rising):
             total += self.offsets[offset]
@@ -175,12 +195,18 @@ class HeadReading:
 
 
 def queries_read(task: CausalTask, time: int) -> slice:
-    """Return the queries that heads are read at: past the first max_lag, and with a next token."""
+    """Return the queries at which heads are read.
+
+    They are those from max_lag on, with a next token.
+    """
     return slice(first_position(task), time - 1)
 
 
 def exact_selection(batch: Batch, task: CausalTask) -> float:
-    """Return the exact posterior of each sequence's true lag, averaged over the queries that heads are read at."""
+    """Return the mean exact posterior of the true lag.
+
+    The mean is over sequences and the queries read.
+    """
     rows = queries_read(task, batch.tokens.shape[1])
     true = (batch.lags[:, None] == torch.tensor(task.hypotheses)).double()
     weights = lag_posterior(batch.tokens, task)[:, rows]
@@ -196,16 +222,19 @@ def read_head(
     last: bool = True,
     exact: float | None = None,
 ) -> HeadReading:
-    """Measure one head on sequences of the task, and say what it does.
+    """Return measures of one head on sequences of the task.
 
     Args:
-        name: its layer and its number in it.
-        whole: its attention, after the softmax, with a row for each token and a key for each. A key more, the first, is
-            a start token.
-        batch: the sequences that it is of, with their lags.
-        task: what they were drawn from.
-        last: whether it is of the last layer.
+        name: layer and number of the head.
+        whole: (batch, query, key), its attention after the softmax, one row and one key
+            per token. An additional first key is a start token.
+        batch: the sequences, with their lags.
+        task: the task they were drawn from.
+        last: whether the head is in the last layer.
         exact: `exact_selection(batch, task)`, to compute it once for many heads.
+
+    Returns:
+        The measures, with the head's `role`.
     """
     first = whole.shape[-1] - whole.shape[-2]
     attention = whole[..., first:]
@@ -222,7 +251,7 @@ def read_head(
         for shares in (followed, copied)
     ]
     others = whole.mean(dim=0)
-    # `others` is the mean of all: without the sequence itself the difference is n / (n - 1) times as large.
+    # Mean of all; without the sequence itself the difference is n / (n - 1) times as large.
     apart = len(attention) / (len(attention) - 1)
     from_others = total_variation(whole, others)[:, rows].mean().item()
     from_uniform = total_variation(whole, flat)[:, rows].mean().item()

@@ -1,9 +1,11 @@
-"""Changes named values of a pass and gives the law of the next token that comes out, everywhere or along one path.
+"""Interventions on activations: predictions after a change.
 
-`ablate` puts a mean, zeros or another sequence's values for what was there, `patch` the values of chosen other
-sequences. With `into` only the readers named see the change: the model runs once with it, what these readers get is
-kept, and a second pass, otherwise untouched, has them read that. So `into=("3.1/query", "3.1/key")` acts on the third
-layer's scores alone. Any kind of model will do; names are those of `sih.models.sites`.
+`ablate` replaces activations by a mean, by zeros or by those of another sequence.
+`patch` takes them from chosen other sequences. With `into` only the named readers see
+the change. The model runs once with it, and the input of these readers is kept. They
+read that input in a second pass, which is otherwise unmodified. So
+`into=("3.1/query", "3.1/key")` acts on the third layer's scores alone. Models may be of
+any kind. The names are those of `sih.models.sites`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +24,7 @@ from sih.models.sites import Trace
 from sih.task import Batch
 
 CHUNK = 64
-"""Sequences that run at once: more of them do not go faster and need the memory."""
+"""Sequences that run at once. More are no faster and need more memory."""
 Sequences = Batch | Integer[Tensor, "_ _"] | Integer[np.ndarray, "_ _"]
 Names = str | Sequence[str]
 
@@ -36,17 +38,23 @@ def ablate(
     rng: Seed = 0,
     into: Names | None = None,
 ) -> Float[Tensor, "batch time state"]:
-    """Predict with the named values taken away, replaced by what they are worth without this sequence.
+    """Return the model's predictions with some activations ablated.
+
+    They are replaced by their mean, by zeros, or by those of another sequence.
 
     Args:
-        model: of any kind.
-        batch: sequences, a `Batch` or tokens.
-        names: of the values, one or several, e.g. "2.1/attention".
-        how: "mean", over the sequences of `reference` at each position; "zero"; or "resample", the values of another of
-            these sequences drawn with `rng`, the same one for all names.
-        reference: the batch itself unless given.
+        model: a model of any kind.
+        batch: sequences, a `Batch` or tokens, (batch, time).
+        names: one or more names of activations, e.g. "2.1/attention".
+        how: "mean", over the sequences of `reference` at each position; "zero"; or
+            "resample", the activations of another of these sequences, drawn with `rng`,
+            the same one for all names.
+        reference: sequences for the mean or the resampling. Default: the batch itself.
         rng: a generator or a seed.
-        into: the readers that see the change, e.g. "3.1/key"; everything unless given.
+        into: the readers that see the change, e.g. "3.1/key". Default: all.
+
+    Returns:
+        The distribution of the next token, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2, 3), length=32)
@@ -80,14 +88,19 @@ def ablate(
 def patch(
     model: Model, clean: Sequences, corrupt: Sequences, names: Names, into: Names | None = None
 ) -> Float[Tensor, "batch time state"]:
-    """Predict on the clean sequences with the named values taken from the corrupt ones, row by row.
+    """Return predictions on clean sequences with some activations from corrupt ones.
 
     Args:
-        model: of any kind.
-        clean: the sequences that are predicted, a `Batch` or tokens.
-        corrupt: a sequence for each, e.g. of another lag, `sih.sample(task, size, rng=rng, lag=2)`.
-        names: of the values, one or several.
-        into: the readers that see the change, e.g. "3.1/key"; everything unless given.
+        model: a model of any kind.
+        clean: the sequences to predict, a `Batch` or tokens, (batch, time).
+        corrupt: one patch source per sequence, e.g. of another lag,
+            `sih.sample(task, size, rng=rng, lag=2)`.
+        names: one or more names of activations.
+        into: the readers that see the change, e.g. "3.1/key". Default: all.
+
+    Returns:
+        The distribution of the next token for the clean sequences, (batch, time,
+        state).
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 3), length=32)
@@ -121,7 +134,10 @@ def replaced(
     values: Mapping[str, Tensor],
     into: Names | None = None,
 ) -> Float[Tensor, "batch time state"]:
-    """Predict with these values in place of the model's own, each for all sequences alike or one for each of them."""
+    """Return predictions with these values in place of the model's own.
+
+    Each value is one for all sequences, or one for each.
+    """
     return torch.cat([model.law(trace.output) for trace in passes(model, tokens, values, into)])
 
 
@@ -132,7 +148,10 @@ def passes(
     values: Mapping[str, Tensor],
     into: Names | None = None,
 ) -> Iterator[Trace]:
-    """Run the model as `replaced` says, some sequences at a time, and give all that each pass makes."""
+    """Yield every pass of `replaced`, with all its activations.
+
+    A pass has some of the sequences.
+    """
     readers = () if into is None else _listed("into", into)
     for start in range(0, len(tokens), CHUNK):
         rows = slice(start, start + CHUNK)
@@ -147,7 +166,7 @@ def passes(
 
 
 class _SeenError(Exception):
-    """Ends a pass of which nothing more is wanted."""
+    """The end of a pass of which no more values are needed."""
 
 
 @torch.no_grad()
@@ -157,7 +176,7 @@ def values_until(
     replace: Mapping[str, Tensor],
     names: Sequence[str],
 ) -> dict[str, Tensor]:
-    """Run the model with values replaced until it has made those named, and give them."""
+    """Return named activations of a pass, which stops when it has them."""
     found: dict[str, Tensor] = {}
 
     def see(name: str, value: Tensor) -> Tensor:
@@ -173,7 +192,7 @@ def values_until(
 
 @torch.no_grad()
 def mean_values(model: Model, batch: Sequences, names: Names) -> dict[str, Tensor]:
-    """Average named values over sequences, at each position (and key)."""
+    """Return the mean of activations over sequences, at each position (and key)."""
     tokens = _tokens("batch", batch)
     sums: dict[str, Tensor] = {}
     for part in tokens.split(CHUNK):
@@ -185,7 +204,10 @@ def mean_values(model: Model, batch: Sequences, names: Names) -> dict[str, Tenso
 
 
 def _donors(own: Tensor, others: Tensor, apart: bool, rng: Seed) -> Int[Tensor, "batch time"]:
-    """Draw for each sequence one of `others`, and never itself where they are the same sequences."""
+    """Return for each sequence a random patch source.
+
+    It is never the sequence itself.
+    """
     rng = generator(rng)
     if apart:
         return others[torch.randint(len(others), (len(own),), generator=rng)]

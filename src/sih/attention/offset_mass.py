@@ -1,8 +1,9 @@
-"""Measures how far back a head attends: its attention by offset, and the period that explains it.
+"""Attention by offset, and the period that explains it.
 
-The construction's second-layer head h attends to the offsets i - i' = h modulo K, all of them alike (paper, Sec. 5.2).
-A trained head that does has its mass on one residue *and* far from the query; one that only copies a neighbour has it
-on one offset.
+The construction's second-layer head h attends to the offsets i - i' = h modulo K, all
+with equal weight (paper, Sec. 5.2). A trained head of this kind has its mass on one
+residue *and* far from the query. A head that only copies a neighbour has it on one
+offset.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,10 @@ from torch import Tensor
 
 
 def offset_profile(attention: Float[Tensor, "batch query key"]) -> Float[Tensor, " offset"]:
-    """Average one head's attention at every offset, over sequences and over the queries of the second half."""
+    """Return one head's mean attention at every offset.
+
+    The mean is over sequences and over the queries of the second half.
+    """
     time = attention.shape[-1]
     mean = attention[:, time // 2 :].mean(dim=0)
     at_offset = (mean.diagonal(time // 2 - o).sum() for o in range(time))
@@ -21,12 +25,14 @@ def offset_profile(attention: Float[Tensor, "batch query key"]) -> Float[Tensor,
 
 
 def find_period(mass: Float[Tensor, " offset"]) -> tuple[int | None, tuple[int, ...], float]:
-    r"""Find the least period whose residues explain attention by offset, the residues above average, and the fit.
+    r"""Return the least period of attention by offset, its residues, and the fit.
 
-    The fit of a period n is the part of the variance that the n means by residue explain, adjusted for their number:
-    $1 - (1 - R^2) (N - 1) / (N - n)$ with N offsets. Of the periods that N holds twice, the least that has
-    .85 of the best fit is taken, if that explains a tenth. Attention that is the same at all offsets has none, nor
-    has less than a hundredth of attention.
+    The residues are those above average. The fit of a period n is the share of the
+    variance that the n means by residue explain, adjusted for their number:
+    $1 - (1 - R^2) (N - 1) / (N - n)$ with N offsets. Only periods that N holds twice
+    count. The result is the least of them with 0.85 of the best fit, if that explains a
+    tenth. There is no period if attention is the same at all offsets, or less than a
+    hundredth in all.
 
     >>> find_period(torch.tensor([0.0, 1.0, 1.0, 0.0]).repeat(8))
     (4, (1, 2), 1.0)

@@ -1,4 +1,4 @@
-"""Builds the construction that a trained model is compared with, and draws sequences to compare them on."""
+"""The construction that a trained model is compared with, and its sequences."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,22 @@ from sih.task import Batch, Task, sample
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Holds what the construction does on a batch."""
+    """Activations of the constructed circuit on a batch."""
 
     task: Task
     batch: Batch
     heads: tuple[int, ...]
     rows: slice
-    """From the first query where the construction equals its closed form to the last but one: what the last position
-    predicts is not in the sequence, so a model's last position was never trained."""
+    """Queries from the first where the construction equals its closed form to the last
+    but one. The last query has no next token, so no model is trained there."""
     attention: list[Float[Tensor, "batch _ query key"]]
 
 
 def run_reference(task: Task, batch: Batch, heads: int | None = None) -> Reference:
-    """Run the construction on a batch, with as many second-layer heads or the least that lose nothing."""
+    """Return the construction's activations on a batch.
+
+    It has this number of second-layer heads, or the least that loses nothing.
+    """
     built = reference_model(task, heads, dtype=torch.float32)
     rows = slice(built.circuit.first_exact_position, batch.tokens.shape[1] - 1)
     return Reference(
@@ -37,10 +40,11 @@ def run_reference(task: Task, batch: Batch, heads: int | None = None) -> Referen
 def reference_model(
     task: Task, heads: int | None = None, *, dtype: torch.dtype = torch.float64
 ) -> DisentangledTransformer:
-    """Build the paper's construction with as many second-layer heads, or with the least that lose nothing.
+    """Return the paper's construction with this number of second-layer heads.
 
-    Fewer heads than those leave transitions out; more are not needed. Two lags with one head have a circuit of
-    their own (App. H).
+    By default it has the least number that loses nothing. Fewer leave transitions out,
+    and more are not needed. Two lags with one head have a circuit of their own (App.
+    H).
     """
     if heads is None or heads >= least_heads(task.lags).heads:
         return construct(task, dtype=dtype)
@@ -50,7 +54,10 @@ def reference_model(
 
 
 def sequence_of_lag(task: Task, lag: int, *, rng: torch.Generator) -> Int[Tensor, "1 time"]:
-    """Draw the first sequence that this lag has made. (Its first max_lag tokens are stationary, as in all of them.)"""
+    """Return the first sequence drawn that has this lag.
+
+    Its first max_lag tokens are stationary, as in all sequences.
+    """
     if lag not in task.lags:
         raise ValueError(f"the true lag is one of the task's, {task.lags}; got {lag}")
     while True:

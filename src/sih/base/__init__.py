@@ -1,1 +1,1 @@
-"""What every room stands on: errors, records, files, means with errors, how objects show themselves."""
+"""The base of all packages: errors, records, files, statistics, display of objects."""

@@ -1,4 +1,4 @@
-"""Checks that several rooms need, and the error they raise: it knows which field is at fault."""
+"""Checks that several packages share, and their error, which names the field."""
 
 import functools
 import math
@@ -21,30 +21,31 @@ from sih.base.types import Seed, Tokens
 WORDS = 624
 """32-bit numbers in the state of the Mersenne Twister, torch's generator on the CPU."""
 FIRST_WORD = 24
-"""Byte at which they begin in `torch.Generator.get_state()`, each as a 64-bit number."""
+"""Byte at which the numbers begin in `torch.Generator.get_state()`, each as a 64-bit
+number."""
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 INSTALL = "pip install '.[{extra}]'"
-"""The command that installs an extra, in a clone: the package has no public address."""
+"""Command that installs an extra, in a clone: the package has no public address."""
 
 
 class FieldError(ValueError):
-    """Says in one line what is wrong with a value, and in `field` the name under which it was given."""
+    """An invalid value: one line on the fault, and in `field` the name of the value."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(" ".join(message.split()))  # a value shown in it may have lines
+        super().__init__(" ".join(message.split()))  # a value in the message may have several lines
         self.field = field
 
     def __reduce__(self) -> tuple[type["FieldError"], tuple[str, str]]:
         return type(self), (
             self.field,
             str(self),
-        )  # so that it passes from a worker process to its parent
+        )  # lets it pass from a worker process to its parent
 
 
 def check_sizes(**sizes: int) -> None:
-    """Raise a FieldError unless every size, by its name, is a whole number of at least 1."""
+    """Raise a FieldError unless every size is a whole number of at least 1."""
     for name, value in sizes.items():
         if not is_whole(value) or not 1 <= value < 2**31:
             most = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
@@ -54,12 +55,15 @@ def check_sizes(**sizes: int) -> None:
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number. True and False are none."""
+    """Return whether a value is a whole number. True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Raise a FieldError that says what is `wanted` unless the value is of that kind."""
+    """Raise a FieldError unless the value is of that kind.
+
+    `wanted` describes the kind in the message.
+    """
     if not isinstance(value, kind):
         raise FieldError(name, f"{name} must be {wanted}; got {described(value)}")
 
@@ -97,7 +101,7 @@ def check_device(device: object) -> torch.device:
 
 
 def check_path(path: object, name: str = "path") -> None:
-    """Raise a FieldError unless it may be the name of a file or folder."""
+    """Raise a FieldError unless the value can be the name of a file or folder."""
     wanted = "the name of a file or folder, e.g. 'out/model'"
     check_kind(name, path, (str, os.PathLike), wanted)
     if not os.fspath(path):  # type: ignore[call-overload]
@@ -105,7 +109,10 @@ def check_path(path: object, name: str = "path") -> None:
 
 
 def check_fields(record: Any) -> None:
-    """Raise a FieldError unless each field of a dataclass is of its annotated class. Shapes are not looked at."""
+    """Raise a FieldError unless each field of a dataclass has its annotated class.
+
+    Shapes are not checked.
+    """
     kind: Any = type(record)
     for name, hint in _hints(kind).items():
         value = getattr(record, name)
@@ -123,18 +130,21 @@ WANTED = {
     tuple: "a tuple",
     type(None): "None",
 }
-"""What messages call a class."""
+"""Names of classes in messages."""
 
 
 @functools.cache
 def _hints(record: Any) -> dict[str, Any]:
-    """Return the annotated classes of fields by name, those of the class itself left out."""
+    """Return the annotated classes of fields by name, except the class itself."""
     hints = typing.get_type_hints(record).items()
     return {name: hint for name, hint in hints if typing.get_origin(hint) is not typing.ClassVar}
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """Tell whether a value is of an annotated class, and what is in a tuple too. True and False are no numbers."""
+    """Return whether a value, and each entry of a tuple, is of an annotated class.
+
+    True and False are not numbers.
+    """
     if typing.get_origin(hint) is tuple and isinstance(value, tuple):
         return all(_fits(item, typing.get_args(hint)[0]) for item in value)
     kinds = tuple(map(_class_of, _choices(hint)))
@@ -148,12 +158,15 @@ def _choices(hint: Any) -> tuple[Any, ...]:
 
 
 def _class_of(hint: Any) -> Any:
-    """Return the class that an annotation is about: `tuple` of a tuple of numbers, `Tensor` of one with a shape."""
+    """Return the class behind an annotation.
+
+    This is `tuple` for a tuple of numbers, and `Tensor` for a tensor with a shape.
+    """
     return getattr(hint, "array_type", typing.get_origin(hint) or hint)
 
 
 def described(value: object) -> str:
-    """Describe a value that somebody gave, in one line."""
+    """Return a one-line description of a value, for messages."""
     if isinstance(value, Tensor | np.ndarray):
         return f"{type(value).__name__} of {value.dtype} and shape {tuple(value.shape)}"
     if isinstance(value, type):
@@ -171,10 +184,10 @@ def _a(noun: str) -> str:
 
 
 def generator(rng: Seed, name: str = "rng") -> torch.Generator:
-    """Give the generator, or a new one if a seed was given.
+    """Return the generator, or a new one for a seed.
 
-    torch's generator on the CPU takes a seed modulo 2**32: the state of a larger one is derived by NumPy's
-    `SeedSequence`, so that no two seeds are one.
+    torch's generator on the CPU takes a seed modulo 2**32. NumPy's `SeedSequence`
+    derives the state for a larger seed, so that no two seeds coincide.
     """
     if isinstance(rng, int) and not isinstance(rng, bool) and 0 <= rng < 2**63:
         return (
@@ -188,7 +201,7 @@ def generator(rng: Seed, name: str = "rng") -> torch.Generator:
 
 
 def derived(seeds: np.random.SeedSequence) -> torch.Generator:
-    """Return a generator on the CPU whose whole state comes from NumPy's derived seeds."""
+    """Return a generator on the CPU in a state made from NumPy's derived seeds."""
     rng = torch.Generator()
     state = rng.get_state()
     words = seeds.generate_state(WORDS).astype(np.uint64)
@@ -198,7 +211,7 @@ def derived(seeds: np.random.SeedSequence) -> torch.Generator:
 
 
 def as_tokens(tokens: object, name: str = "tokens") -> Int[Tensor, "batch time"]:
-    """Give sequences of tokens as an int64 tensor, or raise a FieldError."""
+    """Return sequences of tokens as an int64 tensor, or raise a FieldError."""
     given = (
         torch.from_numpy(np.array(tokens, dtype=np.int64)) if _is_integer_array(tokens) else tokens
     )
@@ -216,9 +229,10 @@ def _is_integer_array(value: object) -> bool:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise a ValueError if something would take more bytes than this machine has free, before any of it is made.
+    """Raise a ValueError if something needs more memory than this machine has free.
 
-    The variable SIH_MEMORY_GB allows more, or less.
+    The check comes before any memory is taken. The variable SIH_MEMORY_GB sets another
+    limit.
     """
     free = memory_free()
     if needed > free:
@@ -233,7 +247,7 @@ def check_memory(needed: int, what: str) -> None:
 
 
 def memory_free() -> float:
-    """Return the bytes that may be taken: those of SIH_MEMORY_GB, or those that the system says are free."""
+    """Return the bytes that may be taken, from SIH_MEMORY_GB or from the system."""
     given = os.environ.get("SIH_MEMORY_GB")
     if given is not None:
         with suppress(ValueError):
@@ -246,7 +260,7 @@ def memory_free() -> float:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise a FieldError for the field `name` unless the value is one of the choices."""
+    """Raise a FieldError unless the value of field `name` is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise FieldError(
             name, f"{name} must be one of {', '.join(choices)}; got {described(value)}"
@@ -254,7 +268,7 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Give the name of a type of numbers that models may have, or raise a FieldError."""
+    """Return the name of a dtype that models may have, or raise a FieldError."""
     for name, known in DTYPES.items():
         if known is dtype:
             return name
@@ -262,10 +276,10 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def is_concrete(tensor: Tensor) -> bool:
-    """Tell whether the tensor's values can be read now.
+    """Return whether the tensor's values can be read now.
 
-    They cannot while torch compiles, within its transforms (`torch.func`, `vmap`, forward derivatives), and
-    where a tensor has a shape but no values.
+    They cannot while torch compiles, or within its transforms (`torch.func`, `vmap`,
+    forward derivatives), or where a tensor has a shape but no values.
     """
     return not (
         tensor.is_meta
@@ -278,9 +292,9 @@ def is_concrete(tensor: Tensor) -> bool:
 
 
 def check_tokens(tokens: Tokens, num_states: int, length: int | None) -> Int[Tensor, "batch time"]:
-    """Give the tokens as int64 if a model of these sizes takes them, or raise a FieldError.
+    """Return the tokens as int64 if a model accepts them, or raise a FieldError.
 
-    A `length` of None stands for a model that takes sequences of any length.
+    A `length` of None stands for a model that accepts sequences of any length.
     """
     tokens = as_tokens(tokens)
     time = tokens.shape[1]

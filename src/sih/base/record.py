@@ -1,4 +1,4 @@
-"""Checked dataclasses: annotations say what is allowed, errors name the field.
+"""Checked dataclasses: annotations give the allowed values, errors name the field.
 
     @dataclass(frozen=True)
     class Matrix:
@@ -10,10 +10,11 @@
     read(Matrix, {"rows": [[0.5, 1.5]]}, "state.matrix")
     FieldError: state.matrix.rows.0.1 must be a number from 0 to 1; got 1.5
 
-A field is a str, bool, int, float, Literal, tuple, dict, dataclass, tensor or Any, or one
-of these and None. `check` in a `__post_init__` holds Python's callers, files and flags to
-the same. Numbers become plain: 1 given for a float is 1.0, NumPy's numbers are Python's.
-In one record, axes of tensors that have one name have one size.
+A field is a str, bool, int, float, Literal, tuple, dict, dataclass, tensor or Any, or
+one of these and None. `check` in a `__post_init__` applies the same checks to values
+from Python, files and flags. Numbers become plain: 1 given for a float is 1.0, NumPy's
+numbers are Python's. In one record, axes of tensors with the same name have the same
+size.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Among:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """The lists that are not empty. `content` says what they hold, with an example."""
+    """The lists that are not empty. `content` describes entries, with an example."""
 
     content: str
 
@@ -153,7 +154,7 @@ Size = Annotated[int, AtLeast(1), Below(2**31)]
 Count = Annotated[int, AtLeast(0), Below(2**31)]
 Probability = Annotated[float, Between(0, 1)]
 SeedNumber = Annotated[int, AtLeast(0), Below(2**62)]
-"""A seed that torch's generators take, with room for other seeds to be added."""
+"""A seed for torch's generators, small enough that other seeds can be added to it."""
 
 
 def read(kind: type[T], value: object, name: str) -> T:
@@ -162,7 +163,7 @@ def read(kind: type[T], value: object, name: str) -> T:
 
 
 def read_field(record: Any, name: str, value: object) -> Any:
-    """Return the value as the field of this name of a dataclass, or raise a `FieldError`."""
+    """Return the value as this field of a dataclass, or raise a `FieldError`."""
     return _read(kinds_of(record)[name], value, name)
 
 
@@ -176,7 +177,7 @@ def make(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 def check(record: Any) -> None:
-    """Hold a dataclass to its annotations, or raise a `FieldError`."""
+    """Raise a `FieldError` unless a dataclass agrees with its annotations."""
     own: Any = type(record)
     values = {name: getattr(record, name) for name in kinds_of(own)}
     for name, value in _entries(own, values).items():
@@ -184,10 +185,10 @@ def check(record: Any) -> None:
 
 
 def to_json(value: Any) -> Any:
-    """Return the value as plain JSON, which `read` takes back.
+    """Return the value as plain JSON, for `read` to read again.
 
-    A dataclass is an object of its fields. Those that are not compared, such as a task
-    held by the description of it, are left out.
+    A dataclass is an object of its fields. Fields that are not compared are left out,
+    such as a task that is stored beside its description.
     """
     if dataclasses.is_dataclass(value):
         return {name: to_json(getattr(value, name)) for name in field_names(type(value))}
@@ -217,7 +218,7 @@ def kinds_of(record: Any) -> dict[str, Any]:
 
 def _entries(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     kinds = kinds_of(kind)
-    with jaxtyping.jaxtyped("context"):  # in which axes of one name have one size
+    with jaxtyping.jaxtyped("context"):  # sizes of axes, by name
         return {name: _read(kinds[name], value, name) for name, value in values.items()}
 
 
@@ -234,7 +235,7 @@ def _plain(kind: Any, value: Any, name: str) -> Any:
     if not _fits(kind, value):
         _refuse(name, PLAIN[kind][1], value)
     if kind is float:
-        return float(value) + 0.0  # of 0.0 and -0.0, which are equal, one form
+        return float(value) + 0.0  # one form for 0.0 and -0.0, which are equal
     return int(value) if kind is int else value
 
 
@@ -248,7 +249,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def _is_float(value: Any) -> bool:
-    """Tell whether a real number is not NaN and not too large for a float."""
+    """Return whether a real number is not NaN and not too large for a float."""
     try:
         return not math.isnan(float(value))
     except OverflowError:
@@ -336,7 +337,7 @@ def _refuse(name: str, wanted: str, value: object) -> NoReturn:
 
 
 def _short(number: float) -> str:
-    """Return a number as people write it: 2^31 for 2147483648."""
+    """Return a number in its usual form: 2^31 for 2147483648."""
     power = round(math.log2(number)) if number >= 2**20 else 0
     return f"2^{power}" if power and number == 2**power else f"{number:g}"
 

@@ -1,8 +1,8 @@
-"""Objects that show themselves: a short `repr`, facts in HTML in a notebook, and `plot()`.
+"""Display of objects: a short `repr`, facts in HTML in a notebook, and `plot()`.
 
-A class that inherits `Shown` has the first two: its fields, unless `_facts` says what is
-worth knowing. One that inherits `Drawn` names its one drawing besides, which `plot()`
-returns and a notebook shows below the facts.
+A class that inherits `Shown` has the first two, for its fields or for the facts of
+`_facts`. One that inherits `Drawn` also names its one drawing, which `plot()` returns
+and a notebook shows below the facts.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ LONG, MANY = 72, 8
 
 
 class Words(str):
-    """Words that a record shows whole and without quotes, e.g. a number with its error."""
+    """Words that a record shows without quotes, e.g. a number with its error."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 class Shown:
-    """Gives a record a short repr, and an HTML one."""
+    """A record with a short repr, and an HTML one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__repr__" not in vars(cls):
-            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # in the class itself, or dataclass writes its own
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # in the class itself, because dataclass would write another
 
     def _facts(self) -> Mapping[str, Any]:
-        """Give what the object says of itself, by name. Tensors are said by type and shape."""
+        """Return the object's facts to show, by name (of tensors type and shape)."""
         if not dataclasses.is_dataclass(self):
             return {}
         return {
@@ -49,7 +49,7 @@ class Shown:
     def __repr__(self) -> str:
         try:
             facts = ", ".join(f"{name}={said(value)}" for name, value in self._facts().items())
-        except AttributeError:  # half made, in a debugger
+        except AttributeError:  # an unfinished object, in a debugger
             return object.__repr__(self)
         return f"{type(self).__name__}({facts})"
 
@@ -64,13 +64,14 @@ class Shown:
 
 
 class Drawn(Shown):
-    """Gives a record `plot()` besides, and shows that picture in a notebook."""
+    """A record with `plot()`, and with that picture in a notebook."""
 
     drawing: ClassVar[str]
-    """The function that draws it, "module:function". Its file is loaded when first asked."""
+    """The function that draws it, "module:function". Its module is imported when first
+    used."""
 
     def plot(self) -> Any:
-        """Draw it as a matplotlib figure, in the look of the paper's.
+        """Return a matplotlib figure of the record, in the style of the paper.
 
         >>> import sih
         >>> len(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).plot().axes) > 0
@@ -79,7 +80,7 @@ class Drawn(Shown):
         return self._draw()
 
     def _draw(self, **options: Any) -> Any:
-        """Return the figure, given what its drawing takes besides."""
+        """Return the figure, given further options of its drawing."""
         module, _, function = self.drawing.partition(":")
         return getattr(importlib.import_module(module), function)(self, **options)
 
@@ -87,7 +88,7 @@ class Drawn(Shown):
         facts = super()._repr_html_()
         try:
             picture = base64.b64encode(self.plot()._repr_png_()).decode()
-        except (ValueError, OSError):  # nothing to draw, or a file that cannot be read
+        except (ValueError, OSError):  # no drawing, or a file that cannot be read
             return facts
         source = f"data:image/png;base64,{picture}"
         return f'<div>{facts}<img alt="" style="max-width:100%" src="{source}"></div>'
@@ -98,8 +99,9 @@ _FACT = "display:inline-block;margin-right:1.2em"
 
 
 def said(value: Any) -> str:
-    """Say a value in a few words, never more than a line.
+    """Return a value in a few words, at most one line.
 
+    >>> import torch
     >>> said(0.123456789), said((1, 2, 3)), said(torch.zeros(5, 5))
     ('0.1235', '(1, 2, 3)', 'float32 of shape (5, 5)')
     """
@@ -125,7 +127,7 @@ def said(value: Any) -> str:
 
 
 def _as_many_as_fit(words: Sequence[str], count: int, more: str) -> str:
-    """Join whole words within a line, and say that there are more where some are left out."""
+    """Return whole words joined within a line, with a note if some are left out."""
     kept = [_cut(word) for word in words[:1]] + list(words[1:])
     while len(kept) > 1 and len(", ".join(kept)) > LONG:
         kept.pop()

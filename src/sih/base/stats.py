@@ -1,8 +1,9 @@
-r"""A mean with its standard error, paired differences and ratios: how well a number is known, written once.
+r"""Means with standard errors, paired differences and ratios.
 
 The standard error of the mean of n repetitions (sequences, matrices, seeds) is
-$\sqrt{\sum_b (x_b - \bar x)^2 / (n - 1)} / \sqrt{n}$. Rivals measured on the same repetitions are compared by their
-differences, repetition by repetition: what they share, above all how hard a sequence is, drops out of the error.
+$\sqrt{\sum_b (x_b - \bar x)^2 / (n - 1)} / \sqrt{n}$. Rivals measured on the same
+repetitions are compared by their paired differences. Shared variation, above all how
+hard a sequence is, then cancels.
 """
 
 import math
@@ -15,31 +16,33 @@ from torch import Tensor
 
 V = TypeVar("V", float, Tensor)
 Rows = Tensor | Sequence[Tensor] | Sequence[float]
-"""One entry for each repetition: a tensor over them, or a list."""
+"""One entry per repetition: a tensor or a list."""
 
 
 def quotient(value: float, unit: float) -> float:
-    """Divide, with infinity (or nan, for 0 of 0) where the unit is 0."""
+    """Return the quotient, with infinity (or nan, for 0 of 0) where the unit is 0."""
     return value / unit if unit else (math.inf if value else math.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Generic[V]):
-    """Holds a mean and its standard error, numbers or tensors of one shape."""
+    """A mean and its standard error: numbers, or tensors of one shape."""
 
     mean: V
     error: V
 
     def pair(self) -> tuple[float, float]:
-        """Give the mean and the error of a single number as plain floats."""
+        """Return the mean and the error of a single number as plain floats."""
         return float(self.mean), float(self.error)
 
     def interval(self, errors: float = 2.0) -> tuple[V, V]:
-        """Give both ends of the interval that reaches `errors` standard errors either way."""
+        """Return both ends of the interval of `errors` standard errors either way."""
         return self.mean - errors * self.error, self.mean + errors * self.error
 
     def with_error(self) -> str:
-        """Return the mean of a single number and two standard errors in words, with two digits of the error.
+        """Return the mean of a number with two standard errors, as text.
+
+        The error has two digits.
 
         >>> Estimate(1.0741, 0.0073).with_error(), Estimate(0.013502, 0.000122).with_error()
         ('1.074 ± 0.015', '0.01350 ± 0.00024')
@@ -52,7 +55,9 @@ class Estimate(Generic[V]):
 
 
 def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
-    """Average over the repetitions along `dim`, with the standard error, which one repetition leaves unknown (nan).
+    """Return the mean over the repetitions along `dim`, with its standard error.
+
+    With one repetition the error is unknown (nan).
 
     >>> estimate([1.0, 2.0, 3.0, 6.0]).pair()
     (3.0, 1.0801234497346435)
@@ -66,7 +71,9 @@ def estimate(values: Rows, dim: int = 0) -> Estimate[Tensor]:
 
 
 def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
-    """Average the differences to a reference on the same repetitions, the first that both have.
+    """Return the mean difference to a reference, paired by repetition, with error.
+
+    If one has more repetitions, the first that both have are used.
 
     >>> paired([1.0, 2.0, 3.0], [0.5, 1.5, 2.5, 9.0]).pair()
     (0.5, 0.0)
@@ -77,11 +84,12 @@ def paired(values: Rows, reference: Rows) -> Estimate[Tensor]:
 
 
 def ratio(difference: Estimate[V], reference: Estimate[V]) -> Estimate[V]:
-    r"""Return how many times the reference something is, from its paired difference d to the reference y.
+    r"""Return the ratio to a reference y, from a paired difference d to it.
 
-    Both are random: to first order the error of $r = 1 + d / y$ is $\sqrt{e_d^2 + (r - 1)^2 e_y^2} / |y|$, if they are
-    independent. Where each repetition is at hand, `ratio_of_means` needs no such assumption. A reference that is known
-    has the error 0.
+    Both are random. To first order the error of $r = 1 + d / y$ is
+    $\sqrt{e_d^2 + (r - 1)^2 e_y^2} / |y|$, if they are independent. If each repetition
+    is available, `ratio_of_means` needs no such assumption. A known reference has the
+    error 0.
 
     >>> ratio(Estimate(0.004, 0.0003), Estimate(0.02, 0.002)).pair()
     (1.2, 0.025)
@@ -92,10 +100,11 @@ def ratio(difference: Estimate[V], reference: Estimate[V]) -> Estimate[V]:
 
 
 def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:
-    r"""Return the ratio of two means on the same repetitions, $r = \bar x / \bar y$, with its standard error.
+    r"""Return the ratio of two means on the same repetitions, $r = \bar x / \bar y$,
+    with its standard error.
 
-    Both means are random. To first order (the delta method) the error of r is that of the mean of
-    $(x_b - r\,y_b) / \bar y$.
+    Both means are random. To first order (the delta method) the error of r is that of
+    the mean of $(x_b - r\,y_b) / \bar y$.
 
     >>> ratio_of_means([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]).pair()
     (0.5, 0.0)
@@ -106,7 +115,9 @@ def ratio_of_means(values: Rows, reference: Rows) -> Estimate[Tensor]:
 
 
 def wilson(successes: int, trials: int, errors: float = 1.96) -> tuple[float, float]:
-    r"""Return Wilson's interval of a rate, 95 % unless said: all p with $|p - s/n| \le z \sqrt{p (1 - p) / n}$.
+    r"""Return Wilson's interval of a rate, by default the 95 % interval.
+
+    It is the set of all p with $|p - s/n| \le z \sqrt{p (1 - p) / n}$.
 
     >>> [round(end, 3) for end in wilson(19, 20)]
     [0.764, 0.991]

@@ -52,7 +52,7 @@ def runs(
             {name: cell for name, cell in row.items() if name not in ("KL/ML", "±")} for row in rows
         ]
     console = plain_console(WIDTH, wrap=False)
-    print_fitting(rows, f"Runs in {folder}; held-out is KL/ML on the held-out sequences", console)
+    print_fitting(rows, f"Runs in {folder}\nheld-out: KL/ML on the held-out sequences", console)
     print_ways(readable, console)
 
 

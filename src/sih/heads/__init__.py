@@ -1,4 +1,4 @@
-"""Which head takes what: the least numbers of heads, proved; fewer heads; heads in which lags mix."""
+"""Assignment of offsets to second-layer heads: least numbers, and mixed heads."""
 
 from sih.heads.fewer import head_offsets as head_offsets
 from sih.heads.independent_check import verify_colouring as verify_colouring

@@ -1,11 +1,14 @@
-"""The searches behind `least_heads`: colour integers so that no two of one colour lie at a forbidden distance.
+"""Searches behind `least_heads`: colourings of the integers with forbidden distances.
 
-The graph G(Z, D) joins integers whose distance is in D. Whatever is asked of it is asked of a finite piece: a
-*segment* 0 .. n-1, whose failure to be coloured is a proof, or a *circle* of n integers (distances modulo n), whose
-colouring, repeated, colours all integers. A set of vertices is the bits of a Python integer, so that a step of a
-search handles all vertices at once; `adjacent[v]` is the set of v's neighbours.
+No two integers of one colour may be at a distance in D. The graph G(Z, D) joins
+integers at such distances. Every question about it is answered on a finite piece. A
+*segment* 0 .. n-1 that cannot be coloured is a proof. A colouring of a *circle* of n
+integers (distances modulo n), repeated, colours all integers.
 
-Every search here is exhaustive and repeatable: it returns the same answer each time or raises `OutOfBudgetError`.
+A set of vertices is the bits of a Python integer, so a step of a search handles all
+vertices at once. `adjacent[v]` is the set of v's neighbours. Every search here is
+exhaustive and repeatable: it returns the same answer each time or raises
+`OutOfBudgetError`.
 """
 
 import math
@@ -15,11 +18,11 @@ from contextlib import suppress
 
 
 class OutOfBudgetError(Exception):
-    """Says that a search was given up before it had its answer."""
+    """The end of a search that has no answer yet."""
 
 
 class Budget:
-    """Counts the steps of a search, and ends it after too many or at a moment of `time.monotonic`."""
+    """A limit on the steps of a search, or on the time by `time.monotonic`."""
 
     def __init__(self, steps: int | float = math.inf, deadline: float = math.inf) -> None:
         self.steps, self.deadline, self.taken = steps, deadline, 0
@@ -31,11 +34,12 @@ class Budget:
 
 
 LONGEST = 2**14
-"""Integers of the longest piece that is searched: its neighbours take the square of it in bits."""
+"""Largest number of integers in a piece: its neighbours take the square of it in
+bits."""
 
 
 def segment(length: int, distances: Collection[int]) -> list[int]:
-    """List the neighbours of each of 0 .. length-1 in G(Z, distances)."""
+    """Return the neighbours of each of 0 .. length-1 in G(Z, distances)."""
     if length > LONGEST:
         raise OutOfBudgetError
     everything = (1 << length) - 1
@@ -47,7 +51,10 @@ def segment(length: int, distances: Collection[int]) -> list[int]:
 
 
 def circle(length: int, distances: Collection[int]) -> list[int] | None:
-    """List the neighbours of each integer on a circle, or return None where a distance leads back to its start."""
+    """Return the neighbours of each integer on a circle.
+
+    It is None if a distance leads back to its start.
+    """
     if any(d % length == 0 for d in distances):
         return None
     if length > LONGEST:
@@ -57,7 +64,10 @@ def circle(length: int, distances: Collection[int]) -> list[int] | None:
 
 
 def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...]:
-    """Find the most integers, 0 the smallest, that all lie at distances in D: each needs a colour of its own."""
+    """Return a largest set of integers, with least member 0, at distances in D.
+
+    Each of them needs a colour of its own.
+    """
     best: tuple[int, ...] = (0,)
 
     def grow(clique: tuple[int, ...], candidates: list[int]) -> None:
@@ -70,7 +80,7 @@ def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...
                 return
             grow((*clique, v), [w for w in candidates[n + 1 :] if w - v in distances])
 
-    with suppress(OutOfBudgetError):  # a smaller clique is a clique still
+    with suppress(OutOfBudgetError):  # a smaller clique is still a clique
         grow((0,), sorted(distances))
     return best
 
@@ -78,11 +88,12 @@ def largest_clique(distances: Collection[int], budget: Budget) -> tuple[int, ...
 def class_sizes(
     distances: Collection[int], length: int, budget: Budget, known: Sequence[int] = (0, 1)
 ) -> list[int]:
-    """Find f[n] for n = 0 .. length, the number of n consecutive integers that one colour can take.
+    """Return f[n], the most of n consecutive integers in one colour, by n.
 
-    The list stops short when the budget is spent. f[n] is f[n-1], or one more if a set that holds both ends, 0 and
-    n-1, is that large. The search for one adds members upwards and gives up where even f of the integers left cannot
-    make up the number.
+    The list is shorter if the budget is spent. f[n] is f[n-1], or one more. It is one
+    more if a set that contains both ends, 0 and n-1, is that large. The search for such
+    a set adds members upwards. It gives up where even f of the remaining integers
+    cannot reach the number.
     """
     above = sum(1 << d for d in distances)
     sizes = list(known)
@@ -110,9 +121,10 @@ def class_sizes(
 def largest_on_circle(
     length: int, distances: Collection[int], sizes: Sequence[int], budget: Budget
 ) -> list[int]:
-    """Find the largest, then lexicographically first, set of integers on a circle with no two at a distance in D.
+    """Return the largest set of integers on a circle with no two at a distance in D.
 
-    `sizes` is `class_sizes(distances, ...)`, of use as an upper bound on what an arc can hold.
+    Of several it is the lexicographically first. `sizes` is
+    `class_sizes(distances, ...)`, an upper bound for an arc.
     """
     adjacent = circle(length, distances)
     if adjacent is None:
@@ -145,11 +157,11 @@ def colour(
     fixed: Sequence[tuple[int, int]] = (),
     capacity: int | None = None,
 ) -> list[int] | None:
-    """Find a proper colouring with at most this many colours, or return None if there is none.
+    """Return a proper colouring with at most this many colours, or None.
 
-    `fixed` pairs of (vertex, colour) are kept; their colours must be 0 .. u-1 for some u, and the colours beyond, as
-    long as they are unused, are interchangeable, so that only the first of them is tried. No colour is used more
-    than `capacity` times.
+    `fixed` pairs of (vertex, colour) are kept. Their colours must be 0 .. u-1 for some
+    u. Unused colours beyond are interchangeable, so only the first of them is tried. No
+    colour is used more than `capacity` times.
     """
     size = len(adjacent)
     search = _Backtracking(adjacent, budget)
@@ -164,9 +176,10 @@ def colour(
 
 
 class _Backtracking:
-    """Searches for a colouring, the tightest vertex first.
+    """A search for a colouring, with the tightest vertex first.
 
-    `free` are the vertices without a colour, `allowed[k]` those that may have colour k, `room[k]` how many more may.
+    `free` are the vertices without a colour, and `allowed[k]` those that may have
+    colour k. `room[k]` is how many more may have it.
     """
 
     def __init__(self, adjacent: Sequence[int], budget: Budget) -> None:
@@ -181,7 +194,10 @@ class _Backtracking:
         return free & ~(1 << v)
 
     def extend(self, free: int, allowed: list[int], room: list[int], used: int) -> bool:
-        """Try to colour the free vertices with the colours below `used` and new ones, and tell whether it was done."""
+        """Return whether the free vertices could be coloured.
+
+        The colours are those below `used`, and new ones.
+        """
         self.budget.spend()
         settled = self._give_forced(free, allowed, room, used)
         if settled is None:
@@ -202,7 +218,10 @@ class _Backtracking:
     def _give_forced(
         self, free: int, allowed: list[int], room: list[int], used: int
     ) -> tuple[int, int] | None:
-        """Colour vertices with one choice while there are some, or return None where one has no choice left."""
+        """Colour vertices with one choice as long as there are any.
+
+        Returns None if a vertex has no choice left.
+        """
         while True:
             choices = allowed[: used + 1]
             one = two = 0  # vertices with at least one, at least two colours to choose from
@@ -223,7 +242,10 @@ class _Backtracking:
 def colour_circle(
     length: int, distances: Collection[int], colours: int, sizes: Sequence[int], budget: Budget
 ) -> tuple[int, ...] | None:
-    """Find a colouring of a circle, or None. One too long for this many of its largest classes is not searched."""
+    """Return a colouring of a circle, or None.
+
+    A circle too long for this many of its largest classes is not searched.
+    """
     adjacent = circle(length, distances)
     if (
         adjacent is None
@@ -235,7 +257,10 @@ def colour_circle(
 
 
 def _tightest(free: int, choices: Sequence[int], adjacent: Sequence[int]) -> int:
-    """Find the free vertex with the fewest choices, among those the one with most free neighbours, then the first."""
+    """Return the free vertex with the fewest choices.
+
+    Of several it is the one with most free neighbours, then the first.
+    """
     at_least = [free]  # at_least[j]: free vertices with j choices or more
     for mask in choices:
         at_least.append(0)
@@ -248,7 +273,10 @@ def _tightest(free: int, choices: Sequence[int], adjacent: Sequence[int]) -> int
 def first_colouring(
     adjacent: Sequence[int], colours: int, budget: Budget, capacity: int | None = None
 ) -> tuple[int, ...] | None:
-    """Find the lexicographically first proper colouring with at most this many colours, or None if there is none."""
+    """Return the lexicographically first proper colouring, or None if there is none.
+
+    It has at most this many colours.
+    """
     found = colour(adjacent, colours, budget, capacity=capacity)
     if found is None:
         return None
@@ -268,15 +296,16 @@ def first_colouring(
 def cyclic_colouring(
     distances: Collection[int], colours: int, shift: int, budget: Budget
 ) -> tuple[int, ...] | None:
-    """Find a colouring in which adding `shift` to an integer adds 1 to its colour, modulo `colours`, or None.
+    """Return a colouring in which `shift` more adds 1 to the colour, or None.
 
-    Its period is shift x colours, all its colours are equally dense, and only the first `shift` integers are free to
-    choose, which makes it quick to look for where a general colouring is not.
+    Colours are modulo `colours`. Its period is shift x colours, and all its colours are
+    equally dense. Only the first `shift` integers are free to choose, so the search is
+    quick where a general one is not.
     """
     # Integers a = r and b = q*shift + t, at a distance in D, differ in colour iff x_r != x_t + q (modulo colours).
     banned = [
         [0] * shift for _ in range(shift)
-    ]  # banned[r][t]: the values of x_t - x_r that will not do
+    ]  # banned[r][t]: the values of x_t - x_r that are excluded
     for r in range(shift):
         for d in distances:
             q, t = divmod(r + d, shift)
@@ -309,7 +338,7 @@ def cyclic_colouring(
 
 
 def in_order(colouring: Sequence[int]) -> tuple[int, ...]:
-    """Number the colours by first use, the classes unchanged."""
+    """Return the same classes with the colours numbered by first use."""
     number: dict[int, int] = {}
     return tuple(number.setdefault(k, len(number)) for k in colouring)
 

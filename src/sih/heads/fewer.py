@@ -1,9 +1,10 @@
-r"""Patterns with fewer heads than `least_heads` asks for: some offsets, and their transitions, go unused.
+r"""Patterns with fewer heads than `least_heads` needs, which leave some offsets unused.
 
-Paper: Sec. 5.4, "Single-head transformers": the same algorithm with worse sample complexity. With $\mu$ the largest
-density of a set of integers without a distance in D, H heads use at most $H\mu$ of the offsets. Up to H = K heads
-attain it: let A be such a set and a, b two lags; then A + a and A + b do not meet, for a - b is in D and so is no
-difference of two members of A.
+The transitions at these offsets are lost. Paper: Sec. 5.4, "Single-head transformers":
+the same algorithm with worse sample complexity. With $\mu$ the largest density of a set
+of integers without a distance in D, H heads use at most $H\mu$ of the offsets. Up to H
+= K heads attain it: let A be such a set and a, b two lags. Then A + a and A + b do not
+meet, for a - b is in D and so is no difference of two members of A.
 """
 
 from collections import deque
@@ -22,12 +23,22 @@ from sih.heads.least import QUICK, Pattern, distances, least_heads
 
 
 def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 10.0) -> Pattern:
-    """Assign offsets to this many heads so that nothing mixes and few offsets go unused (-1 in `colours`).
+    r"""Return an assignment of offsets to heads that mixes nothing.
 
-    `used` is the fraction of offsets that some head takes and `most` a proved bound on it; where they meet, the
-    pattern is `optimal`. That is so for as many heads as lags, or as the largest clique has points, whenever the
-    search settles the density mu, as it does for small sets; beyond, the pattern is the best found. With enough
-    heads it is the pattern of `least_heads`, which has `time_limit` seconds.
+    It leaves few offsets unused. Unused offsets have -1 in `colours`. `used` is the
+    fraction of offsets that some head takes, and `most` a proved bound on it. If they
+    are equal, the pattern is `optimal`. That is so for as many heads as lags, or as the
+    largest clique has points, if the search finds the density $\mu$. It does for small
+    sets. Otherwise the pattern is the best found. With enough heads it is the pattern
+    of `least_heads`, with `time_limit` seconds.
+
+    Args:
+        lags: the task's lags, increasing.
+        heads: number of second-layer heads.
+        time_limit: seconds for `least_heads`.
+
+    Returns:
+        The pattern: `colours[o % period]` is the head of offset o.
 
     >>> head_offsets((1, 2, 3), heads=1).colours
     (0, -1, -1)
@@ -43,16 +54,19 @@ def head_offsets(lags: Sequence[int], heads: int, *, time_limit: int | float = 1
     sets, mu = _densest(D)
     patterns = [_largest_classes(full.colours, heads)]
     patterns += [_translates(length, members, D, heads) for length, members in sets]
-    # Of equally full patterns the shortest, then the one that uses the newest offsets.
+    # Of equally full patterns take the shortest, then the one that uses the newest offsets.
     best = min(
         patterns, key=lambda p: (Fraction(p.count(-1), len(p)), len(p), [k < 0 for k in p], p)
     )
-    # Short of the least number of heads, some offset goes unused, but how few can is not known: 1 is no sharp bound.
+    # With fewer than the least number of heads some offset is unused. 1 is not a sharp bound then.
     return Pattern(full.lags, best, heads, min(Fraction(1), heads * mu))
 
 
 def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
-    """Find ever denser sets without a distance in D, each on a circle, and a bound on the density of any such set."""
+    """Return ever denser sets without a distance in D, and a bound for all.
+
+    Each set is on a circle.
+    """
     longest = 3 * D[-1] + 1
     sizes = class_sizes(D, longest, Budget(10 * QUICK))
     bound = min(Fraction(sizes[n], n) for n in range(1, len(sizes)))
@@ -71,12 +85,13 @@ def _densest(D: Sequence[int]) -> tuple[list[tuple[int, list[int]]], Fraction]:
 
 
 def none_denser(D: Collection[int], density: Fraction, budget: Budget) -> bool:
-    """Tell whether it is proved that no set of integers without a distance in D is denser than that.
+    """Return whether a proof was found that no set without a distance in D is denser.
 
-    Build a set integer by integer: the state is which of the last max D integers are members, and with density p/q a
-    member earns q - p, any other integer -p. A denser set would earn without end. Nothing is earned beyond `value`,
-    the most that any way to a state earns, if these values settle; and if one passes p max D they do not settle,
-    since max D integers without a member lead back to the empty state for that price.
+    A set is built integer by integer. The state is which of the last max D integers are
+    members. With density p/q a member earns q - p, any other integer -p. A denser set
+    would earn without end. `value` is the most that any way to a state earns. If these
+    values settle, no set earns more. If one exceeds p max D they do not settle, since
+    max D integers without a member lead back to the empty state for that price.
     """
     p, q, window = density.numerator, density.denominator, max(D)
     everything = (1 << window) - 1
@@ -109,9 +124,12 @@ def _largest_classes(colours: tuple[int, ...], heads: int) -> tuple[int, ...]:
 def _translates(
     length: int, members: Sequence[int], D: Collection[int], heads: int
 ) -> tuple[int, ...]:
-    """Give each head a translate of one set on a circle, disjoint from the others, as far as they are found."""
+    """Return disjoint translates of one set on a circle, one per head.
+
+    There may be fewer than heads.
+    """
     meet = {(a - b) % length for a in members for b in members}
-    near: list[int] = []  # each the next that meets none before it
+    near: list[int] = []  # each is the next one disjoint from all before
     for shift in range(length):
         if all((shift - other) % length not in meet for other in near):
             near.append(shift)
@@ -124,6 +142,6 @@ def _translates(
 
 
 def _numbered(pattern: Iterable[int]) -> tuple[int, ...]:
-    """Number the heads by first use, -1 left alone."""
+    """Return the pattern with the heads numbered by first use, and -1 unchanged."""
     number = {-1: -1}
     return tuple(number.setdefault(k, len(number) - 1) for k in pattern)

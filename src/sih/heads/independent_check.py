@@ -1,6 +1,7 @@
-"""Checks the answers of `least_heads` from the definitions, sharing no code with the search.
+"""Checks of `least_heads` from the definitions, without code of the search.
 
-Plain sets and dictionaries, and algorithms of their own: what is checked here does not rest on `colouring`.
+They use plain sets and dictionaries and their own algorithms, and nothing of
+`colouring`.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,10 @@ from sih.task import check_lags
 
 
 def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
-    """Tell whether no head mixes: if o + a = o' + b for lags a != b, then o and o' are not of one head. -1 is none."""
+    """Return whether no head mixes two lags. -1 is an unused offset.
+
+    If o + a = o' + b for lags a != b, then o and o' must not have the same head.
+    """
     period, moves = len(colours), [a - b for a in lags for b in lags if a != b]
     return period > 0 and all(
         k < 0 or k != colours[(o + d) % period] for o, k in enumerate(colours) for d in moves
@@ -18,7 +22,10 @@ def verify_colouring(lags: Sequence[int], colours: Sequence[int]) -> bool:
 
 
 def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
-    """Tell whether the proof's points really need `proof.heads` colours, for this set of lags."""
+    """Return whether the proof's points need `proof.heads` colours.
+
+    The distances are those of these lags.
+    """
     lags = check_lags(lags)
     forbidden = {abs(a - b) for a in lags for b in lags if a != b}
     return _needs(
@@ -27,7 +34,7 @@ def verify_lower_bound(lags: Sequence[int], proof: LowerBoundProof) -> bool:
 
 
 def _needs(graph: dict[int, set[int]], proof: LowerBoundProof) -> bool:
-    """Tell whether the proof's points, joined as the graph says, need `proof.heads` colours."""
+    """Return whether the proof's points need `proof.heads` colours in the graph."""
     points = set(proof.points)
     if len(points) != len(proof.points) or not points:
         return False
@@ -40,7 +47,10 @@ def _needs(graph: dict[int, set[int]], proof: LowerBoundProof) -> bool:
 
 
 def _holds_independent(graph: dict[int, set[int]], points: set[int], size: int) -> bool:
-    """Tell whether `size` of the points are pairwise not joined. Cliques that cover the points bound the number."""
+    """Return whether `size` of the points are pairwise not joined.
+
+    Cliques that cover the points bound the number.
+    """
     if size <= 0:
         return True
     cliques: list[set[int]] = []
@@ -52,7 +62,8 @@ def _holds_independent(graph: dict[int, set[int]], points: set[int], size: int) 
             home.add(p)
     if len(cliques) < size:
         return False
-    # Some member of a largest set is p or a neighbour of p: otherwise p could join it. Fewest neighbours, fewest tries.
+    # A largest set contains p or a neighbour of p: otherwise p could join it. The point with the
+    # fewest neighbours thus takes the fewest tries.
     p = min(points, key=lambda p: (len(graph[p] & points), p))
     tried: set[int] = set()
     for q in [p, *sorted(graph[p] & points)]:
@@ -63,7 +74,7 @@ def _holds_independent(graph: dict[int, set[int]], points: set[int], size: int) 
 
 
 def _colourable(graph: dict[int, set[int]], colours: int) -> bool:
-    """Tell whether this many colours suffice.
+    """Return whether this many colours suffice.
 
     The vertex with most differently coloured neighbours tries each colour in turn.
     """

@@ -1,11 +1,15 @@
-r"""KL over that of Bayes, if lags score $\sum_o F_o q_{i-o}$, on fresh matrices and their sequences; descent on it.
+r"""The KL of lag scores $\sum_o F_o q_{i-o}$ relative to Bayes, and descent on it.
 
-Nothing of it depends on a P: rows are drawn from Dirichlet(1), `SHARED` sequences to a matrix. The divergence of the
-mixture $\sum_k w_{i,k} P_{s_{i-k+1},\cdot}$ from the true law is computed, not sampled, at every position from max_lag
-on, and divided by that of the exact posterior on the same matrix, so that every matrix counts alike.
+It is measured on fresh matrices and their sequences, so nothing depends on a single P.
+Rows are drawn from Dirichlet(1), with `SHARED` sequences for each matrix. The
+divergence of the mixture $\sum_k w_{i,k} P_{s_{i-k+1},\cdot}$ from the true
+distribution is computed, not sampled, at every position from max_lag on. It is divided
+by that of the exact posterior on the same matrix, so that every matrix has the same
+weight.
 
-$J F_o J$ sees of the query's reads only the second differences within reach: a line is common to all lags. So their
-curvature moves as a variable of its own, without which steps would take long to bend a parabola over the whole past.
+$J F_o J$ depends only on the second differences of the query's reads within reach,
+because a line is common to all lags. So their curvature is a variable of its own.
+Without it, bending a parabola over the whole past would take many steps.
 """
 
 from collections.abc import Iterator
@@ -20,24 +24,29 @@ from sih.heads.read_fit import ReadProblem
 STATES = 5
 BATCH = 100
 RATE, CURVING = 0.1, 0.003
-"""First rates of log u and reads, and of curvature; they fall as a cosine."""
+"""First rates of log u and reads, and of curvature. They follow a cosine schedule."""
 SHARED = 20
 
 
 class Fresh(NamedTuple):
-    """Holds sequences of fresh tasks as what predictors see of them, positions from max_lag on along the last axis."""
+    """Sequences of fresh tasks as predictors see them.
+
+    The last axis is positions, from max_lag on.
+    """
 
     spectrum: Float[Tensor, "frequency size part"]
-    """The Fourier transform of log p less its mean over lags: real parts of all lags, then imaginary ones."""
+    """Fourier transform of log p less its mean over lags: real parts of all lags, then
+    imaginary ones."""
     laws: Float[Tensor, "size lag state offset"]
-    """The law of the next token, if this were the lag."""
+    """The distribution of the next token under each lag."""
     own: Float[Tensor, "size state offset"]
-    """That of the true lag."""
+    """The distribution of the next token under the true lag."""
     bayes: Float[Tensor, " size"]
-    """The divergence of the exact posterior's prediction from the truth, a mean over the sequences of the matrix."""
+    """The divergence of the exact posterior's prediction from the truth, averaged over
+    the sequences of the matrix."""
 
     def part(self, first: int, last: int) -> "Fresh":
-        """Take the sequences from `first` to before `last`, without copying."""
+        """Return the sequences from `first` to before `last`, without copying."""
         return Fresh(self.spectrum[:, first:last], *(rest[first:last] for rest in self[1:]))
 
 
@@ -48,7 +57,10 @@ def draw_fresh(
     rng: torch.Generator,
     dtype: torch.dtype = torch.float64,
 ) -> Fresh:
-    """Draw so many sequences, a multiple of `SHARED`, in random order; all lags are true alike often."""
+    """Return `size` sequences (a multiple of `SHARED`) in random order.
+
+    Each lag is the true one equally often.
+    """
     first, each = lags[-1], torch.randperm(size, generator=rng)
     P = torch.empty(size // SHARED, STATES, STATES, dtype=torch.float64).exponential_(generator=rng)
     P = (P / P.sum(dim=-1, keepdim=True)).view(-1, STATES)
@@ -78,7 +90,10 @@ def _walks(
     first: int,
     rng: torch.Generator,
 ) -> Int[Tensor, "length size"]:
-    """Draw sequences, each with its lag, and with the matrix whose first row of P is `row`."""
+    """Return sequences with these lags.
+
+    `row` is the first row in P of each one's matrix.
+    """
     below, each = P.cumsum(dim=-1)[:, :-1].contiguous(), torch.arange(len(row))
     tokens = torch.randint(STATES, (length, len(row)), generator=rng)
     chance = torch.rand(length, len(row), 1, generator=rng, dtype=torch.float64)
@@ -88,7 +103,10 @@ def _walks(
 
 
 def fresh_kl(F: Float[Tensor, "offset lag lag"], fresh: Fresh) -> Float[Tensor, ""]:
-    """Return the mean KL over that of Bayes, if a transition's evidence counts by F at its offset."""
+    """Return the mean KL relative to Bayes, with a transition's evidence weighted by F.
+
+    F is by offset.
+    """
     time, count = fresh.laws.shape[-1], F.shape[-1]
     filters = torch.fft.rfft(F.mT.to(fresh.laws.dtype), _padded(time), dim=0)
     real, imaginary = filters.real, filters.imag  # as real numbers, which are multiplied faster
@@ -106,7 +124,7 @@ def _padded(time: int) -> int:
 
 
 def _kl(scores: Float[Tensor, "size lag offset"], fresh: Fresh) -> Float[Tensor, " size"]:
-    """Return each sequence's mean divergence of the mixture that these scores weigh from the true law."""
+    """Return each sequence's mean divergence of the scores' mixture from the truth."""
     law = (torch.softmax(scores, dim=1)[:, :, None] * fresh.laws).sum(dim=1)
     return (fresh.own * (fresh.own / law).log()).sum(dim=1).mean(dim=-1)
 
@@ -118,7 +136,10 @@ def descended(
     fresh: Fresh,
     steps: int,
 ) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
-    """Improve weights and reads by so many steps of Adam on the divergence, on these sequences in turn."""
+    """Return weights and reads after `steps` steps of Adam on the divergence.
+
+    The sequences are used in turn.
+    """
     log_u, reads = weights.log().requires_grad_(), g.clone().requires_grad_()
     curvature = torch.zeros_like(g[0]).requires_grad_()
     groups = [{"params": [log_u, reads], "lr": RATE}, {"params": [curvature], "lr": CURVING}]
@@ -136,14 +157,16 @@ def descended(
 
 
 def _batches(fresh: Fresh) -> Iterator[Fresh]:
-    """Go through all sequences, again and again."""
+    """Yield parts of all sequences, again and again."""
     size = len(fresh.bayes)
     while True:
         yield from (fresh.part(n, n + BATCH) for n in range(0, max(size - BATCH, 0) + 1, BATCH))
 
 
 def _curve(curvature: Float[Tensor, "head place"]) -> Float[Tensor, "head place"]:
-    """Return what has these second differences, 0 and flat in the middle."""
+    """Return the curve with these second differences that is 0 and flat in the
+    middle.
+    """
     middle = curvature.shape[-1] // 2
     slope = curvature.cumsum(dim=-1)
     slope = slope - slope[:, middle, None]

@@ -1,14 +1,16 @@
-r"""Which second-layer head takes which offset: the least number of heads for any set of lags, and why not fewer.
+r"""The least number of second-layer heads for any set of lags, with a proof.
 
-At query i a head of the second layer attends to positions i - o for the offsets o it takes, and the normalised
-probability of lag k at i - o lands at stream index i - o - k. Two land on one index, and mix, exactly when
-$o + k = o' + k'$, so the offsets of one head must not differ by a difference of two lags:
+At query i a head of the second layer attends to positions i - o for the offsets o it
+takes. The normalised probability of lag k at i - o goes to stream index i - o - k. Two
+go to one index, and mix, exactly when $o + k = o' + k'$. So the offsets of one head
+must not differ by a difference of two lags:
 
 $$D = \{\,|a - b| : a, b \in \mathcal K,\ a \ne b\,\}, \qquad c(o) \ne c(o') \text{ whenever } |o - o'| \in D.$$
 
-The least number of heads is the chromatic number of the graph on the integers with distances D. All of this is
-about absolute positions: with relative ones one head mixes nothing, for any lags (`sih.circuits.relative`).
-Paper: Sec. 5.4 and the appendix on any set of lags, which leave it open between the number of lags and max - min + 1.
+The least number of heads is the chromatic number of the graph on the integers with
+distances D. All of this is about absolute positions. With relative ones one head mixes
+nothing, for any lags (`sih.circuits.relative`). Paper: Sec. 5.4 and the appendix on any
+set of lags, which leave it open between the number of lags and max - min + 1.
 """
 
 import functools
@@ -38,14 +40,18 @@ from sih.heads.colouring import (
 from sih.task import check_lags
 
 QUICK = 20_000
-"""Steps of each quick search; they are counted, not timed, so that the answer does not depend on the machine."""
+"""Steps of each quick search. They are counted, not timed, so that the answer does not
+depend on the machine."""
 TIDY = 100_000
-"""Steps spent on a shorter period and on the preferred pattern of that period, once the number of heads is known."""
+"""Steps for a shorter period, and for the preferred pattern of that period, once the
+number of heads is known."""
 
 
 @dataclass(frozen=True)
 class Pattern(Drawn):
-    """Assigns offsets to heads, periodically: `colours[o % period]` is the head of offset o, -1 where none takes it.
+    """A periodic assignment of offsets to heads.
+
+    Offset o has the head `colours[o % period]`. It is -1 if no head takes the offset.
 
     >>> Pattern((1, 3), colours=(0, 0, 1, 1), heads=2, most=Fraction(1)).offsets(1, below=8)
     (2, 3, 6, 7)
@@ -57,7 +63,7 @@ class Pattern(Drawn):
     colours: tuple[int, ...]
     heads: int
     most: Fraction
-    """No assignment to this many heads uses a larger fraction of the offsets (proved)."""
+    """A proved upper bound on the fraction of offsets that this many heads can use."""
 
     def _facts(self) -> Mapping[str, Any]:
         used = {} if self.used == 1 else {"used": str(self.used)}
@@ -69,7 +75,7 @@ class Pattern(Drawn):
 
     @property
     def used(self) -> Fraction:
-        """Return the fraction of offsets, and so of past transitions, that some head takes."""
+        """Return the fraction of offsets (past transitions) that some head takes."""
         return 1 - self.density(-1)
 
     @property
@@ -77,7 +83,10 @@ class Pattern(Drawn):
         return self.used == self.most
 
     def density(self, head: int) -> Fraction:
-        """Return the fraction of offsets that this head takes (-1: that none does)."""
+        """Return the fraction of offsets that this head takes.
+
+        For -1 it is the fraction that no head takes.
+        """
         return Fraction(self.colours.count(head), self.period)
 
     def offsets(self, head: int, below: int) -> tuple[int, ...]:
@@ -86,11 +95,15 @@ class Pattern(Drawn):
 
 @dataclass(frozen=True)
 class LowerBoundProof:
-    """Names finitely many integers that need `heads` colours. `verify_lower_bound` checks it by code of its own.
+    """A proof that finitely many integers need `heads` colours.
 
-    kind "clique": the points are all at distances in D from one another, so each needs its own colour.
-    kind "count": one colour takes at most `largest` of the points, and (heads - 1) x largest is less than their number.
-    kind "exhaustion": trying every colouring of the points with heads - 1 colours fails.
+    `verify_lower_bound` checks it by separate code. There are three kinds:
+
+    - "clique": the points are all at distances in D from one another, so each needs its
+      own colour.
+    - "count": one colour takes at most `largest` of the points, and (heads - 1) x
+      largest is less than their number.
+    - "exhaustion": trying every colouring of the points with heads - 1 colours fails.
     """
 
     kind: Literal["clique", "count", "exhaustion"]
@@ -101,13 +114,17 @@ class LowerBoundProof:
 
 @dataclass(frozen=True)
 class LeastHeads(Pattern):
-    """Answers `least_heads`: a pattern for `heads` = `upper` heads, and a proof that fewer than `lower` fail."""
+    """The answer of `least_heads`: a pattern, and a proof of a lower bound.
+
+    The pattern has `upper` heads, and at least `lower` are needed. `heads` is `upper`.
+    """
 
     certificate: LowerBoundProof
     time_limit: float
-    """Seconds the search was allowed; the reason why `exact` is False, if it is."""
+    """Seconds the search was allowed, which explains an `exact` of False."""
     preferred: bool
-    """The colours are known to be the first in the order of preference; else they are the best found."""
+    """Whether the colours are known to be the first in order of preference, not just
+    the best found."""
 
     def _facts(self) -> Mapping[str, Any]:
         known = {"exact": True} if self.exact else {"lower": self.lower, "upper": self.upper}
@@ -127,9 +144,10 @@ class LeastHeads(Pattern):
 
 
 def heads_needed(lags: Sequence[int]) -> int:
-    """Return how many second-layer heads a circuit needs that uses every past transition.
+    """Return the second-layer heads a circuit needs to use every past transition.
 
-    Two lags have a circuit with a single head (`target="two-lags"`); all other sets need `least_heads`.
+    Two lags have a circuit with a single head (`target="two-lags"`). All other sets
+    need `least_heads`.
 
     >>> heads_needed((1, 3)), heads_needed((1, 2, 3))
     (1, 3)
@@ -143,13 +161,22 @@ def distances(lags: Sequence[int]) -> tuple[int, ...]:
 
 
 def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> LeastHeads:
-    """Find the least number of second-layer heads that lose and mix nothing, with a pattern and a proof.
+    """Return the least number of second-layer heads, with a pattern and a proof.
 
-    Of several patterns the preferred one has the shortest period, then equally many offsets for each head if that is
-    possible, then comes first lexicographically.
+    They lose and mix nothing. Of several patterns the preferred one has the shortest
+    period. The next criteria are equally many offsets for each head, if possible, and
+    then lexicographic order.
 
-    The result is the same on every machine unless `time_limit` seconds run out; then it is a bracket: `exact` is
-    False, the pattern needs `upper` heads, and the certificate proves that fewer than `lower` will not do.
+    The result is the same on every machine, unless `time_limit` seconds run out. Then
+    it is a bracket: `exact` is False, the pattern needs `upper` heads, and the proof
+    shows that fewer than `lower` do not suffice.
+
+    Args:
+        lags: the task's lags, increasing.
+        time_limit: seconds for the search.
+
+    Returns:
+        The answer: `heads`, `lower`, `upper`, a pattern and a proof.
 
     >>> answer = least_heads((1, 3))
     >>> answer.heads, answer.colours, answer.certificate.kind
@@ -165,7 +192,7 @@ def least_heads(lags: Sequence[int], *, time_limit: int | float = 10.0) -> Least
     )
 
 
-@functools.lru_cache(maxsize=1024)  # lag sets moved or mirrored have the same differences
+@functools.lru_cache(maxsize=1024)  # shifted or mirrored sets of lags have the same differences
 def _solve(D: tuple[int, ...], time_limit: float) -> tuple[tuple[int, ...], bool, LowerBoundProof]:
     deadline = time.monotonic() + time_limit
     scale = math.gcd(*D) or 1
@@ -178,13 +205,17 @@ def _solve(D: tuple[int, ...], time_limit: float) -> tuple[tuple[int, ...], bool
 
 
 class _Search:
-    """Brackets the chromatic number of G(Z, D), gcd of D 1: `proof` from below, `colours` (a period) from above."""
+    """A bracket of the chromatic number of G(Z, D), with gcd of D 1.
+
+    `proof` bounds it from below, `colours` (a period) from above.
+    """
 
     def __init__(self, D: tuple[int, ...], deadline: float) -> None:
         self.D = D
         self.deadline = deadline
         self.span = max(D, default=0)
-        # A distance that a modulus does not divide never joins equal residues. Above the span, every modulus will do.
+        # A distance that a modulus does not divide never joins equal residues. So every modulus above
+        # the span works.
         self.colours = tuple(range(next(m for m in itertools.count(1) if all(d % m for d in D))))
         self.clique = largest_clique(set(D), Budget(QUICK))
         self.proof = LowerBoundProof("clique", len(self.clique), self.clique)
@@ -206,8 +237,8 @@ class _Search:
     def close_the_gap(self) -> None:
         """Raise the proof and lower the colouring until they meet, or until time is up.
 
-        A number of colours either fails on some segment or succeeds on some circle; looking at both with ever more
-        steps, segments and circles ever longer, finds out which.
+        A number of colours either fails on some segment or succeeds on some circle.
+        Both are tried with ever more steps, on ever longer segments and circles.
         """
         with suppress(OutOfBudgetError):
             for patience in itertools.count():
@@ -220,7 +251,10 @@ class _Search:
                     return
 
     def _count(self, steps: int) -> None:
-        """Try a proof by counting: a class takes at most sizes[n] of n integers, so they need n / sizes[n] colours."""
+        """Try a proof by counting.
+
+        A class takes at most sizes[n] of n integers, so they need n / sizes[n] colours.
+        """
         self.sizes = class_sizes(self.D, 3 * self.span + 1, self.budget(steps), self.sizes)
         bounds = [-(-n // self.sizes[n]) for n in range(1, len(self.sizes))]
         if max(bounds) > self.lower:
@@ -228,7 +262,9 @@ class _Search:
             self.proof = LowerBoundProof("count", max(bounds), tuple(range(n)), self.sizes[n])
 
     def _cyclic(self, steps: int, longest: int) -> None:
-        """Try to colour with fewer colours, the fewest first, by patterns that repeat with the next colour."""
+        """Try to colour with fewer colours, the fewest first, by patterns that add 1
+        per period.
+        """
         for c, shift in itertools.product(range(self.lower, self.upper), range(1, longest + 1)):
             budget = self.budget(steps)
             try:
@@ -240,7 +276,11 @@ class _Search:
                 return
 
     def _refute(self, c: int, steps: int, length: int) -> None:
-        """Try to show that c colours fail on a segment, then on the shortest one that as many steps refute."""
+        """Try to show that c colours fail on a segment, then on the shortest such
+        segment.
+
+        The latter has the same number of steps.
+        """
         if c >= self.upper:
             return
         fails, taken = self._fails(c, length, steps)
@@ -257,8 +297,10 @@ class _Search:
                 shortest = middle + 1
 
     def _fails(self, c: int, length: int, steps: int) -> tuple[bool, int]:
-        """Tell whether this many steps show that c colours fail on a segment, and how many it took."""
-        shift = (length - self.clique[-1]) // 2  # in the middle, the clique bears on both sides
+        """Return whether this many steps show that c colours fail on a segment, and the
+        steps used.
+        """
+        shift = (length - self.clique[-1]) // 2  # in the middle, the clique constrains both sides
         fixed = [(v + shift, k) for k, v in enumerate(self.clique)]
         budget = self.budget(steps)
         try:
@@ -267,7 +309,7 @@ class _Search:
             return False, budget.taken
 
     def _circles(self, c: int, steps: int, longest: int) -> None:
-        """Try to colour a circle, no longer than that, with c colours."""
+        """Try to colour a circle of at most this length with c colours."""
         for length in range(c + 1, longest + 1 if c >= self.lower else 0):
             budget = self.budget(steps // 20)
             try:
@@ -282,7 +324,10 @@ class _Search:
 def _preferred(
     D: tuple[int, ...], found: tuple[int, ...], deadline: float
 ) -> tuple[tuple[int, ...], bool]:
-    """Find the first pattern in the order of preference with as few colours as `found`, and say whether it is sure."""
+    """Return the first pattern in order of preference, with as few colours as `found`.
+
+    The second result is whether it is certain to be the first.
+    """
     c = max(found) + 1
     sizes = class_sizes(D, len(found), Budget(QUICK, deadline))
     sure = True

@@ -1,13 +1,16 @@
-r"""Second-layer heads in which lags mix, and when their scores are the evidence all the same.
+r"""Second-layer heads that mix lags, and when their scores are still the evidence.
 
-Head h gives offset o the weight $u_h(o) > 0$, so that it stores $\sum_{o + k' = n} u_h(o)\,q_{i-o,k'}$ at index i - n,
-q the centred evidence, $\sum_k q_{n,k} = 0$. The key of lag k, at j = i - k + 1, reads index m of it by $g_h(j - m -
-1)$, and index m of what head h stored at the key itself by $\bar g_h(i - m)$. Lag k then scores $\sum_o F_o q_{i-o}$,
+Head h gives offset o the weight $u_h(o) > 0$. So it stores
+$\sum_{o + k' = n} u_h(o)\,q_{i-o,k'}$ at index i - n, with q the centred evidence,
+$\sum_k q_{n,k} = 0$. The key of lag k, at j = i - k + 1, reads index m of it by
+$g_h(j - m - 1)$. It reads index m of the key's own copy of head h by $\bar g_h(i - m)$.
+Lag k then has the score $\sum_o F_o q_{i-o}$,
 
 $$F_o[k, k'] = \sum_h u_h(o)\,g_h(o + k' - k) + [o \ge k - 1]\;u_h(o - k + 1)\,\bar g_h(o + k').$$
 
-**Criterion.** Softmax does not see what all lags share, so the scores are the evidence, for every q, iff $J F_o J = J$
-at every offset, $J = I - 1 1^\top / K$: wanted is $J \sum_o F_o q_o = J \sum_o q_o$ for all $q_o = J q_o$, which are
+**Criterion.** Softmax ignores terms that all lags share. So the scores are the
+evidence, for every q, iff $J F_o J = J$ at every offset, $J = I - 1 1^\top / K$. The
+condition is $J \sum_o F_o q_o = J \sum_o q_o$ for all $q_o = J q_o$, which are
 independent. `Profile.residual` is the distance from it, whatever P is.
 """
 
@@ -26,14 +29,15 @@ from sih.base.showing import Drawn
 from sih.task import check_lags
 
 BALANCING = 10
-"""Rounds of `_balanced`; the largest entry of a parabola is settled after four."""
+"""Rounds of `_balanced`. The largest entry of a parabola is settled after four."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profile(Drawn):
-    """Holds how second-layer heads weigh the past and how the third layer reads what they store.
+    """Weights of second-layer heads, and the third layer's reads of them.
 
-    Whatever finds one returns it; `Circuit.profile` has it written as weights, run, certified and verified.
+    Every search returns one. `Circuit.profile` has it written as weights, run,
+    certified and verified.
     """
 
     drawing = "sih.results.plots.profile:draw_profile"
@@ -43,10 +47,11 @@ class Profile(Drawn):
     weights: Float[Tensor, "head offset"]
     """u_h(o) > 0 at the offsets 0 .. length - max_lag - 1."""
     query: Float[Tensor, "head index"]
-    """g_h(n), what the query's heads are read by, from n = -span on: length + span - min_lag numbers, span = max_lag -
-    min_lag."""
+    """g_h(n), the reads of the query's heads, from n = -span on: length + span -
+    min_lag numbers, with span = max_lag - min_lag."""
     key: Float[Tensor, "head length"] | None = None
-    """What the key's heads are read by, at n = 0 .. length - 1; None if they are not."""
+    """The reads of the key's heads, at n = 0 .. length - 1, or None if they are not
+    read."""
 
     @property
     def heads(self) -> int:
@@ -58,7 +63,7 @@ class Profile(Drawn):
 
     @property
     def reads_keys(self) -> bool:
-        """Tell whether the third layer reads what the keys hold."""
+        """Return whether the third layer reads the heads at the keys."""
         return self.key is not None and bool(self.key.any())
 
     @cached_property
@@ -88,44 +93,49 @@ class Profile(Drawn):
         return self.deviations.square().sum(dim=(1, 2)).sqrt()
 
     def log_odds_error(self, spread: float) -> float:
-        """Bound how far deviations move the log-odds of two lags, if evidence of one token differs by up to `spread`.
+        """Return a bound on how far deviations move the log-odds of two lags.
 
-        A vector v of sum 0 meets a q with entries at most `spread` apart in at most spread / 2 times its 1-norm.
+        It holds if the evidence of one token differs by up to `spread`. A vector v of
+        sum 0 times a q with entries at most `spread` apart is at most spread / 2 times
+        its 1-norm.
         """
         gaps = self.deviations[:, :, None, :] - self.deviations[:, None, :, :]
         return spread / 2 * gaps.abs().sum(dim=(0, 3)).max().item()
 
     @cached_property
     def totals(self) -> Float[Tensor, " head"]:
-        """Return C_h, more than the weights' sum, so that the sink always has a share of the attention."""
+        """Return C_h, more than the weights' sum, which leaves the sink a share."""
         return self.weights.sum(dim=-1) + self.weights.mean(dim=-1)
 
     @cached_property
     def query_blocks(self) -> Float[Tensor, "head index key"]:
-        """Return g_h(j - m - 1) for every index m and key j, moved by what all scores of a row share.
+        """Return g_h(j - m - 1) for every index m and key j, up to terms that a row's
+        scores share.
 
-        Numbers that depend on m alone are common to all keys, and numbers that depend on j alone meet entries of sum
-        0: both are free, and chosen to make the largest entry least. Pairs with j - m - 1 < -span, which no lag
-        reads, hold 0.
+        Numbers that depend on m alone are common to all keys. Numbers that depend on j
+        alone multiply entries of sum 0. Both are free, and chosen to make the largest
+        entry least. Pairs with j - m - 1 < -span, which no lag reads, are 0.
         """
         n = torch.arange(self.length)[None, :] - torch.arange(self.length)[:, None] - 1
         n = n.clamp_max(
             self.query.shape[1] - 1 - self.span
-        )  # keys that read further back than any transition
+        )  # keys that read from before all transitions
         return torch.stack(
             [_balanced(g[(n + self.span).clamp_min(0)], n >= -self.span) for g in self.query]
         )
 
     @cached_property
     def key_blocks(self) -> Float[Tensor, "head query index"]:
-        """Return what the key's heads are read by for every query i and index m, 0 without `key`."""
+        """Return the reads of the key's heads for every query i and index m, 0 without
+        `key`.
+        """
         n = torch.arange(self.length)[:, None] - torch.arange(self.length)[None, :]
         key = torch.zeros(self.heads, self.length) if self.key is None else self.key
         return torch.where(n >= 0, key[:, n.clamp_min(0)], 0.0).to(torch.float64)
 
     @cached_property
     def size(self) -> float:
-        """Bound a score: the heads' weights in all, times their largest reads."""
+        """Return a bound on scores: total weights times largest reads."""
         reads = self.query_blocks.abs().amax(dim=(1, 2)) + self.key_blocks.abs().amax(dim=(1, 2))
         return float((self.totals * reads).sum())
 
@@ -135,7 +145,7 @@ class Profile(Drawn):
         return {**facts, "residual": self.residual.max().item()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON that `from_dict` makes the same profile of."""
+        """Return plain JSON, from which `from_dict` makes the same profile."""
         lists = {
             name: None if value is None else value.tolist()
             for name, value in self._tensors().items()
@@ -144,7 +154,10 @@ class Profile(Drawn):
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Profile":
-        """Make a profile of what `to_dict` wrote, or raise a ValueError: it may be anybody's file."""
+        """Return the profile in the JSON of `to_dict`, or raise a ValueError.
+
+        The JSON may come from any file.
+        """
         check_entries(
             values, {"lags": (list, tuple), "length": int, "weights": list, "query": list}
         )
@@ -176,14 +189,16 @@ class Profile(Drawn):
 
 
 def centring(count: int) -> Float[Tensor, "lag lag"]:
-    """Return J, which takes off the mean."""
+    """Return J, which subtracts the mean."""
     return torch.eye(count, dtype=torch.float64) - 1 / count
 
 
 def _balanced(B: Float[Tensor, "row column"], wanted: Tensor) -> Float[Tensor, "row column"]:
-    """Take a number off each row and column so that the largest wanted entry becomes small, and put 0 elsewhere.
+    """Return the matrix less one number per row and column, with a small largest wanted
+    entry.
 
-    In turn the middle of each row's and of each column's range is taken off, which never makes the largest larger.
+    Unwanted entries are 0. In turn the middle of each row's and of each column's range
+    is subtracted, which never makes the largest larger.
     """
     for dim in (0, 1) * BALANCING:
         high = B.masked_fill(~wanted, -torch.inf).amax(dim=dim, keepdim=True)

@@ -1,10 +1,12 @@
-r"""Weights and reads of mixed heads by least squares: every offset counts as it should, as nearly as so many heads can.
+r"""Least squares for the weights and reads of mixed heads.
 
-$F_o$ (`sih.heads.profiles`) is bilinear: in coordinates of what is orthogonal to 1, $J F_o J - J$ is
-$r_o = \sum_h \sum_{a,c} u_h(o + a)\,g_h(o + c)\,W_{ac} - I$ with one array W for all offsets, where g are the reads of
-either side. For given u the reads are a linear problem. The weights follow by variable projection: a
-Levenberg-Marquardt step in (log u, g) from the best g, where damping holds u and hardly g. An unknown meets only those
-less than 2 max_lag places away, so the normal equations are block tridiagonal. All starts go at once, as a batch.
+$F_o$ (`sih.heads.profiles`) is bilinear. In coordinates orthogonal to 1, $J F_o J - J$
+is $r_o = \sum_h \sum_{a,c} u_h(o + a)\,g_h(o + c)\,W_{ac} - I$ with one array W for all
+offsets, where g are the reads of either side. For given u the reads are a linear
+problem. The weights follow by variable projection: a Levenberg-Marquardt step in (log
+u, g) from the best g, with damping on u and hardly any on g. An unknown interacts only
+with those less than 2 max_lag places away, so the normal equations are block
+tridiagonal. All starts run at once, as a batch.
 """
 
 import itertools
@@ -14,18 +16,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 STEEPEST = 2.0
-"""The most that a step may change a log u."""
+"""Largest change of a log u in a step."""
 WIDEST = 12.0
 """The largest |log u|."""
 PULLS = (1e3, 1.0, 1.0)
-"""How much of `ridge`, a small pull towards u = 1 and g = 0 that settles what is left open, weights and reads feel."""
+"""Factors of `ridge` for the weights and for the reads of either side. `ridge` is a
+small pull towards u = 1 and g = 0, which settles undetermined unknowns."""
 
 
 class ReadProblem:
-    """Poses the least squares for lags, a number of heads and of offsets.
+    """The least squares problem for lags, a number of heads and a number of offsets.
 
-    Weights (head, place) and reads (side, head, place), of query and key, live on one axis of places: offset or index n
-    is at place n + pad. The residual at offset o counts `importance[o]` times.
+    Weights (head, place) and reads (side, head, place), of query and key, have one axis
+    of places: offset or index n is at place n + pad. The residual at offset o has the
+    weight `importance[o]`.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class ReadProblem:
             place + torch.tensor(differences),
         )
         self.at_key = place + torch.tensor(lags)
-        # Unknowns by place, then kind, then head, in blocks so long that an offset's meet at most two.
+        # Unknowns by place, then kind, then head, in blocks so long that an offset's are in at most two.
         places = torch.cat([3 * self.at_weights, 3 * self.at_query + 1, 3 * self.at_key + 2], dim=1)
         self.columns = (places[:, None, :] * heads + torch.arange(heads)[:, None]).flatten(1)
         self.unknowns, self.block = self.size * 3 * heads, 3 * heads * (2 * lags[-1] - 1)
@@ -70,13 +74,13 @@ class ReadProblem:
     def widened(
         self, weights: Float[Tensor, "*start head offset"]
     ) -> Float[Tensor, "*start head place"]:
-        """Put weights at their places, with 0 elsewhere."""
+        """Return weights at their places, with 0 elsewhere."""
         return torch.nn.functional.pad(weights, (self.pad, self.size - self.pad - self.offsets))
 
     def residual(
         self, u: Float[Tensor, "*start head place"], g: Float[Tensor, "*start side head place"]
     ) -> Float[Tensor, "*start offset entry"]:
-        """Return J F_o J - J at every offset, in coordinates of what is orthogonal to 1."""
+        """Return J F_o J - J at every offset, in coordinates orthogonal to 1."""
         near, read = u[..., self.at_weights], self._near(g)
         return torch.einsum("...hoa,...hoc,acr->...or", near, read, self.W) - self.target
 
@@ -94,7 +98,9 @@ class ReadProblem:
         g: Float[Tensor, "start side head place"],
         ridge: float,
     ) -> Float[Tensor, " start"]:
-        """Return what `fitted` makes least: the squared residual as it counts, and the pulls."""
+        """Return the cost that `fitted` minimises: the weighted squared residual, and
+        the pulls.
+        """
         fit = ((self.residual(u, g) * self.root) ** 2).sum(dim=(1, 2))
         return fit + ridge * ((g**2).sum(dim=(1, 2, 3)) + PULLS[0] * (_log(u) ** 2).sum(dim=(1, 2)))
 
@@ -105,7 +111,10 @@ class ReadProblem:
         ridge: float,
         damping: Float[Tensor, " start"] | None,
     ) -> tuple[Float[Tensor, "start head place"], Float[Tensor, "start side head place"]]:
-        """Return the Levenberg-Marquardt step in (log u, g), or, without damping, the one to the best g for this u."""
+        """Return the Levenberg-Marquardt step in (log u, g).
+
+        Without damping it is the step to the best g for this u.
+        """
         starts, near = len(u), u[..., self.at_weights]
         by_weights = torch.einsum("shoc,acr->shoar", self._near(g), self.W) * near[..., None]
         r = (by_weights.sum(dim=(1, 3)) - self.target) * self.root
@@ -165,9 +174,9 @@ def fitted(
     Float[Tensor, "start side head place"],
     Float[Tensor, " start"],
 ]:
-    """Improve each of these weights for so many steps, from these reads or the best; the least cost first.
+    """Return weights, reads and costs after the iterations, by rising cost.
 
-    Returns weights, reads and costs.
+    Each start has its weights, and the given reads or the best ones.
     """
     u = problem.widened(weights)
     if reads is None:
@@ -181,7 +190,7 @@ def fitted(
         log_u = (_log(u) + log_step.clamp(-STEEPEST, STEEPEST)).clamp(-WIDEST, WIDEST)
         tried_u, tried_g = torch.where(u > 0, log_u.exp(), 0.0), g + read_step
         tried = problem.cost(tried_u, tried_g, ridge)
-        better = tried <= cost  # not so where the factorisation failed
+        better = tried <= cost  # false where the factorisation failed
         u = torch.where(better[:, None, None], tried_u, u)
         g = torch.where(better[:, None, None, None], tried_g, g)
         cost = torch.where(better, tried, cost)
@@ -195,9 +204,10 @@ def solve_blocks(
     below: Float[Tensor, "start lower row row"],
     right: Float[Tensor, "start block row"],
 ) -> Float[Tensor, "start block row"]:
-    """Solve a positive block-tridiagonal system, given its diagonal and the blocks below it, by Cholesky.
+    """Return the solution of a positive block-tridiagonal system, by Cholesky.
 
-    Where it is not positive, what comes out is no solution.
+    Given are the diagonal and the blocks below it. If the system is not positive, the
+    result is not a solution.
     """
     factors: list[Tensor] = []
     links: list[Tensor] = []
@@ -221,7 +231,7 @@ def solve_blocks(
 
 
 def orthogonal_to_ones(count: int) -> Float[Tensor, "count rest"]:
-    """Return an orthonormal basis of the vectors whose entries sum to 0."""
+    """Return an orthonormal basis of the vectors with entries that sum to 0."""
     columns = torch.ones(count, count - 1, dtype=torch.float64).triu()
     columns[range(1, count), range(count - 1)] = -torch.arange(1, count, dtype=torch.float64)
     return columns.div(columns.norm(dim=0))

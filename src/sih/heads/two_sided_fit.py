@@ -1,17 +1,23 @@
-r"""`two_sided(lags, length, heads)`: what so many second-layer heads can do if the third layer reads query and key.
+r"""`two_sided(lags, length, heads)`: the best known use of second-layer heads.
 
-Where a closed form is exact, that is it (`mixing.py`). Else weights and reads are fitted to $J F_o J = J$ by least
-squares (`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases, and noise. The newest
-offsets count most, $w_o \propto 0.1 + 22 e^{-o/5}$: every row sees them, and in late rows the posterior is so sharp
-that errors no longer move it. Unless that is near Bayes, descent on the expected loss itself, over fresh matrices and
-their sequences (`lag_loss.py`), goes on from there and from elsewhere: the unmixed circuit, and heads that see an
-offset in every p, for every p in reach, read by spikes there on a parabola. Where spikes lie nearer than lags do, they
-raise what lags far apart share of an offset, and the parabola lowers it again: five lags and one head settle in a
-period of 7 with two transitions, where the unmixed circuit has one in 5. Those that do best after some steps go on, the
-best by that loss is returned: never less than unmixed.
+The third layer reads them at query and key. If a closed form is exact, it is the result
+(`mixing.py`). Otherwise weights and reads are fitted to $J F_o J = J$ by least squares
+(`read_fit.py`) from seeded starts: the closed form's waves, alone or at random phases,
+and noise. The newest offsets have the largest weights, $w_o \propto 0.1 + 22 e^{-o/5}$.
+Every row sees them, and in late rows the posterior is so sharp that errors no longer
+matter.
 
-A fit takes seconds, up to 45 with descent, and is kept in the user's cache folder under a digest of all it
-depends on.
+Unless that is near Bayes, descent on the expected loss itself follows, over fresh
+matrices and their sequences (`lag_loss.py`). It starts from the fit and from other
+points. These are the unmixed circuit, and heads that see one offset in every p, for
+every p in reach, read by spikes there on a parabola. Where spikes are nearer than lags,
+they raise the shared term of distant lags at an offset, and the parabola lowers it
+again. Five lags and one head reach a period of 7 with two transitions, where the
+unmixed circuit has one in 5. The best after some steps continue. The result is the best
+by that loss, and never worse than the unmixed circuit.
+
+A fit takes seconds, up to 45 with descent. It is kept in the user's cache folder, under
+a digest of everything it depends on.
 """
 
 import hashlib
@@ -37,32 +43,38 @@ from sih.models.fast.threads import limited_threads
 from sih.task import check_lags
 
 STAGES = ((12, 15, 1e-8), (4, 40, 1e-8), (1, 300, 1e-10))
-"""How many of the best go on, for how many steps, with which pull."""
+"""How many of the best continue, for how many steps, with which pull."""
 POLISH = (1e-2, 100, 1e-14)
-"""Below which cost a fit is taken for exact, and goes on for how many more steps, with which pull."""
+"""Cost below which a fit counts as exact, and further steps and pull for it."""
 DRAWS, DRAWN = 1000, 10000
-"""Sequences by which fits are judged, and on which they descend."""
+"""Sequences that judge fits, and sequences for the descent."""
 ROUNDS = ((3, 150), (1, 300), (1, 1500))
-"""How many of the best go on after so many steps of descent."""
+"""How many of the best continue, and for how many steps of descent."""
 PERIODS = 16
-"""The most that are started from."""
+"""Largest number of periods to start from."""
 BENT, FAINT = 0.6, 0.2
-"""The parabola to start from, as a part of the closed form's, and the weight of offsets between the periods."""
+"""The parabola to start from, relative to the closed form's, and the weight of offsets
+between the periods."""
 ENOUGH = 1.2
-"""KL over that of Bayes below which descent is not tried: it wins nothing there, and its residuals are larger."""
+"""KL relative to Bayes below which descent is not tried. It gains nothing there, and
+its residuals are larger."""
 UNUSED = 1e-12
-"""The weight of an offset that a head of the unmixed circuit leaves out."""
+"""Weight of an offset that a head of the unmixed circuit leaves out."""
 
 
 def two_sided(lags: Sequence[int], length: int, heads: int) -> Profile:
-    """Find weights and reads, at query and key, with which so many heads come as near to the posterior as we know how.
+    """Return weights and reads of heads, the nearest known to the posterior.
 
-    `residual` says how near at each offset, whatever P is.
+    The heads are read at query and key. `residual` is the defect at each offset,
+    whatever P is.
 
     Args:
-        lags: of the task.
+        lags: the task's lags, increasing.
         length: tokens in a sequence.
-        heads: second-layer heads.
+        heads: number of second-layer heads.
+
+    Returns:
+        The profile: weights (head, offset), and reads of query and key.
 
     >>> float(two_sided((1, 2), length=32, heads=1).residual.max()) < 1e-10
     True
@@ -86,15 +98,16 @@ def _two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile:
     found = quick_two_sided(lags, length, heads)
     if found is None:
         found = best_fit(lags, length, heads)
-        with suppress(
-            ValueError, OSError
-        ):  # a cache that cannot be written to costs a fit in each process
+        with suppress(ValueError, OSError):  # without a writable cache, every process fits again
             write_json(_kept_file(lags, length, heads), found.to_dict())
     return found
 
 
 def quick_two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile | None:
-    """Return what `two_sided` would, if that takes no fit: by a closed form, with nothing mixed, or fitted before."""
+    """Return the result of `two_sided` if it needs no fit, or None.
+
+    It may be a closed form, an unmixed circuit, or an earlier fit.
+    """
     closed = exact_profile(lags, length, heads)
     if closed is not None:
         return replace(closed, key=torch.zeros(closed.heads, length, dtype=torch.float64))
@@ -108,7 +121,10 @@ def quick_two_sided(lags: tuple[int, ...], length: int, heads: int) -> Profile |
 
 @limited_threads(1)
 def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
-    """Fit by least squares, go on by the loss from there and elsewhere, and return the best by it, or nothing mixed."""
+    """Return the best profile of least squares and of descent, or the unmixed one.
+
+    Descent starts from the fit and from other points. The expected loss decides.
+    """
     problem, unmixed = (
         read_fit.ReadProblem(lags, heads, importance(length - lags[-1])),
         unmixed_profile(lags, length, heads),
@@ -136,7 +152,7 @@ def best_fit(lags: tuple[int, ...], length: int, heads: int) -> Profile:
 def least_squares(
     problem: read_fit.ReadProblem,
 ) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
-    """Fit weights and reads from all starts, and go on with the best."""
+    """Return weights and reads of the best fit from all starts."""
     weights, reads = starts(problem.lags, problem.heads, problem.offsets), None
     for count, iterations, ridge in STAGES:
         start = None if reads is None else reads[:count]
@@ -149,7 +165,10 @@ def least_squares(
 
 
 def unmixed_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
-    """Write the circuit in which nothing mixes, and which leaves offsets out if heads are few, as a profile."""
+    """Return the circuit in which nothing mixes, as a profile.
+
+    It leaves offsets out if there are few heads.
+    """
     colours = head_offsets(lags, heads).colours
     heads = max(colours) + 1
     offsets, span = length - lags[-1], lags[-1] - lags[0]
@@ -163,7 +182,10 @@ def unmixed_profile(lags: tuple[int, ...], length: int, heads: int) -> Profile:
 def _unmixed_start(
     problem: read_fit.ReadProblem, unmixed: Profile
 ) -> tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]:
-    """Return weights and reads of the unmixed circuit, the offsets that it leaves out within reach."""
+    """Return weights and reads of the unmixed circuit.
+
+    The offsets that it leaves out remain within reach.
+    """
     g = torch.zeros(2, problem.heads, problem.size, dtype=torch.float64)
     g[0, :, problem.here] = (unmixed.weights > 0.5).to(torch.float64)
     return unmixed.weights.clamp_min(0.02), g
@@ -172,7 +194,11 @@ def _unmixed_start(
 def periodic_starts(
     problem: read_fit.ReadProblem,
 ) -> Iterator[tuple[Float[Tensor, "head offset"], Float[Tensor, "side head place"]]]:
-    """Start from every period: each head sees one offset of it most, and is read by spikes there on a parabola."""
+    """Yield a start for every period.
+
+    Each head sees one offset of the period most, and is read by spikes there on a
+    parabola.
+    """
     step, count = progression(problem.lags)
     c = BENT * parabola_and_waves(count)[0]
     n = (torch.arange(problem.size) - problem.pad).div(step, rounding_mode="floor")
@@ -188,12 +214,12 @@ def periodic_starts(
 
 
 def importance(offsets: int) -> Float[Tensor, " offset"]:
-    """Return how much an offset's residual counts."""
+    """Return the weight of each offset's residual."""
     return 0.1 + 22 * torch.exp(-torch.arange(offsets, dtype=torch.float64) / 5)
 
 
 def starts(lags: tuple[int, ...], heads: int, offsets: int) -> Float[Tensor, "start head offset"]:
-    """Draw the weights to start from, always the same."""
+    """Return the weights to start from, always the same."""
     rng = torch.Generator().manual_seed(0)
     step, count = progression(lags)
     o = torch.arange(offsets, dtype=torch.float64)
@@ -224,7 +250,7 @@ def _profile(
     weights: Float[Tensor, "head offset"],
     g: Float[Tensor, "side head place"],
 ) -> Profile:
-    """Return what was found as a profile, its weights 1 on average."""
+    """Return a fit as a profile, with weights of mean 1."""
     lags, length = problem.lags, problem.offsets + problem.lags[-1]
     scale = weights.mean(dim=-1, keepdim=True)
     first, span = problem.pad - (lags[-1] - lags[0]), lags[-1] - lags[0]
@@ -236,7 +262,10 @@ def _profile(
 
 
 def _kept_file(lags: tuple[int, ...], length: int, heads: int) -> Path:
-    """Name the file of a fit after all it depends on: what was asked, the source, torch and the processor."""
+    """Return the file of a fit, named by everything it depends on.
+
+    This is the request, the source, torch and the processor.
+    """
     sources = [Path(str(module.__file__)).read_text() for module in (lag_loss, mixing, read_fit)]
     told = [
         str((lags, length, heads)),

@@ -1,4 +1,4 @@
-"""Lists the kinds of model (paper, Sec. 3). Each is a folder, and a line here."""
+"""The kinds of model (paper, Sec. 3). Each is a folder, and a line here."""
 
 from sih.models.base import Model as Model
 from sih.models.base import ModelShape as ModelShape
@@ -14,4 +14,4 @@ CLASSES: tuple[type[Model], ...] = (
     DisentangledRelativeTransformer,
 )
 KINDS: dict[str, type[Model]] = {kind.Shape.kind: kind for kind in CLASSES}
-"""Every kind of model by its name: the one table of kinds."""
+"""Every kind of model by its name. There is no other table of kinds."""

@@ -1,7 +1,8 @@
-"""Defines what every kind of model can do: predict, trace a pass, replace values in it, carry notes.
+"""The base of every kind of model: predictions, traces, interventions and notes.
 
-A kind is a subclass of `Model` with a line in `sih.models.KINDS`. It writes its equations, `equations(tokens, site)`,
-calling `site(name, value)` at each value worth a name. Everything else here follows from them.
+A kind is a subclass of `Model` with a line in `sih.models.KINDS`. It defines
+`equations(tokens, site)`, which calls `site(name, value)` at each activation.
+Everything else here follows from them.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ class ModelConfig:
 
     num_states: Size
     length: Size | None
-    """The longest sequence, None for a kind that takes any.
+    """The longest sequence, or None for a kind with no limit.
 
-    Such a kind's constructor and files do not have it."""
+    Such a kind's constructor and files do not have this field.
+    """
     heads: tuple[Size, ...] = ()
     """Number of heads of each layer; () for a model without attention."""
     temperature: Temperature = 1.0
-    """What scores of attention are divided by."""
+    """Divisor of the attention scores."""
     readout: Annotated[str, Among(READOUTS)] = "logit"
     """The output: "logit" (a softmax makes it probabilities) or "probability"."""
     dtype: Annotated[str, Among(DTYPES)] = "float32"
@@ -60,27 +62,28 @@ class ModelConfig:
         check(self)
 
     def entries(self) -> dict[str, Any]:
-        """Return what the configuration was made from: the fields its constructor takes."""
+        """Return the constructor's arguments, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
 
 
 @dataclass(frozen=True)
 class BoundedConfig(ModelConfig):
-    """Describes a model with a weight for every position, of sequences up to a length."""
+    """The configuration of a model with a weight for every position, up to a length."""
 
     length: Size
 
 
 @dataclass(frozen=True)
 class ModelShape(ABC):
-    """The sizes of a model that a task does not give: what a training run may choose.
+    """The sizes of a model that a task does not fix, as chosen for a training run.
 
     A kind adds its fields. They are flags of `sih train` and entries of a run's
     `config.json`, by the names that they have as arguments of the kind's constructor.
     """
 
     kind: ClassVar[str]
-    """The kind's name, in flags, in configurations on disk and in `sih.models.KINDS`."""
+    """The kind's name, in flags, in configurations on disk and in
+    `sih.models.KINDS`."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -89,20 +92,23 @@ class ModelShape(ABC):
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Make a model of this shape for a task of these sizes, drawn as `init` says."""
+        """Return a model of this shape for a task of these sizes.
+
+        `init` says how weights are drawn.
+        """
 
 
 def check_model(model: object) -> None:
-    """Raise a FieldError unless it is a model."""
+    """Raise a FieldError unless the object is a model."""
     check_kind("model", model, Model, "a model, e.g. sih.Transformer(num_states=5, length=128)")
 
 
 class Model(Drawn, nn.Module, ABC):
-    """Predicts the next token at every position of a sequence.
+    """A model that predicts the next token at every position of a sequence.
 
-    It is made from its `Config`, and from `init` and `rng`, which say how weights are
-    drawn; `init="zeros"` is for weights to come. The constructors of `sih` take the
-    fields of the Config instead (`dtype` as torch's). A kind writes `make_weights`,
+    It is made from its `Config`, and from `init` and `rng`, which give the weights.
+    `init="zeros"` is for weights to be set later. The constructors of `sih` take the
+    fields of the Config instead (`dtype` as torch's). A kind defines `make_weights`,
     `draw` and `equations`.
 
     >>> import sih
@@ -121,22 +127,25 @@ class Model(Drawn, nn.Module, ABC):
     Config: ClassVar[type[ModelConfig]] = ModelConfig
     Shape: ClassVar[type[ModelShape]]
     draws: ClassVar[tuple[str, ...]] = ("uniform",)
-    """The ways to draw weights that `init` may name, beside "zeros"."""
+    """The values of `init` that draw random weights, beside "zeros"."""
     paths: ClassVar[tuple[str, ...]]
-    """Ways to compute the output, which agree up to rounding: the fastest first, the equations last."""
+    """Backends, which agree up to rounding: the fastest first, the equations last."""
     large_products: ClassVar[bool] = False
-    """Whether its matrix products are large enough for threads to share; otherwise each thread takes sequences."""
+    """Whether its matrix products are large enough to use several threads. If not, each
+    thread works on different sequences."""
     scores_from_stream: ClassVar[bool] = True
-    """Whether a score is a bilinear form of the stream at query and key, and of nothing else."""
+    """Whether a score is a bilinear form of the stream at query and key, and of nothing
+    else."""
     first: int = 0
-    """The row of token 0 in the named values: 1 where the model puts a start token before the sequence."""
+    """The row of token 0 in the activations: 1 if a start token comes before the
+    sequence."""
 
     config: ModelConfig
     points: HookPoints
     notes: dict[str, Any]
     """Plain JSON about the model, saved beside its weights."""
     circuit: Any = None
-    """The circuit that the weights follow, if `sih.construct` wrote them."""
+    """The circuit that the weights implement, if `sih.construct` wrote them."""
 
     def __init__(self, config: ModelConfig, init: str = "zeros", rng: Seed | None = None) -> None:
         super().__init__()
@@ -154,13 +163,13 @@ class Model(Drawn, nn.Module, ABC):
 
     @abstractmethod
     def make_weights(self, dtype: torch.dtype) -> None:
-        """Make the weights, all zero, of the sizes that `self.config` says."""
+        """Make all weights, with zeros, in the sizes of `self.config`."""
 
     def draw(self, init: str, rng: torch.Generator) -> None:
-        """Draw the weights at random as `init`, one of `draws`, says."""
+        """Draw random weights, in the way that `init` (one of `draws`) names."""
 
     def _value_names(self) -> list[str]:
-        """Return the names that the equations give to values: those of the hook points."""
+        """Return the names of the activations, which are those of hook points."""
         recorder = PassRecorder()
         token = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
         with torch.no_grad():
@@ -169,12 +178,12 @@ class Model(Drawn, nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Return the device that the weights are on."""
+        """Return the device of the weights."""
         return next(self.parameters()).device
 
     @classmethod
     def from_config(cls, config: ModelConfig) -> Self:
-        """Make a model of this configuration with all weights zero.
+        """Return a model of this configuration with all weights zero.
 
         >>> import sih
         >>> model = sih.Transformer(num_states=2, length=16, heads=(1,), dim=8, qk_dim=4)
@@ -187,24 +196,33 @@ class Model(Drawn, nn.Module, ABC):
 
     @classmethod
     def count_weights(cls, config: Any) -> int:
-        """Count the weights of a configuration without making them, so that no file makes a program take more memory
-        than there is. A kind that does not say is not asked."""
+        """Return the number of weights of a configuration, without making them.
+
+        With it no file makes a program take more memory than there is. The number is 0
+        if a kind does not implement it.
+        """
         return 0
 
     @abstractmethod
     def equations(
         self, tokens: Int[Tensor, "batch time"], site: Site
     ) -> Float[Tensor, "batch time state"]:
-        """Compute the output as the equations stand, with `value = site(name, value)` at each named value."""
+        """Return the output by the equations.
+
+        They apply `value = site(name, value)` at each activation.
+        """
 
     def fast(
         self, tokens: Int[Tensor, "batch time"], path: str
     ) -> Float[Tensor, "batch time state"]:
-        """Compute the same numbers along one of the other `paths`."""
+        """Return the same output by one of the other backends in `paths`."""
         raise NotImplementedError(f"{type(self).__name__} has no path {path!r}")
 
     def named_values(self, tokens: Int[Tensor, "batch time"], path: str) -> Mapping[str, Tensor]:
-        """Make the named values of a pass, for `trace`. A kind may override it to make them with less work."""
+        """Return the activations of a pass, for `trace`.
+
+        A kind may override it to compute them with less work.
+        """
         values = self.run(tokens).values
         return (
             values
@@ -213,13 +231,18 @@ class Model(Drawn, nn.Module, ABC):
         )
 
     def forward(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
-        """Compute the output of the last linear map, along one of `paths`. Sequences may be shorter than `length`.
+        """Return the output of the last linear map.
 
-        Where there are hooks, the equations are the usual path, and the only one.
+        Sequences may be shorter than `length`. With hooks, the equations are the
+        default backend, and the only one.
 
         Args:
-            tokens: of shape (batch, time).
-            path: how to compute it, the fastest way here unless given.
+            tokens: (batch, time), the sequences.
+            path: the backend, one of `paths`. Default: the fastest on this machine.
+
+        Returns:
+            The output, (batch, time, state): logits or probabilities, according to
+            `readout`.
         """
         tokens = self._checked(tokens)
         path = self.choose_path(tokens, path)
@@ -235,9 +258,10 @@ class Model(Drawn, nn.Module, ABC):
         return self.equations(tokens, Site())
 
     def _in_parts(self, tokens: Int[Tensor, "batch time"]) -> bool:
-        """Tell whether a gradient may be asked for, of more sequences than should go at a time.
+        """Return whether a pass with gradients should be split into parts of the batch.
 
-        It is one by the parameters alone, so not where one of them was replaced by a tensor of another kind.
+        Only gradients of the parameters count. A pass is not split if one of them was
+        replaced by a tensor of another kind.
         """
         elsewhere = (
             self.large_products or tokens.device.type != "cpu" or torch.is_autocast_enabled("cpu")
@@ -250,7 +274,10 @@ class Model(Drawn, nn.Module, ABC):
         return many and whole and any(weight.requires_grad for weight in weights.values())
 
     def choose_path(self, tokens: Int[Tensor, "batch time"], path: str | None = None) -> str:
-        """Give the path that a call with these tokens takes, or raise a FieldError if it cannot take `path`."""
+        """Return the backend of a call with these tokens.
+
+        Raises a FieldError if `path` cannot be used.
+        """
         equations = self.paths[-1]
         if path is not None:
             check_choice("path", path, self.paths)
@@ -269,18 +296,24 @@ class Model(Drawn, nn.Module, ABC):
         return path or self.usual_path()
 
     def usual_path(self) -> str:
-        """Choose the path of a call that names none, the fastest on this machine.
+        """Return the default backend, the fastest on this machine.
 
-        What torch compiles, traces or transforms (`torch.func`, `vmap`) goes by the equations all the same.
+        Passes that torch compiles, traces or transforms (`torch.func`, `vmap`) use the
+        equations.
         """
         return self.paths[0]
 
     def predict(self, tokens: Tokens, path: str | None = None) -> Float[Tensor, "batch time state"]:
-        r"""Predict the law of the next token at every position: at i, $\hat p(s_{i+1} \mid s_{0:i})$.
+        r"""Return the distribution of the next token at every position.
+
+        At position i it is $\hat p(s_{i+1} \mid s_{0:i})$.
 
         Args:
-            tokens: of shape (batch, time), with time up to the model's length.
-            path: how to compute it, the fastest way here unless given.
+            tokens: (batch, time), with time up to the model's length.
+            path: the backend, one of `paths`. Default: the fastest on this machine.
+
+        Returns:
+            The distributions, (batch, time, state).
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -290,7 +323,7 @@ class Model(Drawn, nn.Module, ABC):
         return self.law(self(tokens, path=path))
 
     def law(self, output: Float[Tensor, "*batch state"]) -> Float[Tensor, "*batch state"]:
-        """Turn outputs into laws of the next token: their softmax, or themselves if they are probabilities.
+        """Return outputs as distributions: the softmax of logits, or probabilities.
 
         >>> import sih
         >>> sih.Transformer(num_states=2, length=16).law(torch.tensor([0.0, 0.0]))
@@ -299,12 +332,16 @@ class Model(Drawn, nn.Module, ABC):
         return output if self.config.readout == "probability" else torch.softmax(output, dim=-1)
 
     def trace(self, tokens: Tokens, path: str | None = None, *, detach: bool = True) -> Trace:
-        """Run the model and give everything it computed, by name (see `sih.models.sites`).
+        """Return all activations of a pass, by name (see `sih.models.sites`).
 
         Args:
-            tokens: of shape (batch, time).
-            path: how to compute it, the fastest way here unless given.
-            detach: leave gradients out; the values of `run` always have them.
+            tokens: (batch, time), the sequences.
+            path: the backend, one of `paths`. Default: the fastest on this machine.
+            detach: whether to drop gradients. The activations of `run` always keep
+                them.
+
+        Returns:
+            The trace: `trace["2.1/attention"]` is one activation.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -318,11 +355,17 @@ class Model(Drawn, nn.Module, ABC):
             return Trace(tokens, self.named_values(tokens, path), self.config.heads, self.first)
 
     def run(self, tokens: Tokens, replace: Mapping[str, Replacement] | None = None) -> Trace:
-        """Run the model with some values replaced, by others or by a function of them, and what follows redone.
+        """Return the trace of a pass with some activations replaced.
+
+        All later activations are recomputed.
 
         Args:
-            tokens: of shape (batch, time).
-            replace: by name, a tensor or number, or a function of what was there.
+            tokens: (batch, time), the sequences.
+            replace: by name, a tensor or number, or a function of the original
+                activation.
+
+        Returns:
+            The trace of the changed pass.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -343,11 +386,13 @@ class Model(Drawn, nn.Module, ABC):
         return Trace(tokens, recorder.values, self.config.heads, self.first)
 
     def hook_points(self) -> dict[str, nn.Module]:
-        """Give the submodule that each named value passes through, by its name (see `sih.models.sites`).
+        """Return the submodule of each activation, by name (`sih.models.sites`).
 
-        Hooks on it read the value and change it, as `run(replace=...)` does, in every pass: with hooks, a pass takes
-        the equations. Tools that look for submodules find them by these names, but for "/token", "/position" and
-        "/output" (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and a hook is called for each.
+        Hooks on it read and change the activation in every pass, as `run(replace=...)`
+        does. With hooks, a pass uses the equations. Tools that search for submodules
+        find them by these names, except for "/token", "/position" and "/output"
+        (`sih.models.hooks`). `next_token_loss` works on parts of a batch, and calls a
+        hook for each part.
         """
         return self.points.modules()
 
@@ -358,10 +403,10 @@ class Model(Drawn, nn.Module, ABC):
         return check_tokens(tokens, self.config.num_states, self.config.length)
 
     def writers(self, layers: int) -> tuple[str, ...]:
-        """Return the names of what the stream holds after this number of layers, in the order of writing.
+        """Return the names of the stream's parts after this number of layers.
 
-        Unless a kind says otherwise these are all values made before `0/stream`, and what heads
-        and MLPs add: a stream that is a sum.
+        Unless a kind overrides it, the stream is a sum: of all activations before
+        `0/stream`, and of the outputs of heads and MLPs.
 
         >>> import sih
         >>> sih.Transformer(num_states=2, length=16, heads=(2, 1), dim=8, qk_dim=4).writers(1)
@@ -375,9 +420,9 @@ class Model(Drawn, nn.Module, ABC):
         return (*names[:start], *(name for name in added if layer_of(name) <= layers))
 
     def columns(self, name: str, layers: int) -> slice:
-        """Return where the stream after this number of layers holds a written value, or `0/stream`.
+        """Return the columns of an activation in the stream, or of `0/stream`.
 
-        That is everywhere in a stream that is a sum.
+        In a stream that is a sum these are all columns.
 
         >>> import sih
         >>> sih.DisentangledTransformer(2, 16, heads=(1,)).columns("1.1/output", 1)
@@ -393,16 +438,20 @@ class Model(Drawn, nn.Module, ABC):
         key: Float[Tensor, "key dim"],
         offset: int,
     ) -> Float[Tensor, "query key"]:
-        """Return a head's scores, before the temperature, of keys `offset` positions before queries.
+        """Return a head's scores of keys `offset` positions before queries.
 
-        Queries and keys are what the head may read, vectors of its stream. Unless a kind says
-        otherwise its equations are run with them in place of what the head reads.
+        They are scores before the temperature. Queries and keys are vectors of the
+        stream that the head reads. Unless a kind overrides it, the equations are run
+        with them in place of the head's inputs.
 
         Args:
             head: its name, e.g. "2.1".
-            query: vectors that a query may read.
-            key: vectors that a key may read.
-            offset: how many positions each key lies before each query.
+            query: (query, dim), vectors for the query.
+            key: (key, dim), vectors for the key.
+            offset: the distance from each query back to each key.
+
+        Returns:
+            The scores, (query, key).
 
         >>> import sih
         >>> model = sih.Transformer(num_states=2, length=16, heads=(1,), dim=4, qk_dim=2, rng=0)
@@ -427,7 +476,9 @@ class Model(Drawn, nn.Module, ABC):
         return torch.cat(found, dim=-1)
 
     def contributions(self, trace: Trace) -> dict[str, Float[Tensor, "batch time state"]]:
-        """Give what each value written to the residual stream adds to the output, of a kind that adds them up.
+        """Return each written activation's contribution to the output.
+
+        Only kinds with a stream that is a sum have contributions.
 
         >>> import sih
         >>> model = sih.Transformer(num_states=2, length=16, heads=(1, 1), dim=8, qk_dim=4)
@@ -439,10 +490,11 @@ class Model(Drawn, nn.Module, ABC):
         return {}
 
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "query key"]]:
-        """Give a head's scores between two tokens and between two positions, if the stream held nothing else.
+        """Return a head's scores between two tokens and between two positions.
 
-        Elhage et al.'s full QK circuit, by "token" and "position" (or by "offset", a row for each token). A kind that
-        does not say has none.
+        The stream has nothing else. This is Elhage et al.'s full QK circuit, by "token"
+        and "position" (or by "offset", one row per token). It is empty if a kind does
+        not implement it.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -454,9 +506,10 @@ class Model(Drawn, nn.Module, ABC):
 
     @torch.no_grad()
     def direct_attention(self) -> dict[str, dict[str, Float[Tensor, "query key"]]]:
-        """Give where each head would look by tokens alone, and by positions alone: the softmax of `direct_scores`.
+        """Return each head's attention by tokens alone and by positions alone.
 
-        Positions are offsets in a model that reads these.
+        It is the softmax of `direct_scores`. Positions are offsets in a model that
+        reads these.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))

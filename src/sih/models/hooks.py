@@ -1,8 +1,10 @@
-"""Makes every named value of a pass a submodule, so that hooks see it and change it. Without hooks they cost nothing.
+"""Submodules for all activations of a pass, so that hooks can read and change them.
 
-torch allows no dot in a module's name: the value `1.1/attention` passes through the child "1/attention" of the child
-"1", which `get_submodule("1.1/attention")` finds, as nnsight and pyvene do. `token`, `position` and `output` pass
-through "/token", "/position" and "/output": without the slash these are weights, or nnsight's.
+Without hooks they cost nothing. torch allows no dot in a module's name. So the
+activation `1.1/attention` passes through the child "1/attention" of the child "1", and
+`get_submodule("1.1/attention")` finds it, as nnsight and pyvene do. `token`, `position`
+and `output` pass through "/token", "/position" and "/output". Without the slash these
+are weights, or nnsight's.
 """
 
 from collections.abc import Iterable
@@ -13,18 +15,21 @@ from torch import Tensor, nn
 
 
 class HookPoint(nn.Module):
-    """Gives a named value back as it is. What is hooked to it (`register_forward_hook`, ...) sees and changes it."""
+    """A module that returns an activation unchanged, for hooks
+    (`register_forward_hook`, ...).
+    """
 
     def forward(self, value: Tensor) -> Tensor:
         return value
 
 
 class HookPoints:
-    """Places a hook point for each name in a module, and finds those that something is hooked to."""
+    """The hook points of a module, one per name, and those that have hooks."""
 
     def __init__(self, module: nn.Module, names: Iterable[str]) -> None:
         self.homes: dict[str, tuple[dict[str, Any], str]] = {}
-        """By name, the modules among which the point is, and its name there."""
+        """The modules that contain the point, and its name there, by the activation's
+        name."""
         for name in names:
             *above, key = module_name(name).split(".")
             home = module
@@ -35,7 +40,7 @@ class HookPoints:
             home.add_module(key, HookPoint())
             self.homes[name] = (home._modules, key)
         self.weights = {name for name, _ in module.named_parameters()}
-        """The names of all weights that the module was made with."""
+        """The names of all weights of the module when it was made."""
         within = ((name, other) for name, other in module.named_modules() if name)
         self.never_called = {
             name: other for name, other in within if not isinstance(other, HookPoint)
@@ -45,7 +50,7 @@ class HookPoints:
         return {name: modules[key] for name, (modules, key) in self.homes.items()}
 
     def hooked(self) -> dict[str, nn.Module]:
-        """Give the points at which something would be seen: all of them while torch compiles."""
+        """Return the points with hooks, or all points while torch compiles."""
         points = self.modules()
         if torch.compiler.is_compiling():
             return points
@@ -64,11 +69,11 @@ class HookPoints:
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Tell whether hooks of any kind are registered on the module."""
+    """Return whether hooks of any kind are registered on the module."""
     forward = module._forward_hooks or module._forward_pre_hooks
     return bool(forward or module._backward_hooks or module._backward_pre_hooks)
 
 
 def module_name(name: str) -> str:
-    """Give the name of the submodule that the named value passes through."""
+    """Return the name of an activation's submodule."""
     return f"/{name}" if name in ("token", "position", "output") else name

@@ -1,12 +1,13 @@
-"""Computes the training loss and its gradient, a few sequences at a time.
+"""The training loss and its gradient, computed a few sequences at a time.
 
-A batch's activations are larger than any cache, and memory that large is asked of the system anew at every step. So the
-gradient is computed together with the loss, on `ROWS` sequences after the other (more of short ones), in memory that
-stays warm and bounded.
+A batch's activations are larger than any cache, and the system allocates memory of this
+size anew at every step. So loss and gradient are computed together, on `ROWS` sequences
+after the other (more of short ones), in memory that stays warm and bounded.
 
-On a CPU the parts go to as many threads as torch may use, each of which works alone, unless the model's products are
-large (`Model.large_products`): cores that share many small operations mostly wait for one another. The parts are added
-up in their order, so that the result does not depend on which thread was first.
+On a CPU the parts go to as many threads as torch may use, each of which works alone,
+unless the model's products are large (`Model.large_products`). Cores that share many
+small operations mostly wait for one another. The parts are added up in their order, so
+the result does not depend on the order in which threads finish.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,8 @@ LAW_TOLERANCE = 1e-3
 """How far the sum of a distribution may be from 1."""
 
 Part = tuple[Tensor, Tensor | None]
-"""Sequences, and what the loss takes the next token's distribution to be: the token itself where it is None."""
+"""Sequences, and the target distributions. None stands for the next tokens
+themselves."""
 
 
 def next_token_loss(
@@ -37,18 +39,24 @@ def next_token_loss(
     rows: int | None = None,
     laws: Tensor | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Compute the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$ over sequences and positions, ready for `backward()`.
+    r"""Return the mean of $-\log \hat p(s_{i+1} \mid s_{1:i})$, ready for `backward()`.
 
-    With `laws` it is the mean of the cross-entropy $-\sum_s p_i(s) \log \hat p(s \mid s_{1:i})$, with $p_i$ the
-    distribution of the next token. If $p_i$ is the true one, given all that came before, both losses have the same
-    mean, and so have their gradients. The last position, which has no next token, counts in neither.
+    The mean is over sequences and positions. With `laws` it is the mean of the
+    cross-entropy $-\sum_s p_i(s) \log \hat p(s \mid s_{1:i})$, with $p_i$ the
+    distribution of the next token. If $p_i$ is the true distribution given all tokens
+    so far, both losses have the same mean, and so do their gradients. The last position
+    has no next token and counts in neither.
 
     Args:
-        model: whose loss it is, of any kind.
-        tokens: of shape (batch, time).
-        path: the model's forward path, the fastest one here unless given.
-        rows: sequences at a time, which bounds the memory; `default_rows` unless given.
-        laws: distributions of the next token at every position, (batch, time, state), e.g. `sih.truth(batch, task)`.
+        model: a model of any kind.
+        tokens: (batch, time), the sequences.
+        path: the model's backend. Default: the fastest on this machine.
+        rows: sequences at a time, which bounds the memory. Default: `default_rows`.
+        laws: (batch, time, state), distributions of the next token at every position,
+            e.g. `sih.truth(batch, task)`.
+
+    Returns:
+        The loss, a scalar in nats.
 
     >>> import sih
     >>> model = sih.Transformer(num_states=2, length=16, init="zeros")
@@ -80,12 +88,12 @@ def next_token_loss(
 def _threads(model: Model, tokens: Tensor) -> int:
     alone = (
         model.large_products or tokens.device.type != "cpu"
-    )  # with large products memory counts, too
+    )  # with large products, memory matters, too
     return 1 if alone else torch.get_num_threads()
 
 
 def _checked_laws(laws: object, shape: tuple[int, ...]) -> Law:
-    """Return distributions of the next token as constants, or raise a FieldError unless they have this shape."""
+    """Return distributions of the next token as constants, or raise a FieldError."""
     if not isinstance(laws, Tensor) or tuple(laws.shape) != shape or not laws.is_floating_point():
         wanted = f"a tensor of floats of shape {shape}, e.g. sih.truth(batch, task)"
         raise FieldError("laws", f"laws must be {wanted}; got {described(laws)}")
@@ -101,7 +109,7 @@ def _checked_laws(laws: object, shape: tuple[int, ...]) -> Law:
 
 
 def _parts(tokens: TokenTensor, laws: Law | None, rows: int) -> list[Part]:
-    """Split a batch into parts of so many sequences."""
+    """Return a batch split into parts of `rows` sequences."""
     some_tokens = torch.split(tokens, rows)
     some_laws = [None] * len(some_tokens) if laws is None else torch.split(laws, rows)
     return list(zip(some_tokens, some_laws, strict=True))
@@ -117,7 +125,7 @@ def _summed(model: Model, part: Part, path: str | None) -> Tensor:
         return nn.functional.nll_loss(output.log(), target, reduction="sum")
     possible = torch.where(
         target > 0, output, 1.0
-    )  # a state that the law rules out adds 0, whatever its probability
+    )  # a state of probability 0 adds 0, whatever its prediction
     return -(target * possible.log()).sum()
 
 
@@ -127,9 +135,11 @@ def _terms(tokens: Tensor) -> int:
 
 @lru_cache(maxsize=1)
 def _keep_freed_memory() -> None:
-    """Let glibc keep what a part frees for the next: otherwise the system gets it, and clears every page anew.
+    """Free a block of 32 MB, so that glibc reuses freed memory from now on.
 
-    It keeps up to twice as much as the largest piece, of at most 32 MB, that was ever freed. This one is never touched.
+    Otherwise the system takes it back, and clears every page anew. glibc then keeps up
+    to twice the largest piece that was ever freed, of at most 32 MB. This block is
+    never used.
     """
     torch.empty(32 * 2**20 - 2**16, dtype=torch.uint8, device="cpu")
 
@@ -150,7 +160,7 @@ class _NextTokenLoss(torch.autograd.Function):
         def gradient(part: Part) -> tuple[Tensor, Sequence[Tensor]]:
             with torch.enable_grad():
                 summed = _summed(model, part, path)
-            # materialize: a weight that no output depends on (the heads of one token, say) has gradient 0
+            # materialize: a weight without effect on the output has gradient 0 (e.g. heads, for one token)
             return summed.detach(), torch.autograd.grad(
                 summed, wanted, allow_unused=True, materialize_grads=True
             )

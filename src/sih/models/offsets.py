@@ -1,4 +1,4 @@
-"""Reads attention by how far a key lies before its query."""
+"""Attention by the distance from query to key."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,10 @@ from torch import Tensor
 def attention_at(
     attention: Float[Tensor, "*batch query key"], offsets: Sequence[int], absent: float = 0.0
 ) -> Float[Tensor, "*batch query offset"]:
-    """Give what query i pays to key i - o for every offset o, and `absent` where there is no such key.
+    """Return the attention of query i to key i - o for every offset o.
 
-    The parent that lag k names is at offset k. The token that lag k copies to predict the next one is at k - 1.
+    It is `absent` where there is no such key. The parent under lag k is at offset k.
+    The token that lag k copies to predict the next one is at offset k - 1.
     """
     out = attention.new_full((*attention.shape[:-1], len(offsets)), absent)
     for index, offset in enumerate(offsets):
@@ -22,7 +23,7 @@ def attention_at(
 def attention_to(
     attention: Float[Tensor, "*batch query key"], keys: Int[Tensor, "hypothesis query"]
 ) -> Float[Tensor, "*batch query hypothesis"]:
-    """Return what each query pays to one key for each hypothesis, 0 where that is -1.
+    """Return each query's attention to one key per hypothesis, 0 where the key is -1.
 
     `task.parents(time)` are the keys that each token follows, and
     `task.parents(time + 1)[:, 1:]` those that the next one does.

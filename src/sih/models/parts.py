@@ -1,8 +1,9 @@
-"""Runs a fast path on a few sequences after the other, and on as many parts at once as torch may use threads.
+"""A fast backend run on parts of a batch, on as many at once as torch may use threads.
 
-A batch's activations are larger than any cache, and cores that share many small operations mostly wait for one another.
-So a training step that somebody writes, `model(tokens)` of a whole batch and a loss of the output, works on parts like
-those of `sih.next_token_loss`: each part's pass, and later its gradient, is one thread's.
+A batch's activations are larger than any cache, and cores that share many small
+operations mostly wait for one another. So a user's training step, `model(tokens)` of a
+whole batch and a loss of the output, works on parts like those of
+`sih.next_token_loss`. Each part's pass, and later its gradient, runs in one thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,14 +17,20 @@ from sih.base.types import TokenTensor
 from sih.models.fast.threads import map_in_threads
 
 ROWS, TOKENS = 32, 4096
-"""Sequences at a time, and tokens that are always worth a part of their own: fewer make products too small, most of all
-the disentangled model's; more no longer fit the cache."""
+"""Sequences at a time, and tokens that always deserve a part of their own.
+
+Fewer make products too small, most of all in the disentangled model. More no longer fit
+the cache.
+"""
 
 Pass = Callable[[TokenTensor], Tensor]
 
 
 def default_rows(tokens: TokenTensor, threads: int) -> int:
-    """Say how many sequences go at a time: `ROWS`; of short ones `TOKENS` tokens, if each thread has its part then.
+    """Return the number of sequences at a time.
+
+    It is `ROWS`, or `TOKENS` tokens of short sequences if each thread then has its
+    part.
 
     >>> [default_rows(torch.zeros(256, time, dtype=torch.int64), threads=2) for time in (16, 32, 64, 128, 256)]
     [128, 128, 64, 32, 32]
@@ -35,9 +42,9 @@ def default_rows(tokens: TokenTensor, threads: int) -> int:
 def in_parts(
     fast: Pass, equations: Pass, tokens: TokenTensor, weights: Sequence[Tensor]
 ) -> Float[Tensor, "batch time state"]:
-    """Return `fast(tokens)`, computed in parts, as a function of the weights, all that it depends on.
+    """Return `fast(tokens)`, computed in parts, as a function of all its weights.
 
-    A gradient that is to be differentiated again is that of the equations.
+    A gradient of a gradient is that of the equations.
     """
     output: Tensor = _InParts.apply(fast, equations, tokens, *weights)  # type: ignore[no-untyped-call]
     return output
@@ -54,7 +61,7 @@ class _InParts(torch.autograd.Function):
 
         ctx.parts = torch.split(tokens, default_rows(tokens, threads))
         outputs = list(map_in_threads(output, ctx.parts, threads))
-        ctx.save_for_backward(*outputs)  # with their graphs, which go when this one goes
+        ctx.save_for_backward(*outputs)  # with their graphs, which are freed with this one
         ctx.again, ctx.weights = lambda: equations(tokens), weights
         return torch.cat([part.detach() for part in outputs])
 

@@ -1,8 +1,9 @@
-"""Gives names to the values of a forward pass, to look at them and to change them on the way.
+"""Names of the activations of a forward pass, to read and to change them.
 
-A model calls `site(name, value)` wherever it has made something worth a name and goes on with what it gets back. In an
-ordinary pass that is the value itself. `PassRecorder` keeps it, or what it is to be replaced by. Each name is also a
-submodule, a `HookPoint` (`Model.hook_points`), through which the value passes if anything is hooked to it.
+A model calls `site(name, value)` at each activation and continues with the result. In
+an ordinary pass that is the value itself. `PassRecorder` stores it, or its replacement.
+Each name is also a submodule, a `HookPoint` (`Model.hook_points`), through which the
+value passes if the point has hooks.
 
 Names, the same for all kinds of model (layers and heads counted from 1):
 
@@ -19,8 +20,8 @@ Names, the same for all kinds of model (layers and heads counted from 1):
     l.h/offset              attention by offset, 0 .. reach (relative models, where values know it)
     output                  the last linear map's
 
-A model with a start token has a row and a key for it, the first, in all values but the output. Token 0 is then in row
-`Trace.first`.
+A model with a start token has a row and a key for it, the first, in all activations
+except the output. Token 0 is then in row `Trace.first`.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +38,8 @@ Replacement = Tensor | float | Callable[[Tensor], Tensor]
 
 
 def layer_of(name: str) -> int:
-    """Return the number of the layer that makes a named value, e.g. 2 for "2.1/output" and for "2/mlp".
+    """Return the number of the layer that makes an activation, e.g. 2 for "2.1/output"
+    or "2/mlp".
 
     >>> layer_of("2.1/output")
     2
@@ -46,9 +48,10 @@ def layer_of(name: str) -> int:
 
 
 class Site:
-    """Sees each named value of a pass and gives back what the pass goes on with: what the name's hooks make of it.
+    """The function that a pass calls at each activation, which applies its hooks.
 
-    `points` are the modules that have hooks. Each gets a copy, so that a change in place stays its own.
+    `points` are the modules that have hooks. Each gets a copy, so that a change in
+    place does not spread.
     """
 
     def __init__(self, points: Mapping[str, nn.Module] | None = None) -> None:
@@ -66,7 +69,7 @@ class Site:
         return new
 
     def parts(self, name: str, value: Tensor, columns: Mapping[str, slice]) -> Tensor:
-        """See the parts of the value `name` too, each under its own name."""
+        """Return the value after the hooks of its parts, each with its own name."""
         if not self.points.keys() & columns.keys():
             return value
         return torch.cat([self(part, value[..., where]) for part, where in columns.items()], dim=-1)
@@ -74,10 +77,11 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Trace(Drawn):
-    """Holds what one forward pass computed: `trace["2.1/attention"]` is any value by its name, one of `names`.
+    """The activations of one forward pass: `trace["2.1/attention"]` is one by its name.
 
-    `attention[layer]` and `scores[layer]` stack the heads of a layer (indices from 0, as everywhere in code).
-    `trace.plot(sequence=0, length=48)` draws the attention of every head.
+    `names` lists the names. `attention[layer]` and `scores[layer]` stack the heads of a
+    layer (indices from 0, as everywhere in code). `trace.plot(sequence=0, length=48)`
+    draws the attention of every head.
 
     >>> import sih
     >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -94,7 +98,7 @@ class Trace(Drawn):
     values: Mapping[str, Tensor]
     heads: tuple[int, ...]
     first: int = 0
-    """The row of token 0: 1 after a start token."""
+    """The row of token 0, which is 1 after a start token."""
 
     def __getitem__(self, name: str) -> Tensor:
         try:
@@ -109,11 +113,14 @@ class Trace(Drawn):
         return {"sequences": size, "length": time, "heads": self.heads, "values": len(self.values)}
 
     def plot(self, sequence: int = 0, length: int = 48) -> Any:
-        """Draw the attention of every head on one sequence, as a matplotlib figure.
+        """Return a matplotlib figure of every head's attention on one sequence.
 
         Args:
             sequence: its row in the batch.
-            length: positions that are drawn; more than the 48 cannot be told apart in print.
+            length: number of positions drawn. More than 48 are too small in print.
+
+        Returns:
+            The figure.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -125,11 +132,12 @@ class Trace(Drawn):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """List the names of all values (`sih.models.sites` explains them)."""
+        """Return the names of all activations (`sih.models.sites` explains them)."""
         return tuple(self.values)
 
     def stream(self, name: str) -> Float[Tensor, "batch time dim"]:
-        """Give a part of the residual stream: a block, a head's output, or the whole of it after a layer.
+        """Return a part of the residual stream: a block, a head's output, or all after
+        a layer.
 
         >>> import sih
         >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -155,7 +163,10 @@ class Trace(Drawn):
 
     @property
     def between_tokens(self) -> tuple[Float[Tensor, "batch head query key"], ...]:
-        """Return the attention of each layer's heads without a start token: rows sum to 1 less what they pay it."""
+        """Return the attention of each layer's heads without a start token.
+
+        Rows sum to 1 less the attention to the start token.
+        """
         return tuple(layer[..., self.first :, self.first :] for layer in self.attention)
 
     def _stacked(self, what: str) -> tuple[Tensor, ...]:
@@ -166,7 +177,9 @@ class Trace(Drawn):
 
 
 class PassRecorder(Site):
-    """Keeps every value that a pass makes, or what `replace` has under its name in its place."""
+    """A site that stores every activation, after its replacement in `replace` if there
+    is one.
+    """
 
     def __init__(
         self,

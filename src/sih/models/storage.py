@@ -1,8 +1,9 @@
-"""Saves a model as a folder with `config.json` and `weights.safetensors`. Nothing in it is ever executed.
+"""Models on disk: a folder with `config.json` and `weights.safetensors`.
 
-The weights' file holds the configuration it was written with, so that a file from another model is noticed, and its
-checksum stands beside it. What is worth knowing about the model besides, `Model.notes`, is in `notes.json`, if there is
-anything, and `README.md` is a model card, unless somebody else's is there. A folder is written whole or not at all.
+Nothing in it is ever executed. The weights' file also has the configuration it was
+written with, which reveals a file from another model. Its checksum is beside it.
+`Model.notes` are in `notes.json`, if there are any. `README.md` is a model card, unless
+the user has one there. A folder is written whole or not at all.
 """
 
 import dataclasses
@@ -34,9 +35,15 @@ FILES = (CONFIG, WEIGHTS, NOTES, sum_file(WEIGHTS).name)
 
 
 def save(model: Model, path: str | Path, stored: str | None = None) -> None:
-    """Write the model to the folder `path`, made if need be. A model already there is replaced.
+    """Write the model to the folder `path`, and replace a model already there.
 
-    `stored="float16"` writes rounded weights, in half of float32's space; `load` gives the model's own type again.
+    The folder is made if needed. `stored="float16"` writes rounded weights, in half of
+    float32's space. `load` returns the model in its own dtype again.
+
+    Args:
+        model: a model of any kind.
+        path: the folder.
+        stored: the dtype on disk, "float16" for example. Default: the model's own.
 
     >>> import sih, tempfile
     >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))
@@ -48,7 +55,7 @@ def save(model: Model, path: str | Path, stored: str | None = None) -> None:
     check_model(model)
     check_path(path)
     if Path(path).exists() and not Path(path).is_dir():
-        raise ValueError(f"a model is saved as a folder; {path} is a file")
+        raise ValueError(f"cannot save to {path}: it is a file, and a model is saved as a folder")
     with atomic_folder(path, FILES) as folder:
         write_files(model, folder, stored)
         write_card(model, folder, Path(path))
@@ -63,14 +70,18 @@ def write_files(model: Model, folder: Path, stored: str | None = None) -> None:
 
 
 def write_card(model: Model, folder: Path, replaced: Path) -> None:
-    """Write the model card into a folder that is to replace another, unless that one has a card of somebody else."""
+    """Write the model card into a folder that replaces another, unless that has a
+    user's card.
+    """
     there = replaced / CARD
     if not there.exists() or LIBRARY in there.read_text(encoding="utf-8", errors="replace"):
         (folder / CARD).write_text(card(model), encoding="utf-8")
 
 
 def card(model: Model) -> str:
-    """Make the model card: what the model is, how to load it, how to check or to read it."""
+    """Return the model card: a description, and code that loads, checks and reads the
+    model.
+    """
     circuit, task = (model.notes.get(name) for name in ("circuit", "task"))
     if isinstance(circuit, dict) and isinstance(task, dict):
         lags = f"the lags {', '.join(map(str, task.get('lags', ())))}"
@@ -103,7 +114,9 @@ law = model.predict(tokens)  # of the next token: (batch, time, state)
 
 
 def weights_file(model: Model, stored: str | None = None) -> bytes:
-    """Make the content of `weights.safetensors`, its numbers of the type `stored`, or else of the model's own."""
+    """Return the bytes of `weights.safetensors`, in the dtype `stored` or the model's
+    own.
+    """
     own = _dtype(model)
     check_choice("stored", own if stored is None else stored, (own, "float16"))
     weights = {name: weight.detach() for name, weight in model.state_dict().items()}
@@ -118,12 +131,12 @@ def weights_file(model: Model, stored: str | None = None) -> bytes:
 
 
 def load(folder: str | Path) -> Model:
-    """Read the model in a folder, saved or trained there. It is on the CPU."""
+    """Return the model in a folder, saved or trained there, on the CPU."""
     folder = Path(folder)
     config = _read_object(folder / CONFIG)
     if (
         "version" in config or "steps" in config
-    ):  # a training run's; the model's own is in its weights' file
+    ):  # a training run's configuration; the model's is in its weights' file
         missing = f"there is no file {folder / WEIGHTS}: the run is not finished"
         with reading(folder / WEIGHTS, "is damaged or no model's weights", missing=missing):
             config = json.loads(read_header(folder / WEIGHTS)[0]["config"])
@@ -135,7 +148,7 @@ def load(folder: str | Path) -> Model:
 
 
 def config_of(model: Model) -> dict[str, Any]:
-    """Describe the model in plain numbers, words and lists, from which `model_from` makes it again."""
+    """Return the model's configuration as plain values, for `model_from`."""
     entries = {
         name: list(v) if isinstance(v, tuple) else v for name, v in model.config.entries().items()
     }
@@ -147,9 +160,10 @@ def model_from(
     source: str | Path = "the configuration",
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Model:
-    """Make a model of this configuration with all weights zero. Errors name the `source`.
+    """Return a model of this configuration with all weights zero. Errors name the
+    `source`.
 
-    Given the `shapes` of weights on disk, it is not made unless it has as many.
+    Given the `shapes` of weights on disk, it is refused unless the total numbers agree.
     """
     if not isinstance(config, dict):
         raise ValueError(f"{source} must hold a JSON object; got {type(config).__name__}")
@@ -180,7 +194,10 @@ def model_from(
 
 
 def load_weights(model: Model, path: str | Path) -> None:
-    """Fill the model with the weights in a safetensors file, which must fit it. They may be stored in float16."""
+    """Fill the model with the weights in a safetensors file, which must fit it.
+
+    They may be stored in float16.
+    """
     wanted = model.state_dict()
     found, note = read_tensors(path)
     for name, weight in wanted.items():
@@ -208,7 +225,7 @@ def load_weights(model: Model, path: str | Path) -> None:
 
 
 def _dtype(model: Model) -> str:
-    """Name the type of the weights, to which the model may have been converted since it was made."""
+    """Return the name of the dtype that the weights have now."""
     return dtype_name(next(model.parameters()).dtype)
 
 

@@ -12,7 +12,7 @@ from sih.results.tables import Rows, braces
 CAPTION = (
     "Attention of each layer on one sequence of the task, positions 1 to 48 (query down, key "
     "across). Rows: models trained as in the paper, which ship at length 32 but for {1,2,3}; the "
-    "construction; models trained with our recipe, at length 128. No model trained as in the "
+    "construction; models trained by preset auto, at length 128. No model trained as in the "
     "paper with one head a layer at length 128 ships. A model of length 32 reads the first 32 "
     "tokens, and its last position, which is never trained, is not drawn. Where a layer has "
     "several heads, the map is of one of them: of the construction its first, of a model the "
@@ -81,7 +81,7 @@ def label(row: ModelMaps) -> str:
     heads = f"[{','.join(map(str, row.heads))}]"
     if row.name == CONSTRUCTED:
         return f"construction\n{heads}"
-    training = "as the paper trains" if row.as_in_the_paper else "our recipe"
+    training = "as the paper trains" if row.as_in_the_paper else "preset auto"
     return f"{row.kind}\n{training}\n{heads}, length {row.length}"
 
 

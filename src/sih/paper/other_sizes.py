@@ -113,7 +113,7 @@ def panel(
     kl = {label: averaged_kl(law, exact) for label, law in laws.items()}
     models = {}
     for found, group in by_seeds(runs).items():
-        label = "trained as in the paper" if found.plain else "trained, our recipe"
+        label = "trained as in the paper" if found.plain else "trained by preset auto"
         if label in compared:
             label += f", {', '.join(found.models)}"
         each = [averaged_kl(trained_law(run, tokens), exact) for run in group]

@@ -21,7 +21,7 @@ CAPTION = (
     "given; the numbers are the attention of a trained model's third layer to the candidates. "
     "Bottom: the model's attention on that sequence, a layer a map (query down, key across; "
     "darker is more, relative to the query's largest). Titles are the paper's words. The model is "
-    "a standard transformer with heads [1,1,1], trained with our recipe (`auto`) at length 32: "
+    "a standard transformer with heads [1,1,1], trained by preset auto at length 32: "
     "trained as in the paper, at this length, a model with lags 1 and 2 copies. Its last position, "
     "which is never trained, is not drawn."
 )
@@ -60,7 +60,7 @@ def draw(data: Teaser) -> Figure:
 
 
 def _model_in_words(data: Teaser) -> str:
-    training = "as the paper trains" if data.as_in_the_paper else "with our recipe"
+    training = "as the paper trains" if data.as_in_the_paper else "by preset auto"
     heads, length = ",".join(map(str, data.heads)), len(data.tokens)
     return f"attention of a transformer [{heads}], trained {training} at length {length}"
 

@@ -1,1 +1,1 @@
-"""What each token says for each hypothesis, predictions from it, and how far they are from the truth."""
+"""Evidence for each hypothesis, predictions from it, and their KL to the truth."""

@@ -1,18 +1,20 @@
-r"""KL to the true distribution, averaged exactly over what generated the tokens, instead of over the one that did.
+r"""KL to the true distribution, averaged exactly over the hidden variables.
 
-At position i of a sequence made by lag k the next token has the distribution $p_k = P_{s_{i-k+1},\,\cdot}$. Its KL to
-a prediction q is a function of the tokens so far and of k. So its expectation is that of
+At position i of a sequence made by lag k the next token has the distribution
+$p_k = P_{s_{i-k+1},\,\cdot}$. Its KL to a prediction q is a function of k and of the
+tokens so far. So its expectation is that of
 
 $$\sum_k \mathbb{P}(k \mid X_{\le i})\, D_{KL}(p_k \,\|\, q),$$
 
-the mean over the lag, given the tokens up to i (Rao and Blackwell). The variance at a position is never larger.
-With $m = \sum_k \mathbb{P}(k \mid X_{\le i})\, p_k$, Bayesian model averaging, it is a sum of two parts, and only the
-first depends on the prediction:
+the mean over the lag, given the tokens up to i (Rao and Blackwell). The variance at a
+position is never larger. With $m = \sum_k \mathbb{P}(k \mid X_{\le i})\, p_k$, Bayesian
+model averaging, it is a sum of two parts. Only the first depends on the prediction:
 
 $$D_{KL}(m \,\|\, q) + \sum_k \mathbb{P}(k \mid X_{\le i}) \sum_b p_k(b) \log p_k(b) - \sum_b m(b) \log m(b).$$
 
-Where the lag switches, k is the lag of the next token. Where the matrix is unknown, the inner sum is averaged over
-it too: of a Dirichlet($a$) row it is $\sum_b \frac{a_b}{a_0} (\psi(a_b + 1) - \psi(a_0 + 1))$ with $a_0 = \sum_b a_b$.
+Where the lag switches, k is the lag of the next token. Where the matrix is unknown, the
+inner sum is averaged over it, too. For a Dirichlet($a$) row it is
+$\sum_b \frac{a_b}{a_0} (\psi(a_b + 1) - \psi(a_0 + 1))$ with $a_0 = \sum_b a_b$.
 """
 
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ from sih.task import CausalTask, CountLaws, Laws
 
 @dataclass(frozen=True, eq=False)
 class ExactBayes:
-    """Stores the best prediction for given tokens, and its own averaged KL: what no prediction can avoid."""
+    """The best prediction for given tokens, and its averaged KL, a lower bound."""
 
     best: Float[Tensor, "batch time state"]
     least: Float[Tensor, "batch time"]
@@ -43,9 +45,10 @@ class ExactBayes:
 def averaged_kl(
     prediction: Float[Tensor, "batch time state"], tokens: Tokens, task: CausalTask
 ) -> Float[Tensor, "batch time"]:
-    """Return the KL to the true distribution of the next token, averaged over the lag given the tokens so far.
+    """Return the KL to the true distribution, averaged over the lag.
 
-    Over sequences its expectation is that of `sih.kl_to_truth`, and its variance is no larger.
+    The average is over the posterior, given the tokens so far. Over sequences its
+    expectation is that of `sih.kl_to_truth`, and its variance is no larger.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
@@ -61,7 +64,7 @@ def averaged_kl(
 
 
 def exact_bayes(tokens: Tokens, task: CausalTask) -> ExactBayes:
-    """Return what `averaged_kl` needs of the tokens, to measure several predictions of the same ones."""
+    """Return the best prediction for tokens, for `averaged_kl` of any other."""
     tokens = check_states(tokens, task)
     laws = task.laws(tokens)
     weights = posterior_of(laws, task)
@@ -73,7 +76,10 @@ def exact_bayes(tokens: Tokens, task: CausalTask) -> ExactBayes:
 def _negative_entropies(
     laws: Laws, tokens: Int[Tensor, "batch time"], task: CausalTask
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Return the expectation of $\sum_b p(b) \log p(b)$, p being the next token's true distribution, by hypothesis."""
+    r"""Return the expectation of $\sum_b p(b) \log p(b)$ for each hypothesis.
+
+    Here p is the true distribution of the next token.
+    """
     if isinstance(laws, CountLaws):
         return _of_unknown_rows(laws, task)
     found = []
@@ -88,7 +94,11 @@ def _negative_entropies(
 
 
 def _of_unknown_rows(laws: CountLaws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    """Return the same where the rows have Dirichlet distributions, whose parameters grow with the transitions seen."""
+    """Return the same expectation for an unknown matrix.
+
+    Its rows have Dirichlet distributions, with the transitions seen added to the
+    parameters.
+    """
     known = torch.xlogy(task.initial, task.initial).sum().to(laws.tokens.device)
     found = known.repeat(*laws.tokens.shape, len(laws.lags))
     first = laws.lags[-1] - 1

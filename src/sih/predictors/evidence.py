@@ -1,12 +1,15 @@
-r"""What each token says for each hypothesis of a task, at every position of a whole batch.
+r"""Evidence of each token for each hypothesis of a task, at every position of a batch.
 
-Under hypothesis h token i has probability $p_{i,h}$ given the tokens before it: where the matrix is known
-$P_{s_j,\,s_i}$ with j its parent, or $\pi_{s_i}$ if it has none. A token counts unless it has no parent under any
-hypothesis: in a lag task, $p_{i,k} = P_{s_{i-k},\,s_i}$ past the first max_lag tokens. Where the matrix is unknown it
-is the posterior predictive probability (`task/counting.py`). Arithmetic is float64, likelihoods are kept as logarithms.
+Under hypothesis h token i has probability $p_{i,h}$ given the tokens before it. With a
+known matrix this is $P_{s_j,\,s_i}$ with j its parent, or $\pi_{s_i}$ without a parent.
+With an unknown matrix it is the posterior predictive probability (`task/counting.py`).
+A token counts unless it has no parent under any hypothesis. In a task with lags,
+$p_{i,k} = P_{s_{i-k},\,s_i}$ after the first max_lag tokens. Arithmetic is float64, and
+likelihoods are kept as logarithms.
 
-A probability of 0 is allowed. A hypothesis under which the sequence seen so far is impossible has likelihood 0 and
-weight 0. A sequence impossible under every hypothesis is an error.
+A probability of 0 is allowed. A hypothesis under which the sequence so far is
+impossible has likelihood 0 and weight 0. A sequence impossible under every hypothesis
+is an error.
 """
 
 import torch
@@ -21,9 +24,10 @@ from sih.task import CausalTask, Laws, MatrixTask, RowLaws, check_task, has_pare
 def log_probabilities(
     tokens: Tokens, task: CausalTask, log_P: Float[Tensor, "state state"] | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Give $\log p_{i,h}$, and 0 where a token does not count.
+    r"""Return $\log p_{i,h}$, and 0 where a token does not count.
 
-    Another table than log P may be given, say with a number in place of log 0.
+    `log_P` replaces log P, for example by a table with a finite number in place of log
+    0.
     """
     tokens = check_states(tokens, task)
     if log_P is None:
@@ -36,9 +40,11 @@ def log_probabilities(
 def normalised_probabilities(
     tokens: Tokens, task: CausalTask, *, temper: float = 1.0, log_P: Tensor | None = None
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Compare the hypotheses token by token: $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$.
+    r"""Return $\tilde p_{i,h} = p_{i,h}^\gamma / \sum_l p_{i,l}^\gamma$, a comparison
+    of hypotheses.
 
-    γ is `temper`, 1 in the paper (Sec. 5.1). It is 0 where a token does not count. `log_P` as in `log_probabilities`.
+    γ is `temper`, 1 in the paper (Sec. 5.1). The result is 0 where a token does not
+    count. `log_P` is as in `log_probabilities`.
     """
     return normalised_of(log_probabilities(tokens, task, log_P), task, temper)
 
@@ -46,18 +52,29 @@ def normalised_probabilities(
 def normalised_of(
     log_p: Float[Tensor, "batch time hypothesis"], task: CausalTask, temper: float = 1.0
 ) -> Float[Tensor, "batch time hypothesis"]:
-    """Give `normalised_probabilities` from the logarithms of the probabilities."""
+    """Return `normalised_probabilities`, given the logarithms of the probabilities."""
     counts = has_parent(task.parents(log_p.shape[1])).to(log_p.device)
     return torch.softmax(temper * log_p, dim=-1) * counts[:, None]
 
 
 def lag_log_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Add up each hypothesis's log-likelihood, $\ell_{i,h} = \sum_{n \le i} \log p_{n,h}$ over the tokens that count.
+    r"""Return each hypothesis's log-likelihood,
+    $\ell_{i,h} = \sum_{n \le i} \log p_{n,h}$.
 
-    Paper: Sec. 4, "Data", $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
-    $\prod_{i \le \hat k} \pi(s_i)$ common to all lags is left out, so all lags compete on the same tokens, those after
-    the first max_lag. With an unknown matrix this is the marginal likelihood. Where hypotheses switch it is the
-    likelihood of all tokens so far if the next one follows h.
+    The sum is over the tokens that have a parent. Paper: Sec. 4, "Data",
+    $\ell_{i,k} = \sum_{n=\hat k+1}^{i} \log P_{s_{n-k},\,s_n}$. The factor
+    $\prod_{i \le \hat k} \pi(s_i)$, common to all lags, is left out. All lags are
+    compared on the same tokens, those after the first max_lag.
+
+    With an unknown matrix this is the marginal likelihood. Where hypotheses switch, it
+    is the likelihood of all tokens so far and of h for the next token.
+
+    Args:
+        tokens: (batch, time), the sequences.
+        task: the task they come from.
+
+    Returns:
+        The log-likelihoods, (batch, time, hypothesis).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -73,9 +90,17 @@ def lag_log_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch
 
 
 def lag_posterior(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Compute $\mathbb{P}(h \mid X_{\le i})$ at every position, of a lag task the posterior over lags.
+    r"""Return the posterior $\mathbb{P}(h \mid X_{\le i})$ at every position.
 
-    Where hypotheses switch, h is that of the next token.
+    In a task with lags this is the posterior over lags. Where hypotheses switch, h is
+    the hypothesis of the next token.
+
+    Args:
+        tokens: (batch, time), the sequences.
+        task: the task they come from.
+
+    Returns:
+        The probabilities, (batch, time, hypothesis).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -91,28 +116,34 @@ def lag_posterior(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time
 
 
 def log_likelihood_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    """Give `lag_log_likelihood` from laws of the tokens that are there already."""
+    """Return `lag_log_likelihood`, given the distributions of the tokens."""
     return possible(task.log_likelihood(laws.log_probabilities()))
 
 
 def posterior_of(laws: Laws, task: CausalTask) -> Float[Tensor, "batch time hypothesis"]:
-    """Give `lag_posterior` from laws of the tokens that are there already."""
+    """Return `lag_posterior`, given the distributions of the tokens."""
     return task.posterior(laws.log_probabilities())
 
 
 def mixture(
     weights: Float[Tensor, "batch time hypothesis"], tokens: Tokens, task: CausalTask
 ) -> Float[Tensor, "batch time state"]:
-    r"""Average the laws that the hypotheses give to the next token, $\sum_h w_{i,h} P_{s_j,\,\cdot}$.
+    r"""Return the weighted average of next-token distributions,
+    $\sum_h w_{i,h} P_{s_j,\,\cdot}$.
 
-    j is the next token's parent under h. In a lag task that is $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$: the token that
-    each lag would copy, weighed. Where the next token does not count it is the initial law, whatever the weights.
-    Gradients pass to the weights.
+    j is the next token's parent under h. In a task with lags this is
+    $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$, with one term for the token that each lag
+    would copy. Where the next token has no parent, it is the initial distribution,
+    whatever the weights. Gradients pass to the weights.
 
     Args:
-        weights: of each hypothesis at every position.
-        tokens: the sequences.
-        task: whose hypotheses and P they are.
+        weights: (batch, time, hypothesis), the weight of each hypothesis at every
+            position.
+        tokens: (batch, time), the sequences.
+        task: the task with these hypotheses and P.
+
+    Returns:
+        The distributions of the next token, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -133,7 +164,7 @@ def mixture(
 
 
 def check_states(tokens: Tokens, task: CausalTask) -> Int[Tensor, "batch time"]:
-    """Give the tokens as int64 if they all are states of the task, or raise a ValueError."""
+    """Return the tokens as int64, or raise a FieldError for an unknown state."""
     check_task(task)
     tokens = as_tokens(tokens)
     num_states = task.num_states

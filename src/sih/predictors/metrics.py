@@ -1,4 +1,4 @@
-"""How far a prediction is from the truth."""
+"""Distances of predictions to the truth."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -12,22 +12,28 @@ from sih.predictors.predictors import truth
 from sih.task import Batch, CausalTask, check_batch, check_task, first_with_parent
 
 LAW_TOLERANCE = 1e-3
-"""How far a law may be from summing to 1: far more than rounding in any format, far less than what is no law."""
+"""Largest difference to 1 of a distribution's sum. It is far above rounding in any
+format."""
 
 
 def kl_to_truth(
     prediction: Float[Tensor, "batch time state"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, "batch time"]:
-    r"""Measure how far a prediction q is from the true law p of the next token, $D_{KL}(p \,\|\, q)$ in nats.
+    r"""Return the KL from the true distribution p of the next token to a prediction q.
 
-    At every position. The truth (`sih.truth`) knows the lag, and the sequence's own matrix where that is drawn:
-    $p = P_{s_{i-k+1},\,\cdot}$, or the initial law while the next token is one of the first max_lag. Paper: Eq. (1) and
-    the vertical axis of its Fig. 4.
+    This is $D_{KL}(p \,\|\, q)$ in nats, at every position. The truth (`sih.truth`)
+    knows the lag, and the sequence's own matrix where that is drawn:
+    $p = P_{s_{i-k+1},\,\cdot}$. While the next token is one of the first max_lag, p is
+    the initial distribution. Paper: Eq. (1) and the vertical axis of its Fig. 4.
 
     Args:
-        prediction: q, the law of the next token at every position, as predictors and `model.predict` give it.
-        batch: the sequences it is of.
-        task: what they were drawn from.
+        prediction: (batch, time, state), q, the distribution of the next token at every
+            position, as predictors and `model.predict` return it.
+        batch: the sequences that the prediction is for.
+        task: the task they were drawn from.
+
+    Returns:
+        The KL at every position, (batch, time).
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
@@ -43,7 +49,7 @@ def kl_to_truth(
 def check_law(
     name: str, law: Float[Tensor, "*batch state"], shape: tuple[int, ...]
 ) -> Float[Tensor, "*batch state"]:
-    """Give the law if it has this shape and its numbers are probabilities that sum to 1, or raise a FieldError."""
+    """Return probabilities of this shape that sum to 1, or raise a FieldError."""
     if not isinstance(law, Tensor) or law.shape != shape or not law.is_floating_point():
         raise FieldError(
             name, f"{name} must be distributions, a tensor of shape {shape}; got {described(law)}"
@@ -62,19 +68,22 @@ def check_law(
 def divergence(
     p: Float[Tensor, "*batch state"], q: Float[Tensor, "*batch state"]
 ) -> Float[Tensor, "*batch"]:
-    r"""Measure $D_{KL}(p \,\|\, q)$ in nats, infinite where q rules out what p does not."""
+    r"""Return $D_{KL}(p \,\|\, q)$ in nats, infinite where q is 0 and p is not."""
     return (torch.xlogy(p, p) - torch.xlogy(p, q.to(p))).sum(dim=-1)
 
 
 def mean_kl(kl: Float[Tensor, "*batch time"], task: CausalTask) -> Float[Tensor, "*batch"]:
-    """Return the mean KL of each sequence, over the positions past the first max_lag that have a next token.
+    """Return each sequence's mean KL, over positions max_lag to the last but one.
 
-    The last position never counts: no token follows it, so no model is trained there. In a task of parents the mean
-    begins at the first token that has a parent.
+    The last position never counts: no token follows it, so no model is trained there.
+    In a task of parents the mean begins at the first token that has a parent.
 
     Args:
-        kl: by position, e.g. of `sih.kl_to_truth`. It may also be a mean over sequences, of shape (time,).
-        task: what the sequences were drawn from.
+        kl: (batch, time), e.g. of `sih.kl_to_truth`, or a mean over sequences, (time,).
+        task: the task the sequences were drawn from.
+
+    Returns:
+        The mean of each sequence, (batch,), or one mean.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)
@@ -93,7 +102,7 @@ def mean_kl(kl: Float[Tensor, "*batch time"], task: CausalTask) -> Float[Tensor,
 
 
 def scored_positions(first: int, time: int) -> slice:
-    """Return the positions that a mean KL is over: from `first` (max_lag) on, all but the last.
+    """Return the positions of a mean KL: from `first` (max_lag) on, all but the last.
 
     >>> scored_positions(3, 8)
     slice(3, 7, None)
@@ -105,7 +114,7 @@ def scored_positions(first: int, time: int) -> slice:
 
 
 def mean_by_position(by_position: Sequence[float], max_lag: int) -> float:
-    """Return the mean KL of values by position, over the same positions as `mean_kl`.
+    """Return the mean of KL by position, over the same positions as `mean_kl`.
 
     >>> mean_by_position([9.0, 1.0, 3.0, 9.0], 1)
     2.0
@@ -116,14 +125,19 @@ def mean_by_position(by_position: Sequence[float], max_lag: int) -> float:
 def lag_accuracy(
     weights: Float[Tensor, "batch time hypothesis"], batch: Batch, task: CausalTask
 ) -> Float[Tensor, " time"]:
-    """Give the fraction of sequences whose own lag has the largest weight (ties go to the smallest lag).
+    """Return the fraction of sequences in which the true lag has the largest weight.
 
-    Where lags switch it is the lag of the next token. After the last token, that is the one it most likely has.
+    Ties go to the smallest lag. Where lags switch, the true lag is that of the next
+    token. After the last token, it is the likeliest lag of a next token.
 
     Args:
-        weights: of each lag at every position, e.g. `sih.lag_posterior(batch.tokens, task)`.
+        weights: (batch, time, hypothesis), e.g.
+            `sih.lag_posterior(batch.tokens, task)`.
         batch: the sequences, with their lags.
-        task: whose lags they are.
+        task: the task with these lags.
+
+    Returns:
+        The fraction at each position, (time,).
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=64)

@@ -1,13 +1,18 @@
-"""Reference predictors: the law of the next token at every position, in one pass over the whole batch.
+"""Reference predictors: distributions of the next token, in one pass over the batch.
 
-Every predictor is `(tokens, task, ...) -> law`, of shape (batch, time, state): at position i the law of token i + 1
-given tokens 0 .. i. Where token i + 1 has no parent under any hypothesis (in a lag task, where it is still one of the
-first `max_lag`) that is the initial law: the stationary one, or the uniform one in a `FreshTask`. All of them but
-`ngram` and `stationary_law` are a `mixture` over the hypotheses and differ in the weights. The same call serves every
-task. `PREDICTORS` lists them: a predictor added there is in `sih predict` and in the figure of predictors.
+Every predictor is `(tokens, task, ...) -> law`, of shape (batch, time, state). At
+position i it is the distribution of token i + 1 given tokens 0 .. i. Where token i + 1
+has no parent under any hypothesis, that is the initial distribution: the stationary
+one, or the uniform one in a `FreshTask`. (In a task with lags these are the first
+`max_lag` tokens.)
 
-The selective estimator adds up probabilities instead of multiplying them, so there a transition of probability 0 is no
-evidence for its lag, not a veto.
+All predictors except `ngram` and `stationary_law` are a `mixture` over the hypotheses
+and differ in the weights. The same call serves every task. `PREDICTORS` lists them: a
+predictor added there is in `sih predict` and in the figure of predictors.
+
+The selective estimator adds up probabilities instead of multiplying them. There a
+transition of probability 0 is no evidence for its lag, but it does not rule the lag
+out.
 """
 
 import math
@@ -47,9 +52,17 @@ Evidence = Literal["mean", "sum"]
 
 
 def bma(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
-    r"""Predict by the Bayesian model average, $w_{i,h} \propto \mathbb{P}(h)\,\mathbb{P}(X_{\le i} \mid h)$. Optimal.
+    r"""Return the prediction of Bayesian model averaging, the optimal one.
 
-    Paper: Sec. 4, "Task", the closed-form solution of the minimisation. At position i it is the law of token i + 1.
+    The weights are $w_{i,h} \propto \mathbb{P}(h)\,\mathbb{P}(X_{\le i} \mid h)$.
+    Paper: Sec. 4, "Task", the closed-form solution of the minimisation.
+
+    Args:
+        tokens: (batch, time), the sequences.
+        task: the task they come from.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -66,10 +79,20 @@ def bma(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
 
 
 def maximum_likelihood(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
-    r"""Predict by the likeliest hypothesis alone, $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$. Paper: Eq. (2).
+    r"""Return the prediction of the likeliest hypothesis alone.
 
-    Ties go to the first, the smallest lag. They are common early on, when two lags have made the same transitions in
-    another order, so log-likelihoods that differ by no more than rounding (1e-12 of their size) count as equal.
+    This is $k^* = \arg\max_k \mathbb{P}(X_{\le i} \mid k)$. Paper: Eq. (2).
+
+    Ties go to the first hypothesis, the smallest lag. They are common early on, when
+    two lags have made the same transitions in another order. Log-likelihoods that
+    differ by no more than rounding (1e-12 of their size) count as equal.
+
+    Args:
+        tokens: (batch, time), the sequences.
+        task: the task they come from.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -91,14 +114,20 @@ def selective(
     evidence: Evidence = "mean",
     temper: float = 1.0,
 ) -> Float[Tensor, "batch time state"]:
-    r"""Predict by the paper's estimator (Prop. 1), $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$ with `selective_weights`.
+    r"""Return the prediction of the paper's estimator (Prop. 1).
+
+    It is $\sum_k w_{i,k} P_{s_{i-k+1},\,\cdot}$ with `selective_weights`.
 
     Args:
-        tokens: the sequences, of shape (batch, time).
-        task: whose P and hypotheses are known.
-        beta: how sharply evidence is turned into weights, `math.inf` for the limit.
+        tokens: (batch, time), the sequences.
+        task: a task with known P and hypotheses.
+        beta: the inverse temperature of the weights, `math.inf` for the limit.
         evidence: "mean" over the transitions seen, as in the paper, or their "sum".
-        temper: the exponent γ of the probabilities before they are normalised, 1 in the paper.
+        temper: the exponent γ of the probabilities before they are normalised, 1 in the
+            paper.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -119,18 +148,25 @@ def selective_weights(
     evidence: Evidence = "mean",
     temper: float = 1.0,
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Weigh the hypotheses by $w_{i,k} \propto \exp(\beta E_{i,k})$, from normalised probabilities (paper, Prop. 1).
+    r"""Return the weights $w_{i,k} \propto \exp(\beta E_{i,k})$ of the hypotheses
+    (paper, Prop. 1).
 
-    $E_{i,k}$ is the mean of $\tilde p_{n,k}$ (`normalised_probabilities`, with the exponent `temper`) over the
-    transitions seen, $\hat k < n \le i$, or with `evidence="sum"` its sum; 0 before the first. `beta=math.inf` is the
-    limit: all weight on the largest evidence, shared among those equal to it up to rounding.
+    $E_{i,k}$ is the mean of $\tilde p_{n,k}$ (`normalised_probabilities`, with the
+    exponent `temper`) over the transitions seen, $\hat k < n \le i$. With
+    `evidence="sum"` it is their sum. It is 0 before the first. `beta=math.inf` is the
+    limit: all weight is on the largest evidence, shared among those equal to it up to
+    rounding.
 
     Args:
-        tokens: the sequences, of shape (batch, time).
-        task: whose P and hypotheses are known.
-        beta: how sharply evidence is turned into weights, `math.inf` for the limit.
+        tokens: (batch, time), the sequences.
+        task: a task with known P and hypotheses.
+        beta: the inverse temperature of the weights, `math.inf` for the limit.
         evidence: "mean" over the transitions seen, as in the paper, or their "sum".
-        temper: the exponent γ of the probabilities before they are normalised, 1 in the paper.
+        temper: the exponent γ of the probabilities before they are normalised, 1 in the
+            paper.
+
+    Returns:
+        The weights at each position, (batch, time, hypothesis).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -147,7 +183,7 @@ def selective_weights(
 def selective_evidence(
     tokens: Tokens, task: CausalTask, *, evidence: Evidence = "mean", temper: float = 1.0
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Add up or average the normalised probabilities seen so far: the $E_{i,k}$ of `selective_weights`."""
+    r"""Return $E_{i,k}$ of `selective_weights`, a sum or a mean."""
     tokens = check_states(tokens, task)
     check_positive("temper", temper, "a positive exponent, 1 in the paper")
     check_choice("evidence", evidence, ("mean", "sum"))
@@ -165,7 +201,10 @@ def selective_evidence(
 def weights_of(
     evidence: Float[Tensor, "batch time hypothesis"], beta: float
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Weigh each hypothesis by $\exp(\beta E)$, or with `beta=math.inf` the largest alone."""
+    r"""Return weights in proportion to $\exp(\beta E)$.
+
+    With `beta=math.inf` the largest evidence has all the weight.
+    """
     if math.isinf(beta):
         largest = leaders(evidence).to(evidence.dtype)
         return largest / largest.sum(dim=-1, keepdim=True)
@@ -175,12 +214,17 @@ def weights_of(
 def known_lag(
     tokens: Tokens, lags: Int[Tensor, "batch *time"], task: MatrixTask
 ) -> Float[Tensor, "batch time state"]:
-    r"""Predict by each sequence's own lag, $P_{s_{i-k+1},\,\cdot}$: the true law of the next token.
+    r"""Return the prediction of each sequence's true lag, $P_{s_{i-k+1},\,\cdot}$.
+
+    This is the true distribution of the next token.
 
     Args:
-        tokens: the sequences.
-        lags: the lag of each (its value), as in `Batch.lags`.
-        task: what they were drawn from.
+        tokens: (batch, time), the sequences.
+        lags: (batch,) or (batch, time), the lags themselves, as in `Batch.lags`.
+        task: the task they were drawn from.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -198,14 +242,18 @@ def known_lag(
 
 
 def truth(batch: Batch, task: CausalTask) -> Float[Tensor, "batch time state"]:
-    """Give the true law of the next token, to one who knows all that was drawn: the lag, or lags, and the matrix.
+    """Return the true distribution of the next token, given all hidden variables.
 
-    In a `SwitchingTask` the lag of token i + 1 is known at position i. After the last token it has not been drawn yet,
-    and the law is over what it may be.
+    These are the lag, or lags, and the matrix. In a `SwitchingTask` the lag of token
+    i + 1 is known at position i. After the last token it has not been drawn yet, and
+    the distribution averages over it.
 
     Args:
-        batch: the sequences, with all that was drawn, as `sih.sample` gives them.
-        task: what they were drawn from.
+        batch: the sequences with their hidden variables, as `sih.sample` returns them.
+        task: the task they were drawn from.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.FreshTask(num_states=2, lags=(1, 2), length=8)
@@ -220,7 +268,17 @@ def truth(batch: Batch, task: CausalTask) -> Float[Tensor, "batch time state"]:
 
 
 def stationary_law(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch time state"]:
-    r"""Predict the stationary law $\pi$ everywhere, in a `FreshTask` the uniform one: what is known before all tokens.
+    r"""Return the stationary distribution $\pi$ at every position.
+
+    In a `FreshTask` it is uniform. This is the best prediction before any token is
+    seen.
+
+    Args:
+        tokens: (batch, time), the sequences.
+        task: the task they come from.
+
+    Returns:
+        The same distribution at each position, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -235,17 +293,21 @@ def stationary_law(tokens: Tokens, task: CausalTask) -> Float[Tensor, "batch tim
 def plug_in(
     tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
 ) -> Float[Tensor, "batch time state"]:
-    r"""Estimate P by counting under each lag, and predict by BMA as if the estimates were the truth.
+    r"""Return the prediction of BMA with P estimated by counting under each lag.
 
-    $\hat P_{ab} = (n_{ab} + c) / (n_a + |\mathcal{S}|\,c)$ with c the `pseudo_count` and $n_{ab}$ the transitions that
-    the lag says were made so far. It takes the place of P in the likelihood, of the same tokens that it was counted
-    from, and in the law of the next token. Exact Bayes, where P is unknown, has the same estimate but weighs lags by
-    their marginal likelihood. P itself is not used.
+    The estimate is $\hat P_{ab} = (n_{ab} + c) / (n_a + |\mathcal{S}|\,c)$. Here c is
+    the `pseudo_count`, and $n_{ab}$ are the transitions so far if this lag is right. It
+    replaces P in the likelihood, of the same tokens that it was counted from, and in
+    the distribution of the next token. Exact Bayes with unknown P has the same
+    estimate, but weighs lags by their marginal likelihood. P itself is not used.
 
     Args:
-        tokens: the sequences.
-        task: whose lags and states they have.
+        tokens: (batch, time), the sequences.
+        task: a task with these lags and states.
         pseudo_count: c, imagined observations of each transition, above 0.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.FreshTask(num_states=2, lags=(1, 2), length=8)
@@ -259,7 +321,9 @@ def plug_in(
 def plug_in_weights(
     tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
 ) -> Float[Tensor, "batch time hypothesis"]:
-    r"""Weigh the lags by $\mathbb{P}(k) \prod_{ab} \hat P_{ab}^{n_{ab}}$, as `plug_in` does."""
+    r"""Return the lags' weights in `plug_in`,
+    $\mathbb{P}(k) \prod_{ab} \hat P_{ab}^{n_{ab}}$.
+    """
     return _plug_in_weights(_counted_laws(tokens, task, pseudo_count), task)
 
 
@@ -283,11 +347,20 @@ def _plug_in_weights(laws: CountLaws, task: CausalTask) -> Float[Tensor, "batch 
 def ngram(
     tokens: Tokens, task: CausalTask, *, pseudo_count: float = 1.0
 ) -> Float[Tensor, "batch time state"]:
-    r"""Count how often each state followed the last max_lag tokens, earlier in the sequence: a (max_lag + 1)-gram.
+    r"""Return the prediction of a (max_lag + 1)-gram model, counted in the sequence.
 
-    $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$ with c the `pseudo_count`: the stationary law where the context
-    is new, whatever c. Neither P nor the lags are used, which is why it needs
-    $O(|\mathcal{S}|^{\hat k + 1})$ tokens (paper, end of Sec. 4).
+    It is $(n_{i,s} + c\,\pi_s) / (\sum_{s'} n_{i,s'} + c)$. Here $n_{i,s}$ is how often
+    state s followed the last max_lag tokens before, and c is the `pseudo_count`. In a
+    new context this is the stationary distribution, whatever c. Neither P nor the lags
+    are used, so it needs $O(|\mathcal{S}|^{\hat k + 1})$ tokens (paper, end of Sec. 4).
+
+    Args:
+        tokens: (batch, time), the sequences.
+        task: the task that gives max_lag and the stationary distribution.
+        pseudo_count: c, imagined observations, 0 or more.
+
+    Returns:
+        The distribution of token i + 1 at each position i, (batch, time, state).
 
     >>> import sih
     >>> task = sih.Task([[0.8, 0.2], [0.4, 0.6]], lags=(1, 2), length=8)
@@ -316,8 +389,9 @@ def ngram(
     )
     following[:, :-1].scatter_(
         -1, tokens[:, first + 1 :, None], 1.0
-    )  # nothing has followed the last one yet
-    # Sorted by context, earlier first, a context's history is the running sum from where its run of equals began.
+    )  # nothing follows the last one yet
+    # After a stable sort by context, equal contexts form runs in order of time. The history
+    # of a context is the running sum from the start of its run.
     ids, order = torch.sort(context, stable=True)
     events = following.view(-1, task.num_states)[order]
     before = events.cumsum(dim=0) - events
@@ -332,7 +406,10 @@ def ngram(
 
 
 def _context_ids(tokens: Int[Tensor, "batch time"], order: int) -> Int[Tensor, "batch position"]:
-    """Number the runs of `order` tokens, equal ones of the same sequence alike, without overflow."""
+    """Return a number for each run of `order` tokens, the same for equal runs.
+
+    The numbers cannot overflow.
+    """
     ids = torch.arange(tokens.shape[0], device=tokens.device)[:, None].expand_as(tokens)
     base = int(tokens.max()) + 1
     for back in range(order - 1, -1, -1):
@@ -344,18 +421,19 @@ def _context_ids(tokens: Int[Tensor, "batch time"], order: int) -> Int[Tensor, "
 
 @dataclass(frozen=True)
 class Predictor:
-    """Names a predictor, and says how it weighs the lags."""
+    """A predictor with its label, and the weights that it gives to the lags."""
 
     label: str
-    """In figures and on the page."""
+    """Name in figures and on the page."""
     law: Callable[..., Tensor]
     """(tokens, task, **options) -> (batch, time, state)."""
     weights: Callable[..., Tensor] = lag_posterior
-    """(tokens, task, **options) -> (batch, time, lag): by which `sih predict` infers the lag."""
+    """(tokens, task, **options) -> (batch, time, lag). `sih predict` infers the lag
+    from them."""
     options: tuple[str, ...] = ()
-    """Further arguments of both that a user may choose."""
+    """Further arguments of both functions that a user may set."""
     yardstick: bool = False
-    """Drawn beside every model."""
+    """Whether it is drawn beside every model."""
 
 
 PREDICTORS: dict[str, Predictor] = {
@@ -376,4 +454,4 @@ PREDICTORS: dict[str, Predictor] = {
     "ngram": Predictor("n-gram in context", ngram),
     "stationary": Predictor("stationary distribution", stationary_law),
 }
-"""By the name in commands, in the order of figures."""
+"""Predictors by their names in commands, in the order of figures."""

@@ -16,13 +16,21 @@ from sih.task import CausalTask, Lagged, check_task
 
 
 class LagTracker(Shown):
-    """Follows one sequence of any length, in time per token proportional to the number of lags and in fixed memory.
+    """An exact online posterior over lags for one sequence of any length.
 
-    After the same tokens, `update` returns what `lag_posterior`, and `predict` what `bma`, give at that position, for
-    every lag task: with a known matrix, with one to be learnt, and with lags that switch at a known rate.
+    The time per token is proportional to the number of lags, and memory is fixed. After
+    the same tokens, `update` equals `lag_posterior` and `predict` equals `bma` at that
+    position. This holds for every task with lags: with a known matrix, with an unknown
+    one, and with lags that switch at a known rate.
 
-    Where lags may switch at an unknown rate, `forgetting` below 1 discounts the evidence of each token by this factor
-    with every further one. It then is no longer exact.
+    Where lags may switch at an unknown rate, a `forgetting` below 1 discounts the
+    evidence of each token by this factor with every further token. The posterior is
+    then not exact.
+
+    Args:
+        task: a task with lags.
+        forgetting: the factor by which evidence shrinks per token, above 0 and at
+            most 1.
 
     >>> import sih
     >>> tracker = LagTracker(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8))
@@ -54,7 +62,7 @@ class LagTracker(Shown):
         }
 
     def update(self, token: SupportsIndex) -> Float[Tensor, " lag"]:
-        """Take the next token and give the posterior over the task's lags after it.
+        """Return the posterior over lags after one more token.
 
         >>> import sih
         >>> tracker = LagTracker(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8))
@@ -90,7 +98,7 @@ class LagTracker(Shown):
             log_joint.append(kept + (math.log(p) if p > 0 else -math.inf))
         if (
             max(log_joint) == -math.inf
-        ):  # nothing is changed, so that another token may come instead
+        ):  # the state is unchanged, so another token can be given instead
             raise ValueError(
                 f"token {token} at position {self.seen} is impossible under every lag of the task"
             )
@@ -99,7 +107,9 @@ class LagTracker(Shown):
         self._log_joint = self.task.moved(log_joint)
 
     def posterior(self) -> Float[Tensor, " lag"]:
-        """Give the probability of each lag after the tokens so far, where lags switch that of the next token.
+        """Return the probability of each lag after the tokens so far.
+
+        Where lags switch, it is the lag of the next token.
 
         >>> import sih
         >>> LagTracker(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8)).posterior()
@@ -108,7 +118,7 @@ class LagTracker(Shown):
         return torch.tensor(self._log_joint, dtype=torch.float64).softmax(dim=0)
 
     def predict(self) -> Float[Tensor, " state"]:
-        """Give the law of the next token.
+        """Return the distribution of the next token.
 
         >>> import sih
         >>> LagTracker(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8)).predict()  # the stationary law

@@ -56,7 +56,7 @@ def closure(module: str) -> set[str]:
     """List the module and all modules of the package that it imports, directly or not.
 
     >>> sorted(closure("sih.base.stats"))
-    ['sih.base.stats']
+    ['sih.base', 'sih.base.stats']
     """
     found: set[str] = set()
     waiting = [module]

@@ -1,4 +1,4 @@
-"""The task: sequences whose tokens follow their parents, and who the parents are is to be found out."""
+"""The task: sequences in which each token follows a parent, by a hidden hypothesis."""
 
 from sih.task.batch import Batch as Batch
 from sih.task.batch import check_batch as check_batch

@@ -1,4 +1,4 @@
-"""Batches of sequences, with what was drawn and is hidden from those who predict."""
+"""Batches of sequences, with the hidden variables that were drawn for them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from sih.base.showing import Drawn
 
 
 class Sequence(NamedTuple):
-    """Holds one sequence of a batch. torch's DataLoader makes batches of them with the same names."""
+    """One sequence of a batch, which torch's DataLoader collates by these names."""
 
     tokens: Int[Tensor, " time"]
     lags: Int[Tensor, "*time"]
 
 
 class SequenceWithMatrix(NamedTuple):
-    """Holds one sequence of a batch in which each has its own matrix."""
+    """One sequence of a batch in which each sequence has its own matrix."""
 
     tokens: Int[Tensor, " time"]
     lags: Int[Tensor, "*time"]
@@ -29,17 +29,21 @@ class SequenceWithMatrix(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Batch(Drawn):
-    """Holds sequences, and of each the hypothesis that made it: the lag's value, not its index.
+    """A batch of sequences, each with the hypothesis that generated it.
 
-    Where the lag switches within a sequence, `lags` has that of each token, 0 for the first ones, which follow none.
-    Where the matrix is drawn anew for each sequence, `P` has it, else it is None.
+    A hypothesis is given by its label, which in a task with lags is the lag itself.
+    Where the lag switches within a sequence, `lags` has the lag of each token, and 0
+    for the first max_lag tokens, which have no parent. Where the matrix is drawn anew
+    for each sequence, `P` has these matrices. Otherwise it is None.
 
-    `batch[3]` and a loop give single sequences (a `Sequence`, or a `SequenceWithMatrix`), `batch[:8]` (a slice, a mask,
-    a list or tensor of indices) a batch. `batch.plot()` draws them.
+    `batch[3]` and a loop give single sequences: a `Sequence`, or a
+    `SequenceWithMatrix`. `batch[:8]` gives a batch, and so does a mask, a list or a
+    tensor of indices. `batch.plot()` draws the sequences.
 
     Args:
         tokens: (batch, time), whole numbers.
-        lags: (batch,), the lag of each sequence, or (batch, time), that of each token.
+        lags: (batch,), the lag of each sequence, or (batch, time), the lag of each
+            token.
         P: (batch, state, state), the matrix of each sequence, or None.
 
     >>> import sih
@@ -85,7 +89,7 @@ class Batch(Drawn):
         return {"size": len(self), "length": self.tokens.shape[1], "lags": lags}
 
     def to(self, device: torch.device | str) -> "Batch":
-        """Give the same batch on another device.
+        """Return the same batch on another device.
 
         >>> import sih
         >>> sih.Batch(torch.zeros(2, 4, dtype=torch.int64), torch.tensor([1, 2])).to("cpu")
@@ -96,5 +100,5 @@ class Batch(Drawn):
 
 
 def check_batch(batch: object) -> None:
-    """Raise a FieldError unless it is a batch."""
+    """Raise a FieldError unless the object is a batch."""
     check_kind("batch", batch, Batch, "a Batch, e.g. sih.sample(task, size=8, rng=0)")

@@ -1,14 +1,17 @@
-r"""The laws of tokens whose matrix is unknown, with Dirichlet rows: exact Bayes by counting.
+r"""Predictive distributions of tokens under an unknown matrix with Dirichlet rows.
 
-Given the lag, the rows of P have independent Dirichlet($\alpha, \ldots, \alpha$) laws, and so they have after any
-transitions: with $n_{ab}$ of them from a to b seen so far, and $n_a = \sum_b n_{ab}$,
+Given the lag, the rows of P have independent Dirichlet($\alpha, \ldots, \alpha$)
+priors. Their posteriors after any transitions are Dirichlet, too. With $n_{ab}$
+transitions from a to b seen so far, and $n_a = \sum_b n_{ab}$,
 
 $$\mathbb{P}(X_{i+1} = b \mid X_{\le i}) = \frac{n_{ab} + \alpha}{n_a + |\mathcal{S}|\,\alpha},$$
 
-a being the state of the next token's parent. The product of these along a sequence is its Dirichlet-multinomial
-marginal likelihood. All sequences are counted at once: sorted by state, each state's positions in order, the
-transitions made before are a running sum. One sort serves all lags, since what follows position p under lag k is token
-p + k.
+a being the state of the next token's parent. The product of these along a sequence is
+its Dirichlet-multinomial marginal likelihood.
+
+All sequences are counted at once. Positions are sorted by state, in order within each
+state, so that the transitions made before are a running sum. One sort serves all lags,
+since the child of position p under lag k is token p + k.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,16 +30,18 @@ EXACT = 2**24
 def transition_counts(
     tokens: Int[Tensor, "batch time"], lags: tuple[int, ...], num_states: int
 ) -> Iterator[Float[Tensor, "batch next state"]]:
-    r"""Count, for one lag after the other, what followed the state of each next token's parent before: $n_{ab}$ by b.
+    r"""Yield, for each lag, the transition counts $n_{ab}$ from the parent's state a,
+    by b.
 
-    For the tokens from max_lag on, which count, and the one after the last: T - max_lag + 1 of them. None of the first
-    max_lag tokens counts as a child, whatever the lag.
+    There is one row of counts for each token from max_lag on, and one for the token
+    after the last: T - max_lag + 1 rows. None of the first max_lag tokens counts as a
+    child, whatever the lag.
     """
     (size, time), first = tokens.shape, lags[-1]
     device, flat = tokens.device, tokens.flatten()
     small = (
         np.uint16 if num_states <= 2**16 else np.int64
-    )  # of small numbers NumPy's stable sort is linear
+    )  # NumPy's stable sort is linear for small integers
     order = torch.from_numpy(tokens.cpu().numpy().astype(small).argsort(axis=1, kind="stable")).to(
         device
     )
@@ -47,14 +52,12 @@ def transition_counts(
         .scatter_(0, order, torch.arange(len(order), device=device))
         .view(size, time)
     )
-    group = tokens + row * num_states  # tokens of one state in one sequence stand together
+    group = tokens + row * num_states  # groups the tokens of one state in one sequence
     starts = torch.bincount(group.flatten(), minlength=size * num_states).cumsum(dim=0)
     starts = torch.nn.functional.pad(starts, (1, 0))[:-1]
     dtype = torch.float32 if len(flat) < EXACT else torch.float64
     for lag in lags:
-        counts = (
-            position >= first - lag
-        )  # what the last tokens lead to, past the end, is never asked for
+        counts = position >= first - lag  # children beyond the end are never read
         children = flat.index_select(0, (order + lag).clamp_max_(len(flat) - 1))
         before = torch.zeros((len(flat) + 1, num_states), dtype=dtype, device=device)
         before[1:].scatter_(1, children[:, None], counts[:, None].to(dtype))
@@ -66,7 +69,7 @@ def transition_counts(
 
 @dataclass(frozen=True, eq=False)
 class CountLaws:
-    """Gives the posterior predictive laws, by lag."""
+    """Posterior predictive distributions of the tokens, by lag."""
 
     tokens: Int[Tensor, "batch time"]
     lags: tuple[int, ...]
@@ -75,7 +78,7 @@ class CountLaws:
 
     @cached_property
     def counts(self) -> list[Float[Tensor, "batch next state"]]:
-        """For each lag, the transitions from the parent of each token that counts, before it."""
+        """Return, for each lag, the transitions seen from each token's parent."""
         if self.tokens.shape[1] < self.lags[-1]:
             return [
                 self.tokens.new_zeros((len(self.tokens), 0, self.num_states)).double()
@@ -92,10 +95,11 @@ class CountLaws:
         return self._of_tokens(lambda n, total: (n + alpha).div_(total + every).log_())
 
     def plug_in_gains(self) -> Float[Tensor, "batch time hypothesis"]:
-        r"""Say by how much each token raises $\sum_{ab} n_{ab} \log \hat P_{ab}$, the likelihood of the estimate.
+        r"""Return by how much each token raises $\sum_{ab} n_{ab} \log \hat P_{ab}$.
 
-        $\hat P_{ab} = (n_{ab} + \alpha) / (n_a + |\mathcal{S}|\,\alpha)$ with the counts at each time: all that were
-        seen are judged again by the new estimate.
+        This is the likelihood of the estimate
+        $\hat P_{ab} = (n_{ab} + \alpha) / (n_a + |\mathcal{S}|\,\alpha)$, with the
+        counts at each time. Each new estimate scores all transitions again.
         """
 
         def term(n: Tensor, extra: float) -> Tensor:
@@ -128,7 +132,7 @@ class CountLaws:
     def _of_tokens(
         self, function: Callable[[Tensor, Tensor], Tensor]
     ) -> Float[Tensor, "batch time hypothesis"]:
-        """Apply a function of n_ab and n_a to every token that counts, and give 0 for the others."""
+        """Return a function of n_ab and n_a for tokens with a parent, else 0."""
         first, shape = self.lags[-1], (*self.tokens.shape, len(self.lags))
         out = torch.zeros(shape, dtype=torch.float64, device=self.tokens.device)
         children = self.tokens[:, first:, None]
@@ -140,7 +144,7 @@ class CountLaws:
 
 
 class CountedRows:
-    """Remembers the transitions that each hypothesis says were made, one at a time."""
+    """Transition counts under each hypothesis, updated one token at a time."""
 
     def __init__(self, hypotheses: int, num_states: int, concentration: float) -> None:
         self.alpha, self.every = concentration, num_states * concentration

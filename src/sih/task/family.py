@@ -1,4 +1,4 @@
-"""The tasks of lags, by name: what is trained on, and what samples on disk may come from."""
+"""The tasks with lags, by name. A model can be trained on any of them."""
 
 from sih.task.fresh_task import FreshTask
 from sih.task.lags import Task

@@ -14,19 +14,24 @@ from sih.task.sampling import sample
 
 
 class FreshBatches(IterableDataset[Batch]):
-    """Gives fresh batches without end: `DataLoader(FreshBatches(task, size=256, rng=0), batch_size=None)`.
+    """An endless stream of fresh batches of a task.
 
-    Each iteration begins anew from the seed. Each worker of a DataLoader has its own stream, derived from the seed and
-    the worker's number as NumPy's `SeedSequence` derives streams. No stream is that of another seed or worker, or of
-    `sih.sample(task, size, rng=seed)`. Without workers the stream is that of the first worker.
+    Pass it to torch:
+    `DataLoader(FreshBatches(task, size=256, rng=0), batch_size=None)`.
+
+    Each iteration starts again from the seed. Each worker of a DataLoader has its own
+    stream, derived from the seed and the worker's number by NumPy's `SeedSequence`. No
+    stream equals that of another seed or worker, or of
+    `sih.sample(task, size, rng=seed)`. Without workers the stream is that of the first
+    worker.
 
     Args:
-        task: what is sampled.
+        task: the task to sample from.
         size: sequences in a batch.
-        rng: a seed, or a generator, which gives one: the next `torch.randint(2**63 - 1, (), generator=rng)`. 0 unless
-            given.
+        rng: a seed, or a generator from which a seed is drawn: the next
+            `torch.randint(2**63 - 1, (), generator=rng)`. Default: 0.
         seed: another name of `rng`.
-        lag: the lag of all sequences, drawn for each unless given.
+        lag: the lag of all sequences. By default it is drawn for each sequence.
 
     >>> import sih
     >>> batches = iter(sih.FreshBatches(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8), size=4, rng=0))
@@ -61,15 +66,16 @@ class FreshBatches(IterableDataset[Batch]):
 
 
 def stream(seed: int, worker: int) -> torch.Generator:
-    """Return a generator whose whole state comes from `numpy.random.SeedSequence(seed, spawn_key=(worker,))`.
+    """Return a generator in the state
+    `numpy.random.SeedSequence(seed, spawn_key=(worker,))`.
 
-    A seed would not do: each is one of `sih.sample`.
+    A plain seed will not do here, because every plain seed is one of `sih.sample`.
     """
     return derived(np.random.SeedSequence(seed, spawn_key=(worker,)))
 
 
 def _seed(rng: Seed | None, name: str) -> int:
-    """Return the seed itself, the one that a generator draws, or 0."""
+    """Return the seed itself, a seed drawn from a generator, or 0 for None."""
     if rng is None:
         return 0
     checked = generator(rng, name)

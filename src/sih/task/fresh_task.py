@@ -1,4 +1,4 @@
-"""A matrix drawn anew for each sequence: its lag is to be found out and its matrix to be learnt, both in context."""
+"""A task with a new matrix for each sequence, to be learnt in context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,20 +19,23 @@ from sih.task.parents import OneHypothesis
 
 @dataclass(frozen=True, eq=False)
 class FreshTask(Lagged, OneHypothesis):
-    """Holds the number of states, the lags, the length of a sequence, and how matrices and lags are drawn.
+    """A task with a transition matrix and a lag drawn anew for each sequence.
 
-    Each sequence has its own matrix, with independent rows from a symmetric Dirichlet law of this `concentration`, and
-    its own lag. Its first max_lag tokens are uniform: a stationary start would say something of P that counting
-    transitions does not.
+    The rows of each matrix are independent draws from a symmetric Dirichlet
+    distribution of this `concentration`. The first max_lag tokens of a sequence are
+    uniform. (A stationary start would be evidence about P that counting transitions
+    does not use.)
 
-    With lags (1,) this is the in-context bigram of Edelman et al. (2024).
+    With lags (1,) this is the in-context bigram task of Edelman et al. (2024).
 
     Args:
         num_states: states of the chain, 2 or more.
         lags: the lags that a sequence may have, increasing.
         length: tokens in a sequence, more than the largest lag.
-        concentration: of the Dirichlet rows, uniform on the simplex at 1.0, nearer deterministic below.
-        lag_prior: the probability of each lag, the same for all unless given.
+        concentration: of the Dirichlet rows. They are uniform on the simplex at 1.0,
+            and nearer to deterministic below.
+        lag_prior: (lag,), the probability of each lag. By default all are equally
+            likely.
 
     >>> import sih
     >>> task = sih.FreshTask(num_states=3, lags=(1, 2), length=32)
@@ -65,7 +68,7 @@ class FreshTask(Lagged, OneHypothesis):
 
     @property
     def initial(self) -> Float[Tensor, " state"]:
-        """Return the law of the first max_lag tokens, the uniform one."""
+        """Return the distribution of the first max_lag tokens, which is uniform."""
         return torch.full((self.num_states,), 1 / self.num_states, dtype=torch.float64)
 
     def draw_transitions(

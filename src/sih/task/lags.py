@@ -1,7 +1,8 @@
-"""The paper's task: sequences from interleaved Markov chains, a lag drawn for each (Sec. 4 and Algorithm 1).
+"""The paper's task: interleaved Markov chains with a lag drawn for each sequence.
 
-The paper counts positions from 1, the code from 0: token i of the code is X_{i+1} of the paper. The first `max_lag`
-tokens, 0 .. max_lag - 1, are drawn from the stationary law whatever the lag.
+Paper: Sec. 4 and Algorithm 1. The paper counts positions from 1, the code from 0: token
+i of the code is X_{i+1} of the paper. The first `max_lag` tokens, 0 .. max_lag - 1, are
+drawn from the stationary distribution, whatever the lag.
 """
 
 import dataclasses
@@ -20,14 +21,15 @@ from sih.task.matrices import MatrixLike, as_transition_matrix
 from sih.task.parents import KnownMatrix, OneHypothesis, ShownTask
 
 ROUNDING = 1e-12
-"""Probabilities of equal tasks are nearer than this: rows are divided by their sums each time a matrix is given."""
+"""Largest difference between probabilities of equal tasks. Rows are divided by their
+sums each time a matrix is given, which rounds them."""
 
 
 L = TypeVar("L", bound="Lagged")
 
 
 class Lagged(ShownTask):
-    """Makes a task whose hypotheses are lags: each token past the first max_lag follows the one so many before it."""
+    """A task with lags as hypotheses: under lag k, token i follows token i - k."""
 
     lags: tuple[int, ...]
     length: int
@@ -35,7 +37,7 @@ class Lagged(ShownTask):
 
     @property
     def max_lag(self) -> int:
-        """Return the largest lag: so many tokens, the first, follow none."""
+        """Return the largest lag. Tokens 0 .. max_lag - 1 have no parent."""
         return self.lags[-1]
 
     @property
@@ -45,7 +47,7 @@ class Lagged(ShownTask):
 
     @property
     def hypotheses(self) -> tuple[int, ...]:
-        """Return the lags: what a sequence may be made by."""
+        """Return the lags, which are the labels of the hypotheses."""
         return self.lags
 
     @property
@@ -54,7 +56,9 @@ class Lagged(ShownTask):
         return self.lag_prior
 
     def parents(self, time: int) -> Int[Tensor, "lag time"]:
-        """Give the position that each lag copies to each of the first `time` tokens, -1 to the first max_lag.
+        """Return the parent's position of the first `time` tokens under each lag.
+
+        It is -1 for the first max_lag tokens.
 
         >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 3), length=8).parents(6)
         tensor([[-1, -1, -1,  2,  3,  4],
@@ -66,7 +70,7 @@ class Lagged(ShownTask):
         )
 
     def fields(self) -> dict[str, Any]:
-        """Give what the task was made from, by name.
+        """Return the constructor's arguments, by name.
 
         >>> list(Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 3), length=8).fields())
         ['P', 'lags', 'length', 'lag_prior']
@@ -74,7 +78,7 @@ class Lagged(ShownTask):
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def with_length(self: L, length: int) -> L:
-        """Give the same chains, seen for another length.
+        """Return the task with the same chains and another length.
 
         >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).with_length(64)
         Task(num_states=2, lags=(1, 2), length=64)
@@ -82,7 +86,9 @@ class Lagged(ShownTask):
         return type(self)(**{**self.fields(), "length": length})
 
     def same_chains(self, other: "Lagged") -> bool:
-        """Tell whether the other task is the same but for its length. Probabilities may differ by rounding.
+        """Return whether the other task differs at most in its length.
+
+        Probabilities may differ by rounding.
 
         >>> task = Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16)
         >>> task.same_chains(task.with_length(64))
@@ -104,7 +110,7 @@ class Lagged(ShownTask):
         return hash((type(self), self.lags, self.length))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain lists and numbers, from which the task's class makes the same task: `Task(**task.to_dict())`.
+        """Return plain lists and numbers: `Task(**task.to_dict())` equals the task.
 
         >>> Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16).to_dict()
         {'P': [[0.9, 0.1], [0.5, 0.5]], 'lags': [1, 2], 'length': 16, 'lag_prior': [0.5, 0.5]}
@@ -114,15 +120,18 @@ class Lagged(ShownTask):
 
 @dataclass(frozen=True, eq=False)
 class Task(Lagged, KnownMatrix, OneHypothesis):
-    r"""Holds the paper's task: each sequence has a lag k, and token i follows token i - k, $P_{s_{i-k},\,s_i}$.
+    r"""The paper's task: a sequence has a lag k, and token i follows token i - k.
 
-    Equal tasks compare equal, also after one of them was written to a file and read again. `task.plot()` draws it.
+    Its probability is $P_{s_{i-k},\,s_i}$. Equal tasks compare equal, also after one
+    was written to a file and read again. `task.plot()` draws the task.
 
     Args:
-        P: the transition matrix, a tensor, an array or nested lists; `P[i, j]` is the probability of j after i.
+        P: (state, state), the transition matrix: a tensor, an array or nested lists.
+            `P[i, j]` is the probability of j after i.
         lags: the lags that a sequence may have, increasing.
         length: tokens in a sequence, more than the largest lag.
-        lag_prior: the probability of each lag, the same for all unless given.
+        lag_prior: (lag,), the probability of each lag. By default all are equally
+            likely.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2, 3), length=128)
@@ -152,7 +161,10 @@ class Task(Lagged, KnownMatrix, OneHypothesis):
 
 
 def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
-    """Give the lags as a tuple of distinct, positive, increasing integers, or raise a ValueError."""
+    """Return the lags as a tuple of distinct, positive, increasing integers.
+
+    Raises a ValueError if they are not.
+    """
     try:
         numbers = lags.tolist() if isinstance(lags, Tensor) else tuple(lags)
         of_others = isinstance(lags, bytes | Iterator) or any(
@@ -170,7 +182,7 @@ def check_lags(lags: Sequence[SupportsIndex]) -> tuple[int, ...]:
 
 
 def check_length(length: SupportsIndex, lags: tuple[int, ...]) -> int:
-    """Give the length as an int above the largest lag, or raise a FieldError."""
+    """Return the length as an int above the largest lag, or raise a FieldError."""
     try:
         if operator.index(length) > lags[-1]:
             return operator.index(length)
@@ -187,7 +199,10 @@ def check_prior(
     name: str = "lag_prior",
     of: str = "lags",
 ) -> Float[Tensor, " hypothesis"]:
-    """Give the probabilities of this many lags, or other hypotheses, uniform if None, or raise a FieldError."""
+    """Return the prior probabilities of the hypotheses, or raise a FieldError.
+
+    None gives a uniform prior.
+    """
     if prior is None:
         return torch.full((count,), 1 / count, dtype=torch.float64)
     try:

@@ -1,8 +1,10 @@
-r"""The law that each hypothesis of a task gives to each next token, where the matrix is known.
+r"""Distributions of each next token under each hypothesis, where the matrix is known.
 
-Under hypothesis h token i has law $P_{s_j,\,\cdot}$ with j its parent, or the initial law if it has none. A task makes
-its `Laws` for given tokens, so that what they share is computed once: how probable each token was under each
-hypothesis, and the laws of the next token, weighed. `counting.py` has those of a matrix that is to be learnt.
+Under hypothesis h token i has distribution $P_{s_j,\,\cdot}$ with j its parent, or the
+initial distribution if it has no parent. A task makes one `Laws` for given tokens,
+which computes shared quantities once: each token's probability under each hypothesis,
+and weighted averages of the next token's distributions. `counting.py` is the
+counterpart for an unknown matrix.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,39 +18,39 @@ from torch import Tensor
 
 @runtime_checkable
 class Laws(Protocol):
-    """Gives the law of every token under every hypothesis, given the tokens before it."""
+    """Distributions of every token under every hypothesis, given earlier tokens."""
 
     def log_probabilities(self) -> Float[Tensor, "batch time hypothesis"]:
-        """Give the logarithm of each token's probability, 0 where a token has no parent under any hypothesis."""
+        """Return each token's log-probability, 0 for a token without a parent."""
         ...
 
     def mixture(
         self, weights: Float[Tensor, "batch time hypothesis"]
     ) -> Float[Tensor, "batch time state"]:
-        """Average the laws of the next token, by weights at every position."""
+        """Return the average distribution of the next token, by these weights."""
         ...
 
 
 @runtime_checkable
 class RowMemory(Protocol):
-    """Gives the same one token at a time: rows of the matrix, as far as they are known by now."""
+    """Rows of the matrix under each hypothesis, as known so far."""
 
     def probability(self, hypothesis: int, parent: int, token: int) -> float:
-        """Say how probable the token is after this parent."""
+        """Return the probability of the token after this parent."""
         ...
 
     def learn(self, hypothesis: int, parent: int, token: int) -> None:
-        """Take note of a transition that was made if the hypothesis (an index) is right."""
+        """Record a transition that was made if the hypothesis (an index) is right."""
         ...
 
     def law(self, hypothesis: int, parent: int) -> list[float]:
-        """Give the law of a token with this parent."""
+        """Return the distribution of a token with this parent."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class RowLaws:
-    """Looks laws up in a known matrix: one for all sequences, or one for each."""
+    """Distributions read from a known matrix, one for all sequences or one each."""
 
     tokens: Int[Tensor, "batch time"]
     parents: Callable[[int], Int[Tensor, "hypothesis time"]]
@@ -56,7 +58,10 @@ class RowLaws:
     initial: Float[Tensor, " state"]
 
     def log_probabilities(self, log_P: Float[Tensor, "#batch state state"] | None = None) -> Tensor:
-        """Look up the logarithms, or those of another table, say with a number in place of log 0."""
+        """Return the tokens' log-probabilities, read from log P or another table.
+
+        Another table may have, for example, a finite number in place of log 0.
+        """
         logs = with_initial(self.P.log() if log_P is None else log_P, self.initial.log()).to(
             self.tokens.device
         )
@@ -90,7 +95,7 @@ class RowLaws:
     def _parent_rows(
         self, parents: Int[Tensor, "hypothesis n"]
     ) -> Iterator[Int[Tensor, "batch n"]]:
-        """Give the row that each token follows (its number in `with_initial`), one hypothesis after the other."""
+        """Yield the row in `with_initial` that each token follows, by hypothesis."""
         states = self.P.shape[-1]
         first = torch.arange(len(self.P), device=self.tokens.device)[:, None] * (states + 1)
         for each in parents:
@@ -104,7 +109,7 @@ class RowLaws:
 
 
 class KnownRows:
-    """Remembers a matrix that is known: nothing is to be learnt."""
+    """Rows of a known matrix, which no transition changes."""
 
     def __init__(self, P: Float[Tensor, "state state"]) -> None:
         self.rows: list[list[float]] = P.tolist()
@@ -122,7 +127,7 @@ class KnownRows:
 def with_initial(
     tables: Float[Tensor, "matrix state state"], initial: Float[Tensor, " state"]
 ) -> Float[Tensor, "row state"]:
-    """List the rows of every matrix, each matrix followed by the law of tokens without a parent."""
+    """Return the rows of every matrix, each followed by the initial distribution."""
     return torch.cat([tables, initial.expand(len(tables), 1, -1)], dim=1).flatten(0, 1)
 
 
@@ -132,7 +137,9 @@ def has_parent(parents: Int[Tensor, "hypothesis time"]) -> Bool[Tensor, " time"]
 
 
 def first_with_parent(parents: Int[Tensor, "hypothesis time"]) -> int:
-    """Return the first token that has a parent, max_lag in a task of lags (0 if none has one).
+    """Return the first token that has a parent, or 0 if none has one.
+
+    In a task with lags this is max_lag.
 
     >>> first_with_parent(torch.tensor([[-1, -1, 0, 1], [-1, -1, -1, 0]]))
     2
@@ -143,8 +150,8 @@ def first_with_parent(parents: Int[Tensor, "hypothesis time"]) -> int:
 def possible(
     log_likelihood: Float[Tensor, "batch time hypothesis"],
 ) -> Float[Tensor, "batch time hypothesis"]:
-    """Return log-likelihoods, or raise a ValueError if no hypothesis can have made a sequence."""
-    # likelihoods only fall, so the last position tells
+    """Return log-likelihoods, or raise a ValueError for an impossible sequence."""
+    # likelihoods never rise, so the last position decides
     if torch.isneginf(log_likelihood[:, -1:]).all(dim=-1).any():
         dead = torch.isneginf(log_likelihood).all(dim=-1)
         row = int(dead[:, -1].nonzero()[0])
@@ -159,13 +166,15 @@ def possible(
 def leaders(
     score: Float[Tensor, "batch time hypothesis"],
 ) -> Bool[Tensor, "batch time hypothesis"]:
-    """Tell which hypotheses have the largest score, up to rounding."""
+    """Return the mask of hypotheses with the largest score, up to rounding."""
     largest = score.amax(dim=-1, keepdim=True)
     return score >= largest - 1e-12 * largest.abs().clamp_min(1.0)
 
 
 def as_slice(positions: Int[Tensor, " n"]) -> slice | Int[Tensor, " n"]:
-    """Give consecutive positions as a slice, which indexes without a copy: this makes lags fast.
+    """Return consecutive positions as a slice, which indexes without a copy.
+
+    This makes lags fast.
 
     >>> as_slice(torch.tensor([4, 5, 6])), as_slice(torch.tensor([4, 6]))
     (slice(4, 7, None), tensor([4, 6]))

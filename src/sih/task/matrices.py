@@ -1,8 +1,9 @@
-"""Transition matrices: checking them, their stationary law, random draws, files.
+"""Transition matrices: checks, stationary distributions, random draws and files.
 
-A transition matrix `P` is a row-stochastic float64 tensor, where `P[i, j]` is the probability of going from i to j.
-The paper (Sec. 4) asks for irreducible and aperiodic chains, and everything here keeps to that. `RANDOM` lists the
-laws of random matrices: one added there can be chosen in every command and on the page.
+A transition matrix `P` is a row-stochastic float64 tensor, where `P[i, j]` is the
+probability of going from i to j. All chains are irreducible and aperiodic, as the paper
+requires (Sec. 4). `RANDOM` lists the distributions of random matrices: an entry added
+there can be chosen in every command and on the page.
 """
 
 import inspect
@@ -34,14 +35,21 @@ from sih.base.types import Seed
 ROW_SUM_TOLERANCE = 1e-6
 CONCENTRATION = "a positive number, e.g. 1.0"
 MatrixLike = Tensor | np.ndarray | Sequence[Any]
-"""What can become a transition matrix: a tensor, an array, nested lists."""
+"""Anything that can become a transition matrix: a tensor, an array, nested lists."""
 
 
 def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
-    """Give `value` as a float64 transition matrix, or raise a ValueError that says what is wrong with it.
+    """Return `value` as a checked float64 transition matrix.
 
-    It must be square, finite, non-negative, irreducible and aperiodic, with rows that sum to 1 within 1e-6. They are
-    then divided by their sum, so that they do so to the last digit.
+    It must be square, finite, non-negative, irreducible and aperiodic, with rows that
+    sum to 1 within 1e-6. The rows are then divided by their sums, so that they sum to 1
+    exactly.
+
+    Args:
+        value: a tensor, an array or nested lists, of shape (state, state).
+
+    Returns:
+        The matrix, (state, state). A ValueError names the fault of an invalid one.
 
     >>> as_transition_matrix([[0.5, 0.5], [1.0, 0.0]])
     tensor([[0.5000, 0.5000],
@@ -71,7 +79,10 @@ def as_transition_matrix(value: MatrixLike) -> Float[Tensor, "state state"]:
 
 
 def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
-    """Give one square table of numbers or many in float64, or raise a ValueError."""
+    """Return one square table of numbers, or many, in float64.
+
+    Raises a ValueError otherwise.
+    """
     try:
         P = torch.as_tensor(value, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError) as error:
@@ -87,7 +98,10 @@ def as_squares(value: MatrixLike) -> Float[Tensor, "*matrix state state"]:
 
 
 def check_ergodic(P: Float[Tensor, "state state"]) -> None:
-    """Raise ValueError, naming the states at fault, unless the chain is irreducible and aperiodic."""
+    """Raise a ValueError unless the chain is irreducible and aperiodic.
+
+    The message names the states at fault.
+    """
     edges = P > 0
     steps = _steps_from_first(edges)
     for count, fault in (
@@ -99,8 +113,8 @@ def check_ergodic(P: Float[Tensor, "state state"]) -> None:
                 f"the chain must be irreducible: state 0 {fault} {_states(count < 0)}; "
                 "give every state a path to every other"
             )
-    # Every cycle's length is a multiple of the period, and so is steps[i] + 1 - steps[j] along every edge i -> j;
-    # their greatest common divisor is the period.
+    # The period divides the length of every cycle, and steps[i] + 1 - steps[j] for each edge
+    # i -> j. It is the greatest common divisor of these numbers.
     source, target = edges.nonzero(as_tuple=True)
     period = math.gcd(*(steps[source] + 1 - steps[target]).unique().tolist())
     if period != 1:
@@ -112,24 +126,33 @@ def check_ergodic(P: Float[Tensor, "state state"]) -> None:
 
 
 def stationary_distribution(P: MatrixLike) -> Float[Tensor, "*matrix state"]:
-    r"""Solve $\pi^\top P = \pi^\top$, $\sum_s \pi_s = 1$ in float64, for each matrix of a batch.
+    r"""Return the solution of $\pi^\top P = \pi^\top$, $\sum_s \pi_s = 1$, for each
+    matrix.
 
-    Grassmann-Taksar-Heyman elimination: Gaussian elimination on the off-diagonal entries that never subtracts, so
-    that every entry of pi is right to nearly the last digit however slowly the chain mixes.
+    Grassmann-Taksar-Heyman elimination is Gaussian elimination on the off-diagonal
+    entries without subtractions. Every entry of $\pi$ is right to nearly the last
+    digit, however slowly the chain mixes.
+
+    Args:
+        P: one transition matrix, (state, state), or several, (matrix, state, state).
+
+    Returns:
+        The stationary distribution of each matrix, (state,) or (matrix, state), in
+        float64.
 
     >>> stationary_distribution([[0.9, 0.1], [0.5, 0.5]])
     tensor([0.8333, 0.1667], dtype=torch.float64)
     """
     A = as_squares(P).clone()
     size = A.shape[-1]
-    # Censor the chain: remove state n by sending what enters it straight to where it goes next.
+    # Censor the chain: remove state n, and redirect transitions into n to n's successors.
     for n in range(size - 1, 0, -1):
         A[..., :n, n] /= A[..., n, :n].sum(dim=-1, keepdim=True)
         A[..., :n, :n] += A[..., :n, n, None] * A[..., n, None, :n]
     pi = torch.ones(A.shape[:-1], dtype=torch.float64, device=A.device)
     for n in range(1, size):
         pi[..., n] = (pi[..., :n] * A[..., :n, n]).sum(dim=-1)
-        if n % 16 == 0:  # unnormalised weights of a lopsided chain can overflow; only ratios matter
+        if n % 16 == 0:  # unnormalised weights may overflow; only ratios matter
             pi[..., : n + 1] /= pi[..., : n + 1].sum(dim=-1, keepdim=True)
     return pi / pi.sum(dim=-1, keepdim=True)
 
@@ -137,13 +160,18 @@ def stationary_distribution(P: MatrixLike) -> Float[Tensor, "*matrix state"]:
 def random_transition_matrix(
     num_states: int, *, rng: Seed, concentration: float = 1.0, law: str = "dirichlet"
 ) -> Float[Tensor, "state state"]:
-    """Draw a matrix, with rows that are independent draws from a symmetric Dirichlet law unless another law is named.
+    """Return a random transition matrix, by default with independent Dirichlet rows.
 
     Args:
         num_states: states of the chain.
         rng: a generator, or a seed.
-        concentration: of the Dirichlet law. Rows are uniform on the simplex at 1.0, nearer deterministic below.
-        law: "dirichlet", "uniform" (`random_uniform`), "doubly-stochastic", "sparse" or "near-periodic".
+        concentration: of the Dirichlet distribution. Rows are uniform on the simplex at
+            1.0, and nearer to deterministic below.
+        law: the distribution: "dirichlet", "uniform" (`random_uniform`),
+            "doubly-stochastic", "sparse" or "near-periodic".
+
+    Returns:
+        The matrix, (state, state), in float64.
 
     >>> random_transition_matrix(2, rng=0)
     tensor([[0.9441, 0.0559],
@@ -159,14 +187,12 @@ def random_transition_matrix(
 def _random_dirichlet(
     num_states: int, *, rng: Seed, concentration: float
 ) -> Float[Tensor, "state state"]:
-    """Draw a matrix with Dirichlet rows, again until it is ergodic."""
+    """Return a matrix with Dirichlet rows, redrawn until it is ergodic."""
     check_dirichlet(num_states, concentration)
     draw = _numpy_rng(rng)
     for _ in range(100):
         P = torch.softmax(_log_gamma_draws((num_states, num_states), concentration, draw), dim=-1)
-        with suppress(
-            ValueError
-        ):  # raised only where a tiny concentration makes entries underflow to 0
+        with suppress(ValueError):  # only if a tiny concentration makes entries underflow to 0
             check_ergodic(P)
             return P
     raise FieldError(
@@ -177,13 +203,17 @@ def _random_dirichlet(
 
 
 def random_uniform(num_states: int, *, rng: Seed) -> Float[Tensor, "state state"]:
-    """Draw a matrix of numbers uniform on [0, 1), each row divided by its sum.
+    """Return a matrix of numbers uniform on [0, 1), each row divided by its sum.
 
-    Its rows are nearer to each other than Dirichlet(1) rows, which are uniform on the simplex.
+    Its rows are nearer to each other than Dirichlet(1) rows, which are uniform on the
+    simplex.
 
     Args:
         num_states: states of the chain.
         rng: a generator, or a seed.
+
+    Returns:
+        The matrix, (state, state), in float64.
 
     >>> random_uniform(2, rng=0)
     tensor([[0.5781, 0.4219],
@@ -202,7 +232,10 @@ def random_uniform(num_states: int, *, rng: Seed) -> Float[Tensor, "state state"
 def random_transition_matrices(
     count: int, num_states: int, *, rng: Seed, concentration: float = 1.0
 ) -> Float[Tensor, "matrix state state"]:
-    """Draw many such matrices at once, also ones that are not ergodic, which only a tiny concentration makes."""
+    """Return many matrices with Dirichlet rows, drawn at once.
+
+    A tiny concentration can make some of them non-ergodic; these are not redrawn.
+    """
     check_sizes(count=count)
     check_dirichlet(num_states, concentration)
     check_memory(4 * 8 * count * num_states**2, f"{count:,} matrices of {num_states:,} states")
@@ -214,12 +247,19 @@ def random_transition_matrices(
 def random_doubly_stochastic(
     num_states: int, *, rng: Seed, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Draw a matrix whose rows and columns sum to 1 (Sinkhorn's iteration), so that its stationary law is uniform.
+    """Return a random matrix with rows and columns that sum to 1.
+
+    Sinkhorn's iteration balances Dirichlet rows. The stationary distribution is
+    uniform.
 
     Args:
         num_states: states of the chain.
         rng: a generator, or a seed.
-        concentration: of the Dirichlet rows that are balanced, nearer deterministic below 1.
+        concentration: of the Dirichlet rows that are balanced, nearer to deterministic
+            below 1.
+
+    Returns:
+        The matrix, (state, state), in float64.
 
     >>> stationary_distribution(random_doubly_stochastic(4, rng=0))
     tensor([0.2500, 0.2500, 0.2500, 0.2500], dtype=torch.float64)
@@ -241,16 +281,20 @@ def random_doubly_stochastic(
 def random_sparse(
     num_states: int, *, rng: Seed, nonzero: int = 2, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Draw a matrix with `nonzero` possible successors of each state (one more where a self-loop is needed).
+    """Return a random matrix with `nonzero` possible successors of each state.
 
-    The probabilities among them are Dirichlet. A random cycle through all states makes the chain irreducible, a
-    self-loop at one state aperiodic.
+    The probabilities among them are Dirichlet. A random cycle through all states makes
+    the chain irreducible. A self-loop at one state, added where needed, makes it
+    aperiodic.
 
     Args:
         num_states: states of the chain.
         rng: a generator, or a seed.
         nonzero: possible successors of a state.
-        concentration: of the Dirichlet law of their probabilities.
+        concentration: of the Dirichlet distribution of their probabilities.
+
+    Returns:
+        The matrix, (state, state), in float64.
 
     >>> (random_sparse(4, rng=0, nonzero=2) > 0).sum(dim=1)
     tensor([2, 2, 2, 2])
@@ -271,7 +315,7 @@ def random_sparse(
         free = np.flatnonzero(~row)
         row[draw.permutation(free)[: max(0, nonzero - int(row.sum()))]] = True
     logits = _log_gamma_draws(support.shape, concentration, draw)
-    # A floor keeps a tiny concentration from turning a possible successor into an impossible one.
+    # A lower bound keeps every successor possible, however small the concentration.
     P = torch.softmax(logits.masked_fill(~torch.from_numpy(support), -math.inf), dim=-1)
     P = torch.where(torch.from_numpy(support), P.clamp_min(1e-300), 0.0)
     return as_transition_matrix(P)
@@ -280,14 +324,19 @@ def random_sparse(
 def random_near_periodic(
     num_states: int, *, rng: Seed, period: int = 2, noise: float = 0.05, concentration: float = 1.0
 ) -> Float[Tensor, "state state"]:
-    """Draw a chain that goes round `period` groups of states, but with probability `noise` jumps by a Dirichlet row.
+    """Return a random chain that goes round `period` groups of states, with rare jumps.
+
+    With probability `noise` the chain jumps by a Dirichlet row instead.
 
     Args:
         num_states: states of the chain.
         rng: a generator, or a seed.
         period: groups of states.
         noise: the probability of a jump, in (0, 1].
-        concentration: of the Dirichlet rows, nearer deterministic below 1.
+        concentration: of the Dirichlet rows, nearer to deterministic below 1.
+
+    Returns:
+        The matrix, (state, state), in float64.
 
     >>> P = random_near_periodic(4, rng=0, noise=0.01)
     >>> bool((P @ P).diagonal().min() > 0.1), bool(P.diagonal().max() < 0.01)  # back after two steps, not after one
@@ -322,18 +371,23 @@ RANDOM: dict[str, Callable[..., Float[Tensor, "state state"]]] = {
     "sparse": random_sparse,
     "near-periodic": random_near_periodic,
 }
-"""The laws of random matrices, by the name in commands and on the page: (num_states, rng=) -> P.
+"""Distributions of random matrices, by their names in commands and on the page.
 
-A law that has a concentration takes `concentration=` as well."""
+Each is a function (num_states, rng=) -> P. One with a concentration also takes
+`concentration=`.
+"""
 
 
 def has_concentration(law: str) -> bool:
-    """Tell whether matrices of this law are drawn with a concentration."""
+    """Return whether this distribution of random matrices takes a concentration."""
     return "concentration" in inspect.signature(RANDOM[law]).parameters
 
 
 def check_law(law: str, concentration: float = 1.0) -> None:
-    """Raise a FieldError unless there is such a law, and it has a concentration where one is asked for."""
+    """Raise a FieldError unless a distribution of matrices has this name.
+
+    A concentration other than 1 is only allowed if the distribution takes one.
+    """
     check_choice("law", law, tuple(RANDOM))
     if has_concentration(law):
         return
@@ -346,7 +400,13 @@ def check_law(law: str, concentration: float = 1.0) -> None:
 
 
 def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
-    """Read a transition matrix from a `.npy` file, or from a `.csv` file with one line for each row.
+    """Return the transition matrix in a `.npy` or `.csv` file.
+
+    Args:
+        path: a `.npy` file, or a `.csv` file with one line per row.
+
+    Returns:
+        The matrix, (state, state), checked as in `as_transition_matrix`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -368,7 +428,7 @@ def load_transition_matrix(path: str | Path) -> Float[Tensor, "state state"]:
 
 
 def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
-    """Count the fewest steps from state 0 to each state, -1 where there is no path."""
+    """Return the fewest steps from state 0 to each state, -1 where there is no path."""
     steps = torch.full((edges.shape[0],), -1)
     frontier = torch.arange(edges.shape[0]) == 0
     step = 0
@@ -380,7 +440,10 @@ def _steps_from_first(edges: Bool[Tensor, "state state"]) -> Tensor:
 
 
 def _numpy_rng(rng: Seed) -> np.random.Generator:
-    """Seed a NumPy generator from torch's: NumPy has a public Gamma sampler that takes one, torch does not."""
+    """Return a NumPy generator seeded from torch's generator.
+
+    NumPy has a public Gamma sampler that takes a generator; torch has none.
+    """
     rng = generator(rng)
     return np.random.default_rng(
         torch.randint(2**32, (4,), generator=rng, device=rng.device).tolist()
@@ -390,7 +453,10 @@ def _numpy_rng(rng: Seed) -> np.random.Generator:
 def _log_gamma_draws(
     shape: tuple[int, ...], shape_parameter: float, draw: np.random.Generator
 ) -> Float[Tensor, "..."]:
-    """Draw logarithms of Gamma(a, 1) numbers: log G_a = log G_{a+1} + (log U)/a has no underflow for small a."""
+    """Return logarithms of Gamma(a, 1) draws.
+
+    The identity log G_a = log G_{a+1} + (log U)/a has no underflow for small a.
+    """
     boosted = np.log(draw.standard_gamma(shape_parameter + 1, shape))
     return torch.from_numpy(boosted + np.log1p(-draw.random(shape)) / shape_parameter)
 
@@ -404,13 +470,16 @@ def _states(which: Bool[Tensor, " state"]) -> str:
 
 
 def check_dirichlet(num_states: int, concentration: float) -> None:
-    """Raise a FieldError unless matrices of this many states can be drawn with Dirichlet rows."""
+    """Raise a FieldError unless matrices of this size can have Dirichlet rows."""
     check_states(num_states)
     check_positive("concentration", concentration, CONCENTRATION)
 
 
 def check_states(num_states: int) -> None:
-    """Raise a FieldError unless there are at least 2 states and a matrix of so many fits into memory."""
+    """Raise a FieldError unless there are at least 2 states.
+
+    A matrix of them must also fit into memory.
+    """
     check_sizes(num_states=num_states)
     check_memory(6 * 8 * num_states**2, f"a matrix of {num_states:,} states")
     if num_states < 2:

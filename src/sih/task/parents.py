@@ -1,13 +1,16 @@
-r"""The seam between tasks and all that is computed from them.
+r"""The interface between tasks and everything that is computed from them.
 
-A task has several hypotheses about which token each token follows, its parent. Under a hypothesis token i has law
-$P_{s_j,\,\cdot}$ with j its parent, or an initial law if it has none. Tasks differ in three ways, and take one of each:
+A task has several hypotheses about each token's parent, the token that it follows.
+Under a hypothesis token i has distribution $P_{s_j,\,\cdot}$ with j its parent, or an
+initial distribution if it has none. Tasks differ in three ways:
 
-- who the parents are: lags (`lags.py`) or any table (`parents_task.py`);
-- where the matrix comes from: known (`KnownMatrix`, here) or drawn for each sequence (`fresh_task.py`);
-- how long a hypothesis holds: for a whole sequence (`OneHypothesis`, here) or until it switches (`switching.py`).
+- the parents: lags (`lags.py`) or any table (`parents_task.py`);
+- the matrix: known (`KnownMatrix`, here) or drawn for each sequence (`fresh_task.py`);
+- the hypothesis: one for a whole sequence (`OneHypothesis`, here) or switching
+  (`switching.py`).
 
-Sampling, evidence, predictors, metrics and `LagTracker` read the members of `CausalTask` and nothing else.
+Sampling, evidence, predictors, metrics and `LagTracker` read the members of
+`CausalTask` and nothing else.
 """
 
 import dataclasses
@@ -28,11 +31,11 @@ from sih.task.matrices import stationary_distribution
 
 @runtime_checkable
 class CausalTask(Protocol):
-    """Says which token each token follows, under each of several hypotheses, and by which law.
+    """A task: each token's parent and distribution, under each of several hypotheses.
 
-    `length` is the number of tokens of a sequence, `prior` the probability of each hypothesis at the start.
-    `hypotheses` are their labels, as in `Batch.lags`: the lags, or 0, 1, ... `initial` is the law of a token without a
-    parent.
+    `length` is the number of tokens of a sequence, `prior` the probability of each
+    hypothesis at the start. `hypotheses` are their labels, as in `Batch.lags`: the
+    lags, or 0, 1, ... `initial` is the distribution of a token without a parent.
     """
 
     @property
@@ -51,9 +54,10 @@ class CausalTask(Protocol):
     def initial(self) -> Float[Tensor, " state"]: ...
 
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
-        """Give the positions of the first `time` tokens' parents, each before its own, and -1 for a token without one.
+        """Return the positions of the first `time` tokens' parents, by hypothesis.
 
-        Predicting the token after a whole sequence needs `time` = `length` + 1.
+        A parent comes before its child. A token without a parent has -1. To predict the
+        token after a whole sequence, `time` is `length` + 1.
         """
         ...
 
@@ -62,63 +66,76 @@ class CausalTask(Protocol):
     def draw_transitions(
         self, first: Int[Tensor, " batch"], rng: torch.Generator
     ) -> Float[Tensor, "*batch state state"]:
-        """Draw each sequence's matrix, given the index of the hypothesis it begins with.
+        """Return a drawn matrix for each sequence, or one matrix for all.
 
-        Or give the one that all of them have.
+        `first` is the index of the hypothesis that each sequence begins with.
         """
         ...
 
     def transitions(self, batch: Batch) -> Float[Tensor, "#batch state state"]:
-        """Give the true matrix of each sequence, or the one that all of them have."""
+        """Return the true matrix of each sequence, or one matrix for all."""
         ...
 
     def laws(self, tokens: Int[Tensor, "batch time"]) -> Laws:
-        """Give the laws of the tokens, and of the next ones, under every hypothesis."""
+        """Return the distributions of tokens and next tokens, by hypothesis."""
         ...
 
     def memory(self) -> RowMemory:
-        """Give the same one token at a time."""
+        """Return the same distributions for use with one token at a time."""
         ...
 
-    # How long a hypothesis holds.
+    # How long a hypothesis lasts.
 
     def draw_paths(
         self, first: Int[Tensor, " batch"], rng: torch.Generator
     ) -> Int[Tensor, "batch *time"]:
-        """Draw the hypothesis (its index) of each token from that of the first, -1 where a token follows none.
+        """Return the hypothesis (its index) of each token, given that of the first.
 
-        Or give the first one alone, where it stays the same.
+        It is -1 for a token without a parent. Where the hypothesis never switches, the
+        result has only the first one.
         """
         ...
 
     def true_weights(self, batch: Batch) -> Float[Tensor, "batch time hypothesis"]:
-        """Give the chance that the next token follows each hypothesis, to one who knows those of the tokens so far."""
+        """Return the true probability that the next token follows each hypothesis.
+
+        It is given the hypotheses of all tokens so far.
+        """
         ...
 
     def log_likelihood(
         self, log_p: Float[Tensor, "batch time hypothesis"]
     ) -> Float[Tensor, "batch time hypothesis"]:
-        """Give the log-likelihood of the tokens so far if the next one follows each hypothesis, from `Laws`."""
+        """Return the log-likelihood of the tokens so far and of each next hypothesis.
+
+        `log_p` comes from `Laws`.
+        """
         ...
 
     def posterior(
         self, log_p: Float[Tensor, "batch time hypothesis"]
     ) -> Float[Tensor, "batch time hypothesis"]:
-        """Give the chance that the next token follows each hypothesis, from the tokens so far."""
+        """Return the posterior probability of each hypothesis for the next token."""
         ...
 
     def likeliest(self, log_p: Float[Tensor, "batch time hypothesis"]) -> Int[Tensor, "batch time"]:
-        """Give the likeliest hypothesis (its index) of the next token, the first of equals."""
+        """Return the likeliest hypothesis (its index) of the next token.
+
+        Ties go to the first.
+        """
         ...
 
     def moved(self, log_joint: list[float]) -> list[float]:
-        """Give the log-probability that the next token follows each hypothesis, from that of the last one."""
+        """Return each hypothesis's log-probability for the next token.
+
+        Given is its log-probability for the last token.
+        """
         ...
 
 
 @runtime_checkable
 class MatrixTask(CausalTask, Protocol):
-    """Has one transition matrix that all tokens follow, from their parents or from its stationary law."""
+    """A task with one matrix, and with roots drawn from its stationary distribution."""
 
     @property
     def P(self) -> Float[Tensor, "state state"]: ...  # noqa: N802 (the paper's name)
@@ -128,7 +145,7 @@ class MatrixTask(CausalTask, Protocol):
 
 
 class ShownTask(Drawn):
-    """Gives a task its repr and its picture, from the members that all tasks have."""
+    """The repr and the picture of a task, made from the members that all tasks have."""
 
     drawing = "sih.results.plots.task:draw_task"
 
@@ -147,24 +164,24 @@ class ShownTask(Drawn):
 
 
 class KnownMatrix:
-    """Makes a task with one known matrix `P`. Tokens without a parent have its stationary law."""
+    """A part of a task: one known matrix `P`, with its stationary distribution."""
 
     P: Float[Tensor, "state state"]
     parents: Callable[[int], Int[Tensor, "hypothesis time"]]
 
     @property
     def num_states(self) -> int:
-        """Count the states."""
+        """Return the number of states."""
         return self.P.shape[0]
 
     @cached_property
     def stationary(self) -> Float[Tensor, " state"]:
-        r"""Return the stationary law $\pi$ of P."""
+        r"""Return the stationary distribution $\pi$ of P."""
         return stationary_distribution(self.P)
 
     @property
     def initial(self) -> Float[Tensor, " state"]:
-        """Return the law of a token without a parent, the stationary one."""
+        """Return the distribution of a token without a parent, the stationary one."""
         return self.stationary
 
     def draw_transitions(
@@ -183,7 +200,7 @@ class KnownMatrix:
 
 
 class OneHypothesis:
-    """Makes a task in which one hypothesis, drawn from the prior, holds for a whole sequence."""
+    """A part of a task: one hypothesis, drawn from the prior, for a whole sequence."""
 
     def draw_paths(
         self, first: Int[Tensor, " batch"], rng: torch.Generator
@@ -221,14 +238,17 @@ class OneHypothesis:
 
 
 def first_position(task: CausalTask) -> int:
-    """Return the first token that has a parent under some hypothesis, max_lag of lags."""
+    """Return the first token with a parent under some hypothesis (max_lag for lags)."""
     return first_with_parent(task.parents(task.length))
 
 
 def one_hot(
     lags: Int[Tensor, "*batch"], hypotheses: tuple[int, ...]
 ) -> Float[Tensor, "*batch hypothesis"]:
-    """Give 1 for the hypothesis of each label and 0 for the others, or raise a FieldError if one has none."""
+    """Return 1 for the hypothesis of each label and 0 for the others.
+
+    Raises a FieldError if a label belongs to no hypothesis.
+    """
     is_lag = lags[..., None] == torch.tensor(hypotheses, device=lags.device)
     if not is_lag.any(dim=-1).all():
         wrong = tuple((~is_lag.any(dim=-1)).nonzero()[0].tolist())
@@ -245,6 +265,6 @@ _KINDS = {
 
 
 def check_task(task: object, kind: type = CausalTask) -> None:
-    """Raise a FieldError unless it is a task, of this kind."""
+    """Raise a FieldError unless the object is a task of this kind."""
     wanted = _KINDS.get(kind.__name__, "a task")
     check_kind("task", task, kind, f"{wanted}, e.g. sih.Task(P, lags=(1, 2, 3), length=128)")

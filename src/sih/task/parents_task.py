@@ -1,4 +1,4 @@
-"""Any parents: a table of who follows whom under each hypothesis, instead of lags."""
+"""A task with any parents: a table of each token's parent under each hypothesis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,17 +20,19 @@ TableLike = Tensor | np.ndarray | Sequence[Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
-    """Holds a transition matrix and, for each hypothesis, the position of every token's parent.
+    """A task with a transition matrix and a table of parents, one row per hypothesis.
 
-    `table[h, i]` is the parent of token i under hypothesis h, a position before i, or -1 if it has none and is drawn
-    from the stationary law. The column after the last token says what the next one would follow. A table without it
-    (of `length` columns) says of that token that it has no parent.
+    `table[h, i]` is the parent of token i under hypothesis h, a position before i. It
+    is -1 for a token without a parent, which is drawn from the stationary distribution.
+    The last column is for the token after the sequence. A table of `length` columns
+    leaves it out: that token then has no parent.
 
     Args:
-        P: the transition matrix.
-        parents: the table.
-        length: tokens in a sequence, as many as the table has columns unless given.
-        prior: the probability of each hypothesis, the same for all unless given.
+        P: (state, state), the transition matrix.
+        parents: (hypothesis, length + 1) or (hypothesis, length), the table.
+        length: tokens in a sequence. Default: the number of columns.
+        prior: (hypothesis,), the probability of each hypothesis. By default all are
+            equally likely.
 
     >>> task = ParentsTask([[0.9, 0.1], [0.5, 0.5]], parents=[[-1, 0, 1, 2], [-1, 0, 0, 1]], length=3)
     >>> task.hypotheses, task.parents(4)[1].tolist()
@@ -39,7 +41,7 @@ class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
 
     P: Float[Tensor, "state state"]
     table: Int[Tensor, "hypothesis next"]
-    """The parents of tokens 0 to `length`: one more than a sequence has."""
+    """The parents of tokens 0 to `length`, one more than a sequence has."""
     length: int
     prior: Float[Tensor, " hypothesis"]
 
@@ -66,20 +68,20 @@ class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
 
     @property
     def hypotheses(self) -> tuple[int, ...]:
-        """Return 0, 1, ..., a number for each row of the table."""
+        """Return 0, 1, ..., one number per row of the table."""
         return tuple(range(len(self.table)))
 
     def parents(self, time: int) -> Int[Tensor, "hypothesis time"]:
-        """Give the parents of the first `time` tokens under each hypothesis."""
+        """Return the parents of the first `time` tokens under each hypothesis."""
         if time > self.length + 1:
             raise FieldError(
                 "tokens",
-                f"the task says the parents of {self.length} tokens; got {time - 1} tokens",
+                f"tokens must be at most {self.length} long, the length of the task; got {time - 1}",
             )
         return self.table[:, :time]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain lists and numbers, from which `ParentsTask(**task.to_dict())` makes the same task.
+        """Return plain lists and numbers: `ParentsTask(**task.to_dict())` is equal.
 
         >>> ParentsTask([[0.9, 0.1], [0.5, 0.5]], parents=[[-1, 0]]).to_dict()["parents"]
         [[-1, 0, -1]]
@@ -89,7 +91,10 @@ class ParentsTask(KnownMatrix, OneHypothesis, ShownTask):
 
 
 def check_parents(table: TableLike) -> Int[Tensor, "hypothesis time"]:
-    """Give a table of parents as int64 if every parent comes before its child, or raise a FieldError."""
+    """Return a table of parents as int64, or raise a FieldError.
+
+    Every parent must come before its child.
+    """
     wanted = "a row for each hypothesis, of the position of each token's parent or -1, e.g. [[-1, 0, 1], [-1, 0, 0]]"
     try:
         parents = torch.as_tensor(table)
@@ -113,15 +118,19 @@ def check_parents(table: TableLike) -> Int[Tensor, "hypothesis time"]:
 def random_parents(
     hypotheses: int, length: int, *, rng: Seed, distinct: bool = True, reach: int | None = None
 ) -> Int[Tensor, "hypothesis next"]:
-    """Draw a table of parents for sequences of this length: each token's is uniform among those before it.
+    """Return a random table of parents, uniform among the positions before each token.
 
     Args:
         hypotheses: rows of the table.
-        length: tokens in a sequence; the table has a column more.
+        length: tokens in a sequence. The table has one column more.
         rng: a generator, or a seed.
-        distinct: a token has another parent under every hypothesis, so the first `hypotheses` tokens have none. With
-            False each hypothesis is a random tree that grows from token 0, as Nichani et al. draw them.
-        reach: the farthest back that a parent may be, anywhere unless given.
+        distinct: if True, a token has a different parent under every hypothesis, so the
+            first `hypotheses` tokens have none. If False, each hypothesis is a random
+            tree that grows from token 0, as in Nichani et al.
+        reach: the largest distance to a parent. By default it is unlimited.
+
+    Returns:
+        The table, (hypothesis, length + 1), with -1 for a token without a parent.
 
     >>> random_parents(2, 5, rng=0, distinct=False)
     tensor([[-1,  0,  1,  0,  1,  1],
@@ -139,7 +148,7 @@ def random_parents(
     child = torch.arange(length + 1)
     choices = child.clamp_max(
         reach
-    )  # the tokens that may be a child's parent: as many, just before it
+    )  # the number of tokens just before a child that may be its parent
     rng = generator(rng)
     if distinct:
         order = torch.rand(

@@ -1,8 +1,9 @@
-"""Samples on disk: tokens together with the task and seed they came from, as `.npz` or `.csv`.
+"""Sample files: tokens with their task and seed, as `.npz` or `.csv`.
 
-A `.csv` file opens with one comment line that holds the task and the seed as JSON, then has one line for each sequence:
-its lag, then its tokens. A file of somebody else's tokens, without that line and without lags, can be read too. A lag
-for each token (`SwitchingTask`) or a matrix for each sequence (`FreshTask`) needs an `.npz` file.
+A `.csv` file opens with one comment line that has the task and the seed as JSON. It
+then has one line per sequence: its lag, then its tokens. A file with tokens alone,
+without that comment and without lags, can be read too. A lag for each token
+(`SwitchingTask`) or a matrix for each sequence (`FreshTask`) needs an `.npz` file.
 """
 
 import json
@@ -25,23 +26,23 @@ _MARK = "# sih sample "
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Holds what a file does: tokens always, and what else is known about them."""
+    """The content of a sample file: tokens, perhaps lags, matrices, task and seed."""
 
     tokens: Int[Tensor, "batch time"]
     lags: Int[Tensor, "batch *time"] | None = None
     task: LagTask | None = None
     seed: int | None = None
     P: Float[Tensor, "batch state state"] | None = None
-    """The matrix of each sequence, where it has its own."""
+    """The matrix of each sequence, where each has its own."""
 
     @property
     def batch(self) -> Batch | None:
-        """The tokens with what was drawn, if the file has it."""
+        """Return the tokens with their hidden variables, or None without them."""
         return None if self.lags is None else Batch(self.tokens, self.lags, self.P)
 
 
 def check_suffix(path: Path) -> Path:
-    """Give `path` if its ending says a format we write, or raise a ValueError."""
+    """Return `path` if its suffix names a known format, or raise a ValueError."""
     if path.suffix not in (".npz", ".csv"):
         raise ValueError(
             f"the file's ending says its format, .npz or .csv, e.g. sample.npz; got {path}"
@@ -50,7 +51,7 @@ def check_suffix(path: Path) -> Path:
 
 
 def save_sample(path: str | Path, batch: Batch, task: LagTask, seed: int) -> None:
-    """Write the batch with its task and seed, in the format that the ending of `path` says."""
+    """Write the batch with its task and seed, in the format of `path`'s suffix."""
     path = check_suffix(Path(path))
     tokens, lags = batch.tokens.cpu().numpy(), batch.lags.cpu().numpy()
     meta = {**task.to_dict(), "seed": seed}
@@ -79,7 +80,10 @@ def save_sample(path: str | Path, batch: Batch, task: LagTask, seed: int) -> Non
 
 
 def load_sample(path: str | Path) -> Sample:
-    """Read what `save_sample` wrote, or a table of whole numbers, one row for each sequence, or raise a ValueError."""
+    """Return the content of a sample file, or raise a ValueError.
+
+    It may also be a table of whole numbers with one row per sequence.
+    """
     path = check_suffix(Path(path))
     with reading(path, "holds no sample"):
         return _load_npz(path) if path.suffix == ".npz" else _load_csv(path)

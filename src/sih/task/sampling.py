@@ -1,7 +1,8 @@
-"""Sequences of any task, by their tokens' parents (for lags, the paper's Algorithm 1).
+"""Sampling of sequences from any task, given the parents of its tokens.
 
-Neighbours whose parents all come before them are drawn together. With lag k these are k tokens at a time, and their
-parents are a slice.
+For lags this is the paper's Algorithm 1. Neighbours are drawn together if all their
+parents come before them. With lag k these are k tokens at a time, and their parents are
+a slice.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from sih.task.laws import first_with_parent, with_initial
 from sih.task.parents import CausalTask, check_task
 
 TABLE_LIMIT = 2**20
-"""Entries of a look-up table that `sample` may build; beyond it, it searches the rows of P instead."""
+"""Largest number of entries of a look-up table in `sample`. Beyond it, rows of P are
+searched."""
 CHUNK = 2**22
-"""Uniform numbers drawn at a time by `sample`."""
+"""Uniform numbers that `sample` draws at a time."""
 Block = tuple[int, int, Any]
-"""Positions [first, last) and an index of the earlier tokens that they follow, None if they follow none."""
+"""Positions [first, last) and an index of their parents, or None if they have none."""
 
 
 def sample(
@@ -45,20 +47,28 @@ def sample(
     lag: int | None = None,
     device: torch.device | str | None = None,
 ) -> Batch:
-    r"""Draw `size` sequences: of each its hypothesis from the prior, then its tokens one after the other.
+    r"""Return a batch of `size` sequences drawn from a task.
 
-    Token i is drawn from $P_{s_j,\,\cdot}$ with j its parent, or from the initial law if it has none, as the first
-    max_lag tokens of a lag task. A draw inverts the distribution function of its row at a uniform number. The same
-    generator state gives the same tokens.
+    The hypothesis of each sequence is drawn from the prior. Then token i is drawn from
+    $P_{s_j,\,\cdot}$ with j its parent, or from the initial distribution if it has no
+    parent. A draw inverts the distribution function of its row at a uniform number. The
+    same generator state gives the same tokens.
+
+    Two batches from one seed that differ only in `lag` are counterfactual pairs. They
+    share the first max_lag tokens, the matrices of a `FreshTask`, and the random
+    numbers behind all other tokens.
 
     Args:
-        task: what is sampled.
-        size: how many sequences.
+        task: the task to sample from.
+        size: number of sequences.
         rng: a generator, or a seed.
-        lag: the lag of all sequences, in a `SwitchingTask` to begin with. Two batches from one seed that differ only in
-            it are counterfactual pairs: their first max_lag tokens are the same, in a `FreshTask` their matrices too,
-            and the same numbers draw the others.
-        device: where, the generator's device unless given.
+        lag: the lag of all sequences (in a `SwitchingTask`, the first lag). By default
+            it is drawn for each sequence.
+        device: the device of the result. Default: the generator's device.
+
+    Returns:
+        The batch: `tokens` (size, length), `lags` (size,) or (size, length), and `P`
+        (size, state, state) if each sequence has its own matrix.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=8)
@@ -91,7 +101,7 @@ def sample(
     )
     own = (
         torch.arange(size, device=device) * (P.shape[-1] + 1) if P.ndim > 2 else None
-    )  # where each one's rows begin
+    )  # the first row of each sequence's matrix
 
     path = task.draw_paths(first, rng).to(device)
     parents = task.parents(task.length)
@@ -125,7 +135,7 @@ def _sample_blocks(
     rng: torch.Generator,
     device: torch.device,
 ) -> Int[Tensor, "time batch"]:
-    """Draw sequences, time first, from uniform numbers made ahead for as many positions as fit."""
+    """Return sequences, time first, with uniform numbers drawn ahead in chunks."""
     time, size = shape
     tokens = torch.empty(shape, dtype=torch.int64, device=device)
     written, offset = _numpy_if_cpu(tokens), None if own is None else _numpy_if_cpu(own)
@@ -140,9 +150,10 @@ def _sample_blocks(
 
 
 def _blocks(all_parents: list[int], begin: int, end: int) -> Iterator[Block]:
-    """Cut the positions [begin, end) into blocks [first, last), and give what the tokens of each follow.
+    """Yield blocks [first, last) of the positions [begin, end), each with its parents.
 
-    That is None if they have no parents. Otherwise all their parents come before the block: a slice or a list.
+    The parents are None if the tokens of a block have none. Otherwise they all come
+    before the block, and are a slice or a list.
     """
     parents = all_parents[begin:end]
     if parents[0] >= 0 and parents == list(
@@ -168,7 +179,10 @@ def _path_blocks(
     begin: int,
     end: int,
 ) -> Iterator[Block]:
-    """Do the same where each token has a hypothesis of its own: blocks no longer than any step back."""
+    """Yield blocks where each token has its own hypothesis.
+
+    No block is longer than the smallest distance to a parent.
+    """
     if begin < start:
         yield begin, end, None
         return
@@ -185,14 +199,16 @@ def _path_blocks(
 
 
 class _TableDraw:
-    """Turns uniform numbers into states by look-up, for few states.
+    """Draws from few states: turns uniform numbers into states by look-up.
 
-    `keys` prepares many numbers at once, a call draws from the row of each one's parent (`root` if it has none: the
-    initial law), with operators that NumPy and torch share, on whichever `_numpy_if_cpu` chose.
+    `keys` prepares many numbers at once. A call then draws from the row of each token's
+    parent, or from the initial distribution (`root`) if it has none. Both use operators
+    that NumPy and torch share; `_numpy_if_cpu` chooses between them.
 
-    The jumps of all the rows' distribution functions together cut [0, 1) into cells. Given a number's cell and the row,
-    the state is a look-up. The cell is a look-up too, but for the few numbers that share one of `BINS` equal bins with
-    a jump. Those are searched for.
+    The jumps of the distribution functions of all rows cut [0, 1) into cells. Given a
+    number's cell and the row, the state is a look-up. The cell is a look-up, too,
+    except for the few numbers that share one of `BINS` equal bins with a jump. Those
+    are searched for.
     """
 
     BINS = 2**12  # a power of 2, so that scaling by it is exact
@@ -220,7 +236,7 @@ class _TableDraw:
 
 
 class _SearchDraw:
-    """Does the same by a binary search in the row of the parent, all sequences side by side, for many states."""
+    """Draws from many states: binary search in the parent's row, all at once."""
 
     def __init__(self, cdf: Float[Tensor, "row state"]) -> None:
         self.states = self.root = cdf.shape[1]
@@ -241,7 +257,10 @@ class _SearchDraw:
 
 
 def _numpy_if_cpu(tensor: Tensor) -> Any:
-    """Give the same memory as a NumPy array where that can be: its small operations cost a fraction of torch's."""
+    """Return the same memory as a NumPy array if it is on the CPU.
+
+    NumPy's small operations cost a fraction of torch's.
+    """
     return tensor.numpy() if tensor.device.type == "cpu" else tensor
 
 
@@ -252,6 +271,6 @@ def _uniform(
 
 
 def _distribution_functions(rows: Float[Tensor, "row state"]) -> Float[Tensor, "row state"]:
-    """Sum up each row so that it reaches exactly 1 at the last state of positive probability."""
+    """Return each row's cumulative sum, exactly 1 from the last possible state on."""
     cdf = rows.cumsum(dim=-1)
     return cdf / cdf[:, -1:]

@@ -1,8 +1,9 @@
-r"""A lag that switches within a sequence: a Markov chain over lags, hidden, whose rate is known.
+r"""A task in which the lag switches within a sequence: a hidden Markov chain over lags.
 
-Past the first max_lag tokens, whose law is stationary, token i follows lag $k_i$: the first one is uniform, and from
-each token to the next the lag moves with chance r to one of the K - 1 others, uniformly. Exact Bayes is the forward
-filter: with $f_{i,k} = \mathbb{P}(k_{i+1} = k, X_{\le i})$,
+The first max_lag tokens are stationary. After them token i follows lag $k_i$. The first
+lag is uniform. From each token to the next the lag switches with probability r, to one
+of the K - 1 others, uniformly. Exact Bayes is the forward filter: with
+$f_{i,k} = \mathbb{P}(k_{i+1} = k, X_{\le i})$,
 
 $$f_{i,k} = \sum_l f_{i-1,l}\, P_{s_{i-l},\,s_i}\, M_{lk}, \qquad M_{kk} = 1 - r, \quad M_{lk} = \tfrac{r}{K-1}.$$
 """
@@ -24,21 +25,23 @@ from sih.task.matrices import MatrixLike, as_transition_matrix
 from sih.task.parents import KnownMatrix, OneHypothesis, one_hot
 
 BLOCK = 128
-"""Steps of the filter that are made one after the other. Longer sequences are filtered in blocks side by side."""
+"""Steps of the filter in one block. Longer sequences are split into blocks and filtered
+in parallel."""
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
-    """Holds a transition matrix, the lags, the length of a sequence, and the chance that the lag switches at a step.
+    """A task in which the lag switches at a known rate within a sequence.
 
-    `batch.lags` has the lag of each token, 0 for the first max_lag. `bma` is the exact Bayes predictor and
-    `lag_posterior` the law of the next token's lag. With rate 0 this is `Task`.
+    `batch.lags` has the lag of each token, and 0 for the first max_lag tokens. `bma` is
+    the exact Bayes predictor, and `lag_posterior` is the distribution of the next
+    token's lag. With rate 0 this is `Task`.
 
     Args:
-        P: the transition matrix.
+        P: (state, state), the transition matrix.
         lags: the lags that a token may follow, increasing.
         length: tokens in a sequence, more than the largest lag.
-        rate: the chance of a switch from one token to the next, to one of the other lags.
+        rate: the probability, per token, of a switch to one of the other lags.
 
     >>> import sih
     >>> task = sih.SwitchingTask([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=12, rate=0.2)
@@ -67,7 +70,7 @@ class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
 
     @property
     def switches(self) -> Float[Tensor, "lag lag"]:
-        """Return the chance of each lag after each, M."""
+        """Return the transition matrix M of the lag."""
         count = len(self.lags)
         other = self.rate / max(1, count - 1)
         return torch.full((count, count), other, dtype=torch.float64).fill_diagonal_(1 - self.rate)
@@ -86,7 +89,7 @@ class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
         )
         moves = torch.where(
             uniform < self.rate, onward, 0
-        )  # so many lags on, round the circle: one of the others
+        )  # a jump of 1 .. K - 1 places, modulo K, always reaches another lag
         path = torch.cat([first[:, None], moves], dim=1).cumsum(dim=1) % len(self.lags)
         return torch.cat([path.new_full((len(first), self.max_lag), -1), path], dim=1)
 
@@ -97,7 +100,7 @@ class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
         begin = min(self.max_lag, batch.lags.shape[1] - 1)
         first = batch.lags[
             :, begin : begin + 1
-        ]  # the first tokens follow no lag: what comes after them
+        ]  # the first tokens follow no lag: take the lag after them
         known = torch.cat([first.expand(-1, begin), batch.lags[:, begin:]], dim=1)
         of_tokens = one_hot(known, self.lags)
         return torch.cat(
@@ -125,7 +128,10 @@ class SwitchingTask(Lagged, KnownMatrix, OneHypothesis):
 
 
 def check_rate(rate: float, lags: int, name: str = "rate") -> float:
-    """Give the rate if it is a probability, and 0 where there is no other lag, or raise a FieldError."""
+    """Return the rate if it is a probability, or raise a FieldError.
+
+    It must be 0 for a single lag.
+    """
     wanted = "the chance that the lag switches at a step, 0 to 1, e.g. 0.02"
     check_number(name, rate, 0, wanted=wanted)
     if not rate <= 1:
@@ -138,12 +144,16 @@ def check_rate(rate: float, lags: int, name: str = "rate") -> float:
 
 
 def log_filter(log_p: np.ndarray, switches: np.ndarray) -> np.ndarray:
-    r"""Give $\log f_{i,k}$ at every step, $f_i = (f_{i-1} \circ p_i) M$ from $f_{-1} = 1/K$, in linear time.
+    r"""Return $\log f_{i,k}$ at every step, $f_i = (f_{i-1} \circ p_i) M$ from
+    $f_{-1} = 1/K$.
 
-    Each step is divided by its sum, whose logarithms are added up. Since each step mixes all lags, by $r / (K - 1)$ at
-    least, what then underflows is less than rounding of what it is mixed with. A long sequence is cut into blocks: what
-    a block makes of each lag that it may begin with is found for all blocks at once, then the lags that they do begin
-    with, then the steps within.
+    The time is linear. Each step is divided by its sum, and the logarithms of these
+    sums are added up. Each step mixes all lags with weight at least $r / (K - 1)$, so
+    anything that then underflows is below rounding.
+
+    A long sequence is cut into blocks. First each block is filtered from every possible
+    first lag, for all blocks at once. Then follow the weights of the lags at the start
+    of each block, and then the steps within the blocks.
     """
     (size, time, count), start = log_p.shape, np.full(switches.shape[0], 1 / switches.shape[0])
     if time <= BLOCK:
@@ -153,9 +163,7 @@ def log_filter(log_p: np.ndarray, switches: np.ndarray) -> np.ndarray:
     padded = np.zeros((size, blocks * block, count))
     padded[:, :time] = log_p
     parts = padded.reshape(size * blocks, block, count)
-    each = np.repeat(parts[:, None], count, axis=1).reshape(
-        -1, block, count
-    )  # begun with each lag alone
+    each = np.repeat(parts[:, None], count, axis=1).reshape(-1, block, count)  # one start per lag
     begin = np.tile(np.eye(count), (size * blocks, 1))
     last, scale = _steps(each, begin, switches, only_last=True)
     last, scale = last.reshape(size, blocks, count, count), scale.reshape(size, blocks, count)
@@ -177,7 +185,11 @@ def log_filter(log_p: np.ndarray, switches: np.ndarray) -> np.ndarray:
 def _steps(
     log_p: np.ndarray, state: np.ndarray, switches: np.ndarray, only_last: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Filter step by step: log f at every step, or the last f, which sums to 1, and the logarithm of its scale."""
+    """Return log f at every step, and the logarithm of its scale.
+
+    With `only_last` it is the last f alone, which sums to 1, and the logarithm of its
+    scale.
+    """
     top = log_p.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     p = np.ascontiguousarray(np.exp(log_p - top).swapaxes(0, 1))

@@ -1,3 +1,3 @@
-"""Training: what is trained (a configuration), how (a recipe), and the steps."""
+"""Training: a configuration (task, model), a recipe (method), and the steps."""
 
 from sih.training.config import TrainConfig as TrainConfig

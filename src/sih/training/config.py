@@ -1,8 +1,8 @@
-"""What is trained: a complete description of a run, in parts that check themselves.
+"""The complete description of a training run, in parts that check themselves.
 
     TrainConfig(lags=(1, 3), model="disentangled", init="harmonic", steps=2400).task.lags
 
-Every field has a flat name, whatever part it is in: in the constructor, as a flag of
+Every field has a flat name, in whatever part it is: in the constructor, as a flag of
 `sih train`, in presets and sweeps. `sih.training.config_parts` makes parts of fields.
 """
 
@@ -35,30 +35,33 @@ from sih.training.task_config import OwnTask, TaskConfig
 
 STORED = ("float32", "float16")
 TARGETS = ("sampled", "distribution")
-"""What the loss compares a prediction with: the token drawn, or its distribution."""
+"""Targets of the loss: the token drawn, or its distribution."""
 HELD_OUT_SEED = 2**40
-"""Added to `matrix_seed`, the seed of the held-out sequences. To torch's generator on
-the CPU, which takes seeds modulo 2**32, this is 0: held-out sequences are those of seed
-`matrix_seed`, and a run with that `seed` starts from the same random numbers, of which
-it draws its weights first. None of the held-out sequences is in the first 25 batches of
-such a run (tests/unit/training/test_held_out.py). Measurements on disk rest on this
-seed: it stays."""
+"""Added to `matrix_seed`, the seed of the held-out sequences.
+
+torch's generator on the CPU takes seeds modulo 2**32, so there this is 0. Held-out
+sequences are those of seed `matrix_seed`. A run with that `seed` starts from the same
+random numbers, and draws its weights from them first. None of the held-out sequences is
+in the first 25 batches of such a run (tests/unit/training/test_held_out.py).
+Measurements on disk depend on this seed, so it stays.
+"""
 
 
 @dataclass(frozen=True, init=False)
 class TrainConfig(Shown):
-    """Describes everything a run's result depends on, apart from the machine.
+    """Everything that a run's result depends on, apart from the machine.
 
     The defaults are the paper's. A field may be given by its flat name, a part as a
-    whole, or both: then the field wins. It shows what differs from the defaults.
+    whole, or both: then the field wins. The repr shows the fields that differ from the
+    defaults.
 
     Args:
-        seed: initial weights and batches come from it.
-        stored: how trained weights are written; "float16" takes half the space of
+        seed: the seed of initial weights and batches.
+        stored: the dtype of trained weights on disk; "float16" takes half the space of
             "float32".
-        target: what the loss compares a prediction with, at every position: the next
-            token as "sampled", or its true "distribution" (`sih.truth`), which knows
-            the lag and, with `fresh`, the sequence's own matrix.
+        target: the target of the loss at every position: the next token as "sampled",
+            or its true "distribution" (`sih.truth`), which knows the lag and, with
+            `fresh`, the sequence's own matrix.
         fields: of the parts, e.g. lags, states, length; model ("standard" or
             "disentangled"), heads, dim; optimiser, steps, batch, learning_rate; init
             (the recipe); evaluate_every. `config.flat()` lists all. `task` may be any
@@ -73,7 +76,7 @@ class TrainConfig(Shown):
     """
 
     task: Any
-    """A `TaskConfig`, or an `OwnTask`: nothing here asks which."""
+    """A `TaskConfig`, or an `OwnTask`. No code here distinguishes them."""
     model: ModelShape
     optimiser: Optimiser
     recipe: Recipe
@@ -90,10 +93,10 @@ class TrainConfig(Shown):
 
     @classmethod
     def over(cls, base: Fields, fields: Fields) -> TrainConfig:
-        """Return a configuration from unfolded fields, over others that weigh less.
+        """Return a configuration from unfolded fields, with other fields as defaults.
 
-        The base is a preset's fields, those of an older file or of what is replaced.
-        What the chosen parts lack of it is left out.
+        The base is the fields of a preset, of an older file or of a configuration to
+        replace. Those that the chosen parts lack are left out.
 
         >>> TrainConfig.over({"dim": 32, "max_period": 4}, {"seed": 1})
         TrainConfig(dim=32, seed=1)
@@ -118,7 +121,9 @@ class TrainConfig(Shown):
 
     @property
     def heads(self) -> tuple[int, ...]:
-        """Return the number of heads of each layer, () for a model without attention."""
+        """Return the number of heads of each layer, () for a model without
+        attention.
+        """
         return tuple(getattr(self.model, "heads", ()))
 
     def flat(self) -> dict[str, Any]:
@@ -145,7 +150,9 @@ class TrainConfig(Shown):
         return {name: value for name, value in self.flat().items() if value != usual[name]}
 
     def replace(self, **changes: Any) -> TrainConfig:
-        """Return the same with some fields changed. What new parts lack is left out.
+        """Return the same configuration with some fields changed.
+
+        Fields that new parts lack are left out.
 
         >>> TrainConfig(dim=32).replace(seed=1)
         TrainConfig(dim=32, seed=1)
@@ -153,7 +160,7 @@ class TrainConfig(Shown):
         return self.over(self.flat(), unfolded(changes))
 
     def held_out_batch(self, task: CausalTask) -> Batch:
-        """Draw the sequences that the model is measured on, the same for all runs on one task.
+        """Return the held-out sequences, the same for all runs on one task.
 
         >>> config = TrainConfig(lags=(1, 2), length=16, held_out=8)
         >>> config.held_out_batch(config.task.build())
@@ -164,7 +171,10 @@ class TrainConfig(Shown):
 
 
 def check_length(task: TaskConfig | OwnTask) -> None:
-    """Raise a FieldError unless KL has a mean: over tokens with a parent and one after."""
+    """Raise a FieldError unless sequences have a token with a parent, and one after it.
+
+    Otherwise no mean KL exists.
+    """
     least = task.first + 2
     if task.length < least:
         reason = f"one next token past the first {task.first} positions to measure KL on"

@@ -1,4 +1,4 @@
-"""A training configuration as JSON, of today and of before, and its digest.
+"""A training configuration as JSON, in any version, and its digest.
 
 Version 2 has an object for each part. Version 1, which did not name its version, had
 flat fields, the same for every kind of model and recipe. A digest is of that form.
@@ -25,7 +25,7 @@ VERSION_1 = frozenset(
         *("seed", "evaluate_every", "held_out", "stored"),
     }
 )
-"""The fields of version 1, by the names that they had."""
+"""The fields of version 1, by their names of that time."""
 NOT_IN_EVERY_KIND = {"dim": 64, "mlp_dim": None, "max_period": 8, "frozen_steps": 0}
 """Fields of version 1 that only some kinds of model or recipes have, with defaults."""
 
@@ -41,23 +41,25 @@ def to_json(config: TrainConfig) -> dict[str, Any]:
 
 
 def from_json(values: Mapping[str, Any]) -> TrainConfig:
-    """Read a configuration of any version."""
+    """Return the configuration in JSON of any version."""
     version = values.get("version", 1)
     if version not in (1, VERSION):
         says = f"version {version!r} of a configuration is not known"
         raise ValueError(f"{says}; there are 1 and {VERSION}")
     given = values if version == 1 else _of_parts(values)
     fields = unfolded({name: value for name, value in given.items() if name != "version"})
-    if fields.get("matrix") is not None:  # earlier versions let it stand beside one
+    if fields.get("matrix") is not None:  # earlier versions allowed it beside one
         fields.pop("concentration", None)
     if version == VERSION:
         return TrainConfig.over({}, fields)
     some = {name: fields.pop(name) for name in NOT_IN_EVERY_KIND if name in fields}
-    return TrainConfig.over(some, fields)  # what the kind of model and the recipe have of them
+    return TrainConfig.over(some, fields)  # those that the kind of model and the recipe have
 
 
 def _of_parts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's fields by their flat names, with the words that chose the parts."""
+    """Return a file's fields by their flat names, with the words that chose the
+    parts.
+    """
     found = {name: value for name, value in values.items() if name not in SECTIONS}
     for name, part in SECTIONS.items():
         given = values.get(name)
@@ -69,7 +71,9 @@ def _of_parts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_version_1(config: TrainConfig) -> dict[str, Any]:
-    """Return the form of version 1, with later fields only where they are unusual."""
+    """Return the form of version 1, with later fields only if they are not the
+    default.
+    """
     old_names = {new: old for old, new in RENAMED.items()}
     unusual = config.unusual()
     found = {}
@@ -81,6 +85,6 @@ def to_version_1(config: TrainConfig) -> dict[str, Any]:
 
 
 def digest(config: TrainConfig) -> str:
-    """Return eight letters and digits that stand for the configuration's content."""
+    """Return eight letters and digits that identify the configuration's content."""
     text = json.dumps(to_version_1(config), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,7 +1,7 @@
-"""From fields to the parts of a training configuration: the one way there is.
+"""Parts of a training configuration, made from fields in one place.
 
 Fields come from Python's callers, flags, presets, sweeps and files. Each has a flat
-name, whatever part it is in; a part may also be given whole. What is given takes effect
+name, in whatever part it is. A part may also be given whole. A given field takes effect
 or is refused.
 """
 
@@ -20,7 +20,8 @@ from sih.training.recipes.recipe import Fields as Fields
 from sih.training.task_config import OwnTask, Sequences, TaskConfig
 
 CHOICES = {"model": "standard", "init": "uniform", "optimiser": "adam"}
-"""The words that choose a kind of model, a recipe and an optimiser, with their defaults."""
+"""The words that choose a kind of model, a recipe and an optimiser, with their
+defaults."""
 RUN_FIELDS = ("seed", "stored", "target")
 """Fields that belong to no part."""
 RENAMED = {"held": "frozen_steps", "shorter": "length_schedule"}
@@ -32,7 +33,8 @@ class EvaluationConfig:
     """When and on how many sequences a model is measured while it is trained."""
 
     evaluate_every: Size = 250
-    """Steps between two evaluations on the held-out sequences; another follows the last step."""
+    """Steps between two evaluations on the held-out sequences; another follows the last
+    step."""
     held_out: Size = 512
     """Number of held-out sequences. Every evaluation uses the same ones."""
 
@@ -42,7 +44,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a configuration: what it may be, and how it is given."""
+    """A part of a configuration: the classes it may have, and examples of it."""
 
     kind: type
     flat: str
@@ -56,7 +58,7 @@ class Part:
 
     @property
     def wanted(self) -> str:
-        """Return what messages ask for."""
+        """Return the description of the part in messages."""
         by_fields = f"or be given by its fields, e.g. TrainConfig({self.flat})"
         return f"of type {self.kind.__name__}, e.g. TrainConfig({self.whole}), {by_fields}"
 
@@ -79,10 +81,10 @@ SECTIONS = {
 
 
 def parts_of(fields: Fields, base: Fields) -> dict[str, Any]:
-    """Return the parts that unfolded fields ask for, each checked.
+    """Return the checked parts of a configuration from unfolded fields.
 
-    `base` has fields of less weight, a preset's say: they count where no field says
-    otherwise, and where the chosen parts have them.
+    `base` has fields of less weight, those of a preset for example. They count where no
+    field is given, and where the chosen parts have them.
     """
     classes = classes_of({**base, **fields})
     known = {name for kind in classes.values() for name in field_names(kind)}
@@ -95,7 +97,7 @@ def parts_of(fields: Fields, base: Fields) -> dict[str, Any]:
 
 
 def _part(part: str, kind: type, fields: Fields, base: Fields) -> Any:
-    """Return a part of this class from the fields that are its own."""
+    """Return a part of this class, made from its fields."""
     names = field_names(kind)
     given = {name: fields[name] for name in names if name in fields}
     if _is_whole(part, fields):
@@ -106,7 +108,9 @@ def _part(part: str, kind: type, fields: Fields, base: Fields) -> Any:
 
 
 def classes_of(fields: Fields) -> dict[str, type]:
-    """Return the class of each part: of a whole one, or that which its word chooses."""
+    """Return the class of each part, from the part itself or from the word that chooses
+    it.
+    """
     task = OwnTask if "own" in fields else TaskConfig
     chosen: dict[str, type] = {"task": task, "evaluation": EvaluationConfig}
     found = {part: type(fields[part]) for part in SECTIONS if _is_whole(part, fields)}
@@ -123,7 +127,9 @@ def classes_of(fields: Fields) -> dict[str, type]:
 
 
 def shape_of(fields: Fields) -> type[ModelShape]:
-    """Return the class of the model's shape: of a whole one, or of the kind's word."""
+    """Return the class of the model's shape, from the shape itself or from the kind's
+    word.
+    """
     model = fields.get("model", CHOICES["model"])
     if isinstance(model, ModelShape):
         return type(model)
@@ -137,7 +143,8 @@ def _is_whole(part: str, fields: Fields) -> bool:
 
 
 def unfolded(fields: Fields) -> dict[str, Any]:
-    """Return fields by their names of today, and parts as they are kept.
+    """Return fields by their current names, and parts in the form in which they are
+    kept.
 
     Fields that are given twice, and parts of a wrong type, are refused.
     """
@@ -155,7 +162,9 @@ def unfolded(fields: Fields) -> dict[str, Any]:
 
 
 def _whole(part: str, value: object) -> Any:
-    """Return a part that was given whole, a task of one's own by its description."""
+    """Return a part that was given whole. A task of one's own is replaced by its
+    description.
+    """
     if part != "task":
         check_kind(part, value, SECTIONS[part].kind, SECTIONS[part].wanted)
         return value

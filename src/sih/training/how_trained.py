@@ -1,4 +1,4 @@
-"""How a model was trained, in words made from its configuration by rule."""
+"""Descriptions of how a model was trained, made from its configuration by rule."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from sih.training.config import TrainConfig
 
 METHODS = {"adam": "Adam", "soap": "SOAP"}
 STARTS = {"uniform": "", "harmonic": "harmonic start"}
-"""What a recipe's start is called, empty for the usual random weights."""
+"""Descriptions of a recipe's start, empty for the default random weights."""
 STARTS_OF_KIND = {("harmonic", "disentangled"): "tables shared by positions"}
-"""What it is called for one kind of model, where that differs."""
+"""Descriptions of the start for one kind of model, where they differ."""
 PAPER_KINDS = ("standard", "disentangled")
 """The kinds of model that the paper trains."""
 FREE = {
@@ -23,13 +23,15 @@ FREE = {
     "evaluate_every",
     "held_out",
 }
-"""Fields that may differ from the defaults in the paper's own setting: the paper gives several, or none."""
+"""Fields that may differ from the defaults in the paper's own setting. The paper gives
+several values of them, or none."""
 
 
 def how_trained(config: TrainConfig) -> str:
-    """Return how a model was trained, in one phrase: the optimiser, and all that was added to plain training.
+    """Return how a model was trained in one phrase: the optimiser, and every addition.
 
-    Only what has the paper's length, and all else as in the paper, is said to be of the paper's setting.
+    Only a configuration with the paper's length, and with everything else as in the
+    paper, has "the paper's setting" in it.
 
     >>> how_trained(TrainConfig())
     "Adam, unaided (the paper's setting)"
@@ -43,12 +45,18 @@ def how_trained(config: TrainConfig) -> str:
 
 
 def is_papers_setting(config: TrainConfig) -> bool:
-    """Tell whether all that the paper says of training is as it says: kind, length, batches, optimiser, rate."""
+    """Return whether training agrees with the paper in everything that the paper
+    specifies.
+
+    This is kind, length, batches, optimiser and rate.
+    """
     return config.model.kind in PAPER_KINDS and config.unusual().keys() <= FREE
 
 
 def trained_briefly(config: TrainConfig) -> str:
-    """Return the same in two words, for tables: the optimiser and the addition that does most.
+    """Return how a model was trained in two words, for tables.
+
+    They are the optimiser and the most effective addition.
 
     >>> trained_briefly(TrainConfig())
     'Adam only'
@@ -75,7 +83,11 @@ def trained_briefly(config: TrainConfig) -> str:
 
 
 def _additions(config: TrainConfig) -> list[str]:
-    """List all that differs from a fixed matrix, random weights, a constant rate and full sequences from the start."""
+    """Return all differences from the paper's training, by name.
+
+    The paper has a fixed matrix, random weights, a constant rate and full sequences
+    from the start.
+    """
     flat = config.flat()
     found = [_start(flat)]
     if flat["target"] == "distribution":
@@ -100,7 +112,9 @@ def _additions(config: TrainConfig) -> list[str]:
 
 
 def _own_task(flat: dict[str, Any]) -> str:
-    """Return in a word or two how the task differs from the paper's, empty if it does not."""
+    """Return in a word or two how the task differs from the paper's, empty if it does
+    not.
+    """
     if "own" in flat:
         return str(flat["own"].task)
     return "fresh P" if flat["fresh"] else "switching" if flat["switch_rate"] else ""

@@ -1,4 +1,4 @@
-"""How weights are moved: a part of a training configuration, and the table of ways."""
+"""Optimisers: a part of a training configuration, and the table of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Decay = Annotated[float, AtLeast(0), Below(1)]
 
 @dataclass(frozen=True)
 class Optimiser(ABC):
-    """How many updates there are, of which size and on how many sequences."""
+    """The number of updates, their size, and the number of sequences in each."""
 
     name: ClassVar[str]
 
@@ -33,9 +33,11 @@ class Optimiser(ABC):
     learning_rate: Annotated[float, Above(0), Between(0, 1e30)] = 1e-3
     """Learning rate."""
     schedule: Annotated[str, Among(SCHEDULES)] = "constant"
-    """Schedule of the learning rate: constant, or cosine, which falls to 0 at the last step."""
+    """Schedule of the learning rate: constant, or cosine, which falls to 0 at the last
+    step."""
     warmup: Count | None = 0
-    """Steps over which the learning rate rises linearly. None: 50, or all if there are fewer."""
+    """Steps over which the learning rate rises linearly. None: 50, or all if there are
+    fewer."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -45,10 +47,10 @@ class Optimiser(ABC):
 
     @abstractmethod
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Make torch's optimiser of these weights, with a state from the start."""
+        """Return torch's optimiser of these weights, with a state from the start."""
 
     def resolve(self) -> Optimiser:
-        """Return the optimiser with nothing left None."""
+        """Return the optimiser with every None filled in."""
         if self.warmup is not None:
             return self
         return dataclasses.replace(self, warmup=min(50, self.steps))
@@ -63,7 +65,7 @@ class Optimiser(ABC):
 
 @dataclass(frozen=True)
 class Adam(Optimiser):
-    """Moves weights by Kingma and Ba's algorithm."""
+    """Kingma and Ba's algorithm."""
 
     name: ClassVar[str] = "adam"
 
@@ -73,7 +75,7 @@ class Adam(Optimiser):
     def make(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         weights = list(weights)
         made = torch.optim.Adam(weights, lr=self.learning_rate, betas=self.betas)
-        for weight in weights:  # what Adam makes at its first step: step 0 has a state too
+        for weight in weights:  # Adam makes this at its first step; here step 0 has a state, too
             moments = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
             made.state[weight] = {"step": torch.zeros(()), **moments}
         return made
@@ -81,7 +83,7 @@ class Adam(Optimiser):
 
 @dataclass(frozen=True)
 class SoapConfig(Adam):
-    """Moves weights by Adam in the eigenbasis of Shampoo's factors (`sih.training.soap`)."""
+    """Adam in the eigenbasis of Shampoo's factors (`sih.training.soap`)."""
 
     name: ClassVar[str] = "soap"
 

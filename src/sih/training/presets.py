@@ -1,7 +1,7 @@
-"""Training configurations by name: what a preset sets. What is given wins.
+"""Presets: training configurations by name. Given fields take precedence.
 
-`paper` is the paper's own setting (Sec. 6). The others keep its model, task and loss,
-and say what they change.
+`paper` is the paper's own setting (Sec. 6). The others keep its model, task and loss.
+Their docstrings name the changes.
 """
 
 from __future__ import annotations
@@ -16,36 +16,42 @@ from sih.training.recipes import recipe_named
 
 
 def paper(given: Fields) -> Fields:
-    """Sets nothing: the defaults are the paper's, d = 64, batches of 256, Adam at a constant 1e-3."""
+    """Return no fields: the defaults are the paper's.
+
+    These are d = 64, batches of 256, and Adam at a constant 1e-3.
+    """
     return {}
 
 
 def paper_disentangled(given: Fields) -> Fields:
-    """Sets the paper's defaults for the disentangled transformer."""
+    """Return the paper's settings for the disentangled transformer."""
     return {"model": "disentangled"}
 
 
 def paper_relative(given: Fields) -> Fields:
-    """Sets the paper's defaults for relative positions, heads [1,1,1], on a matrix of uniform numbers.
+    """Return the paper's settings for relative positions.
 
-    The distribution of the matrix is left to what is given: a matrix, fresh ones, or a task as a whole.
+    These are heads [1,1,1] and a matrix of uniform numbers. The distribution of the
+    matrix is left out if a matrix, fresh ones, or a task as a whole is given.
     """
     own = "matrix" in given or "task" in given or given.get("fresh", False)
     return {"model": "relative", **({} if own else {"matrix_law": "uniform"})}
 
 
 def harmonic(given: Fields) -> Fields:
-    """Sets what finds the circuit in minutes, with model, task and loss still the paper's (docs/training.md).
+    """Return settings that find the circuit in minutes: the harmonic recipe.
 
-    That is a harmonic start, layers restricted to their roles at first, short sequences first, a high rate that falls.
+    Model, task and loss are the paper's. The changes are a harmonic start, layers
+    restricted to their roles at first, short sequences first, and a high learning rate
+    that falls (docs/training.md).
     """
     return {"init": "harmonic", **recipe_named("harmonic", shape_of(given).kind).settings}
 
 
 def auto(given: Fields) -> Fields:
-    """Sets what finds the circuit on most matrices: the harmonic recipe, optimised with SOAP.
+    """Return settings that find the circuit on most matrices: `harmonic` with SOAP.
 
-    How often, for which lags and at what cost is in docs/results/success-rates.md.
+    docs/results/success-rates.md says how often, for which lags and at what cost.
     """
     recipe = recipe_named("harmonic", shape_of(given).kind)
     return {**harmonic(given), "optimiser": "soap", **recipe.with_soap}
@@ -62,7 +68,7 @@ PRESETS: dict[str, Callable[[Fields], Fields]] = {
 
 
 def preset_fields(name: str, given: Fields) -> Fields:
-    """Return the fields that a preset sets beside those that are given, unfolded."""
+    """Return the fields of a preset and the given ones, unfolded."""
     check_choice("preset", name, tuple(PRESETS))
     return PRESETS[name](given)
 

@@ -1,11 +1,13 @@
 r"""SOAP: Adam in the eigenbasis of Shampoo's factors (Vyas et al., 2024).
 
-For a gradient G, a matrix, with orthogonal U and V that diagonalise running means of G G^T and G^T G,
+For a gradient G, a matrix, with orthogonal U and V that diagonalise running means of G
+G^T and G^T G,
 
     M <- b1 M + (1 - b1) G          S <- b2 S + (1 - b2) (U^T G V)^2          W <- W - rate U (U^T M V / sqrt(S)) V^T
 
-with Adam's correction of the means' start. U and V are renewed now and then, by one step of orthogonal iteration. A
-weight of three axes or more is a matrix for each index of its first, a head say. The rest of its axes are halved.
+with Adam's correction of the means' start. U and V are renewed at intervals, by one
+step of orthogonal iteration. A weight of three axes or more is a matrix for each index
+of its first axis, for example a head. The rest of its axes are divided into two halves.
 """
 
 import math
@@ -22,7 +24,10 @@ EPSILON = 1e-8
 
 
 class Soap(torch.optim.Optimizer):
-    """Moves weights by SOAP. Its state is tensors only, and there from the start: it can be saved at any step."""
+    """The optimiser SOAP.
+
+    Its state is made of tensors from the start, and can be saved at any step.
+    """
 
     def __init__(
         self,
@@ -49,7 +54,7 @@ class Soap(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Make one update of every weight that has a gradient."""
+        """Update every weight that has a gradient."""
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None:
@@ -76,7 +81,10 @@ class Soap(torch.optim.Optimizer):
             self._renew(state)
 
     def _renew(self, state: dict[str, Tensor]) -> None:
-        """Turn both bases towards the factors' eigenvectors. The first time they are the eigenvectors themselves."""
+        """Turn both bases towards the factors' eigenvectors.
+
+        The first time they are set to the eigenvectors themselves.
+        """
         first = not state["renewals"]
         state["renewals"] += 1
         for side, axis in (("left", -2), ("right", -1)):
@@ -94,7 +102,9 @@ class Soap(torch.optim.Optimizer):
 
 
 def as_matrices(weight: Tensor) -> Float[Tensor, "head row column"]:
-    """Return a weight's entries as matrices, one for each index of the first of three axes or more."""
+    """Return a weight's entries as matrices, one for each index of the first of three
+    axes or more.
+    """
     if weight.dim() < 3:
         return weight.reshape(1, -1, weight.shape[-1] if weight.dim() else 1)
     middle = (weight.dim() + 2) // 2
@@ -112,7 +122,10 @@ def _turned(
 def _identity(
     matrices: Float[Tensor, "head row column"], axis: int
 ) -> Float[Tensor, "head size size"]:
-    """Return an axis' own coordinates as its first basis; an empty basis if the axis is too long."""
+    """Return an axis' own coordinates as its first basis.
+
+    It is empty if the axis is too long.
+    """
     length = matrices.shape[axis]
     size = length if length <= LARGEST else 0
     basis = torch.eye(size, dtype=matrices.dtype, device=matrices.device)

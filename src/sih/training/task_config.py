@@ -1,11 +1,11 @@
-"""Which task is learned: one that flags can name, or an object of one's own.
+"""The task of a training run: one that flags can name, or an object of one's own.
 
     TaskConfig      lags, matrix, switching: what `sih train` has flags for
     OwnTask         any `CausalTask`, known again by its name and its sequences
 
-Both say `states`, `length` and `first`, the first token with a parent; `build()` is the
-task. A run of one's own task goes on with the object in hand alone, and no command,
-preset or sweep names it.
+Both have `states`, `length` and `first`, the first token with a parent. `build()`
+returns the task. A run on one's own task can only be resumed with the object, and no
+command, preset or sweep can name it.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from sih.task.matrices import (
 )
 
 LARGE = 256
-"""States beyond which a matrix is drawn and checked only when its task is built."""
+"""Number of states beyond which a matrix is drawn and checked only when its task is
+built."""
 Matrix = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class TaskConfig:
-    """A task of lags. The defaults are the paper's.
+    """A task with lags. The defaults are the paper's.
 
-    The matrix is drawn by `matrix_law` from `matrix_seed`, or given, or with `fresh`
+    The matrix is drawn by `matrix_law` from `matrix_seed`, or given. With `fresh` it is
     drawn anew for each sequence, with Dirichlet(`concentration`) rows. With a
-    `switch_rate` the lag does not stay for a whole sequence.
+    `switch_rate` the lag may change within a sequence.
     """
 
     lags: Annotated[tuple[Size, ...], Increasing()] = (1, 2, 3)
@@ -61,7 +62,8 @@ class TaskConfig:
     matrix_seed: SeedNumber = 0
     """Random seed for the matrix."""
     matrix_law: Annotated[str, Among(RANDOM)] = "dirichlet"
-    """Distribution of the random matrix: dirichlet, uniform, doubly-stochastic, sparse or near-periodic."""
+    """Distribution of the random matrix: dirichlet, uniform, doubly-stochastic, sparse
+    or near-periodic."""
     concentration: Annotated[float, Above(0)] = 1.0
     """Concentration of the Dirichlet rows of a random matrix."""
     fresh: bool = False
@@ -70,7 +72,7 @@ class TaskConfig:
     """Probability that the lag switches at each token."""
 
     shortens: ClassVar[bool] = True
-    """Whether the task can be had for shorter sequences."""
+    """Whether the task exists for shorter sequences."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -85,7 +87,10 @@ class TaskConfig:
 
     @property
     def is_paper_task(self) -> bool:
-        """Tell whether it is the paper's task: one known matrix, one lag for a sequence."""
+        """Return whether it has one known matrix, and one lag per sequence.
+
+        This is the paper's task.
+        """
         return not (self.fresh or self.switch_rate)
 
     @property
@@ -95,26 +100,26 @@ class TaskConfig:
 
     @property
     def label(self) -> str:
-        """Return the task's place in the name of a run."""
+        """Return the task's part of a run's name."""
         return ".".join(map(str, self.lags))
 
     @property
     def in_words(self) -> str:
-        """Return what the task is called in a line."""
+        """Return a description of the task in a line."""
         return f"lags {list(self.lags)}"
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what a run shows of it."""
+        """Return the facts of the task that a run shows."""
         return {"lags": self.lags}
 
     @property
     def held_out_seed(self) -> int:
-        """Return the seed that the held-out sequences come from."""
+        """Return the seed of the held-out sequences."""
         return self.matrix_seed
 
     def build(self) -> LagTask:
-        """Make the task."""
+        """Return the task."""
         if self.fresh:
             sizes = (self.states, self.lags, self.length)
             return FreshTask(*sizes, self.concentration, self.lag_prior)
@@ -124,7 +129,10 @@ class TaskConfig:
         return steady
 
     def steady(self) -> Task:
-        """Make the task with one known matrix and lags that stay, whatever else is asked for."""
+        """Return the task with one known matrix and one lag per sequence.
+
+        Other fields do not matter.
+        """
         if self.matrix is not None:
             return Task(self.matrix, self.lags, self.length, self.lag_prior)
         rng = generator(self.matrix_seed)
@@ -133,11 +141,11 @@ class TaskConfig:
         return Task(P, self.lags, self.length, self.lag_prior)
 
     def _outline(self) -> Task:
-        """Make the task with a matrix of 2 states, so that no large one is drawn."""
+        """Return the task with a matrix of 2 states, so that no large one is drawn."""
         return Task([[0.5, 0.5], [0.5, 0.5]], self.lags, self.length, self.lag_prior)
 
     def _check_together(self) -> None:
-        """Refuse fields of which one would have no effect beside the other."""
+        """Raise a FieldError if one field has no effect beside another."""
         given = self.matrix is not None
         drawn = self.matrix_law != TaskConfig.matrix_law
         one_lag = "fresh draws a matrix for each sequence of one lag; leave out"
@@ -168,12 +176,12 @@ class TaskConfig:
 
 @dataclass(frozen=True)
 class Sequences:
-    """A description by which a task, an object, is known again."""
+    """A description that identifies a task object."""
 
     task: str
     """Name of its class."""
     digest: str
-    """Of 8 sequences drawn from it with seed 0."""
+    """Digest of 8 sequences drawn from it with seed 0."""
     states: Size
     length: Size
     first: Annotated[int, Above(0)]
@@ -195,14 +203,14 @@ class Sequences:
 
 @dataclass(frozen=True)
 class OwnTask:
-    """A task of one's own: an object that a run knows again, but no flag names."""
+    """A task of one's own: an object that a run can identify, but no flag names."""
 
     own: Sequences
 
     is_paper_task: ClassVar[bool] = False
     held_out_seed: ClassVar[int] = 0
     lags: ClassVar[tuple[int, ...]] = ()
-    """None: a task of one's own may have some, but is not compared by them."""
+    """Empty: a task of one's own may have lags, but is not compared by them."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -224,26 +232,26 @@ class OwnTask:
 
     @property
     def label(self) -> str:
-        """Return the task's place in the name of a run."""
+        """Return the task's part of a run's name."""
         return self.own.task.lower()
 
     @property
     def in_words(self) -> str:
-        """Return what the task is called in a line."""
+        """Return a description of the task in a line."""
         return f"task {self.own.task}"
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what a run shows of it."""
+        """Return the facts of the task that a run shows."""
         return {"task": self.own.task}
 
     @property
     def shortens(self) -> bool:
-        """Tell whether it can be had for shorter sequences, as far as is known."""
+        """Return whether the task exists for shorter sequences, as far as is known."""
         return self.own.held is None or hasattr(self.own.held, "with_length")
 
     def build(self) -> CausalTask:
-        """Return the task, or say that it has to be given again."""
+        """Return the task, or raise an error that asks for it again."""
         task: CausalTask | None = self.own.held
         if task is None:
             name = self.own.task
@@ -253,4 +261,4 @@ class OwnTask:
 
 
 TaskPart = TaskConfig | OwnTask
-"""What a training configuration may have for a task."""
+"""The kinds of task in a training configuration."""

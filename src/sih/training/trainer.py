@@ -1,9 +1,11 @@
-r"""Training as in the paper (Sec. 6, "Setup"): a fresh batch at every step, cross-entropy on every next token, Adam.
+r"""Training as in the paper (Sec. 6, "Setup"): fresh batches, cross-entropy, Adam.
 
-The cross-entropy is with the next token as it was drawn, or with its true distribution (`target`).
+The cross-entropy is over every next token, with the token as it was drawn or with its
+true distribution (`target`).
 
-`TrainConfig` (`sih.training.config`) describes a run, its defaults are the paper's; `train(config)` yields its steps.
-Nothing here prints or touches a file: `sih.training.runs` keeps what is yielded.
+`TrainConfig` (`sih.training.config`) describes a run. Its defaults are the paper's.
+`train(config)` yields its steps. Nothing here prints or touches a file:
+`sih.training.runs` stores the steps.
 """
 
 import math
@@ -30,26 +32,31 @@ from sih.training.config import TrainConfig
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Shown):
-    """Holds KL to the true distribution at every position, averaged over the held-out sequences: that of the model, of
-    maximum likelihood and of the Bayesian model average."""
+    """KL at every position, averaged over the held-out sequences.
+
+    It is that of the model, of maximum likelihood and of BMA.
+    """
 
     model: Float[Tensor, " time"]
     ml: Float[Tensor, " time"]
     bma: Float[Tensor, " time"]
     first: int
-    """The first token that has a parent, max_lag of a task of lags."""
+    """The first token that has a parent, max_lag in a task with lags."""
 
     def _facts(self) -> Mapping[str, Any]:
         return {"mean_kl": self.mean_kl, "ml_kl": self.ml_kl, "bma_kl": self.bma_kl}
 
     @property
     def mean_kl(self) -> float:
-        """The model's mean from position `first` on, without the last, which has no target."""
+        """Return the model's mean from `first` on, without the last position.
+
+        The last position has no target.
+        """
         return mean_by_position(self.model.tolist(), self.first)
 
     @property
     def kl_over_ml(self) -> float:
-        """The model's mean KL divided by maximum likelihood's."""
+        """Return the model's mean KL divided by maximum likelihood's."""
         return quotient(self.mean_kl, self.ml_kl)
 
     @property
@@ -63,9 +70,11 @@ class Evaluation(Shown):
 
 @dataclass(frozen=True, eq=False)
 class Step(Shown):
-    """Says what one update did. `step` counts updates, this one included; the loss is that of its batch, before it.
+    """The result of one update. `step` counts updates, this one included.
 
-    Step 0, before the first update, has no loss but an evaluation. `model` is the model itself, which goes on changing.
+    `loss` is that of the update's batch, before the update. Step 0, before the first
+    update, has no loss but an evaluation. `model` is the model itself, which later
+    updates change.
     """
 
     step: int
@@ -81,13 +90,15 @@ class Step(Shown):
 
 
 class DivergedError(ArithmeticError):
-    """Says that the loss is no longer a finite number."""
+    """A loss that is no longer a finite number."""
 
 
 class Trainer:
-    """Holds a run in progress: model, optimiser, generator, steps done. `state()` is all of it, `restore` goes back.
+    """A run in progress: model, optimiser, generator, steps done.
 
-    `path` is how the model computes, the fastest way on this machine unless said: its last digits depend on it.
+    `state()` returns all of it, and `restore` sets it back. `path` is the model's
+    backend, by default the fastest on this machine. The last digits of results depend
+    on it.
     """
 
     def __init__(
@@ -113,7 +124,7 @@ class Trainer:
             yield self.advance()
 
     def advance(self) -> Step:
-        """Make one update, on a fresh batch."""
+        """Return the result of one update, on a fresh batch."""
         begin, config = time.perf_counter(), self.config
         rate = config.optimiser.rate(self.step)
         for group in self.optimizer.param_groups:
@@ -141,7 +152,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self) -> Evaluation:
-        """Measure the model as it stands on the held-out sequences."""
+        """Return the evaluation of the current model on the held-out sequences."""
         batch, ml, best = self._reference
         parts = torch.split(batch.tokens.to(self.device), 64)  # a few at a time: bounded memory
         laws = torch.cat([self.model.predict(part, self.path).cpu() for part in parts]).to(
@@ -153,7 +164,7 @@ class Trainer:
 
     @cached_property
     def _tasks(self) -> dict[int, CausalTask]:
-        """The task by the length of its sequences."""
+        """Return the task by the length of its sequences."""
         task = self.task
         lengths = [length for _, length in self.config.recipe.length_schedule or ()]
         shorter = {length: task.with_length(length) for length in lengths}
@@ -167,7 +178,7 @@ class Trainer:
         return batch, ml, best
 
     def state(self) -> dict[str, Tensor]:
-        """Return all that the future depends on, as named tensors on the CPU."""
+        """Return all that later steps depend on, as named tensors on the CPU."""
         found = {
             "generator": self.rng.get_state(),
             "step": torch.tensor(self.step),
@@ -177,7 +188,10 @@ class Trainer:
 
     @torch.no_grad()
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go back to a state of this same configuration."""
+        """Restore weights, optimiser and generator from a saved state.
+
+        The state must be of the same configuration.
+        """
         own = self.state()
         for name in own.keys() | state.keys():
             fits = name in own and name in state and own[name].dtype == state[name].dtype
@@ -189,7 +203,10 @@ class Trainer:
             value.copy_(state[name])
 
     def _moving(self) -> dict[str, Tensor]:
-        """What training changes, by name: the weights, the tables they are made from, the optimiser's state."""
+        """Return everything that training changes, by name.
+
+        This is the weights, the tables they are made from, and the optimiser's state.
+        """
         weights, moves, optimiser = (
             dict(self.model.named_parameters()),
             self.start.parameters,
@@ -208,13 +225,19 @@ class Trainer:
 def train(
     config: TrainConfig | None = None, device: torch.device | str = "cpu", **fields: Any
 ) -> Iterator[Step]:
-    """Train a model and give the steps one after the other. The last one's `model` is the result.
+    """Train a model and yield the steps. The last step's `model` is the result.
 
     Args:
-        config: what is trained; the paper's setting where fields say what is to be otherwise.
-        device: where to compute.
-        fields: changes of it by flat name, as in `TrainConfig`. `task` may be any task of
-            one's own: sih.train(task=task, heads=(1, 3, 1), steps=2000).
+        config: the configuration. Default: the paper's setting, with the changes in
+            `fields`.
+        device: the device for the computation.
+        fields: changes of the configuration by flat name, as in `TrainConfig`. `task`
+            may be any task of one's own: sih.train(task=task, heads=(1, 3, 1),
+            steps=2000).
+
+    Yields:
+        Steps, from step 0 before the first update. Each has the loss, and some an
+        evaluation.
 
     >>> config = TrainConfig(lags=(1, 2), length=8, heads=(1, 1), dim=8, qk_dim=4, batch=4, held_out=8)
     >>> [step.step for step in train(config, steps=3)]

@@ -235,9 +235,7 @@ def test_a_loaded_model_is_verified_by_its_notes_alone(task: Task, tmp_path: Pat
     assert found == verify(built, task)
     assert found.ok
     model.notes, model.circuit = {}, None
-    with pytest.raises(
-        ValueError, match=r"carries no circuit; of a trained model, sih\.diagnose says"
-    ):
+    with pytest.raises(ValueError, match=r"has no circuit; for a trained model use sih\.diagnose"):
         verify(model, task)
     model.notes = {"circuit": {"lags": [1, 2], "head_of_offset": [0]}, "task": {}}
     with pytest.raises(ValueError, match="notes hold no circuit") as caught:

@@ -59,7 +59,7 @@ def test_show_writes_only_with_out(
     for said in (
         "standard-1.2.3-seed1: standard, lags [1, 2, 3], heads [1, 3, 1], length 128, seed 1",
         "trained by: SOAP, harmonic start, ",
-        "made by: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 128 --seed 1 --evaluate-every 100\n",
+        "command: sih train --preset auto --lags 1 2 3 --heads 1 3 1 --length 128 --seed 1 --evaluate-every 100\n",
         f"on {found['sequences']:,} fresh sequences: KL/ML {found['kl_over_ml'][0]:.4f} ± ",
         f", 65-127 tokens {late[0]:.0f} ± {2 * late[1]:.0f}\n",
         "on the 512 held-out sequences of training: KL/ML 0.78 (KL 0.0097, ML 0.0123, BMA 0.0072)",
@@ -85,14 +85,14 @@ def test_the_held_out_ratio_and_the_fresh_one_have_columns_of_their_own(
     make(tmp_path / "runs" / "a")
     make(tmp_path / "runs" / "b")
     assert main(["runs", str(tmp_path / "runs")]) == 0
-    header = capsys.readouterr().out.splitlines()[1].split()
+    header = capsys.readouterr().out.splitlines()[2].split()
     assert header[-5:] == ["loss", "KL", "ML", "BMA", "held-out"]
     assert main(["runs", "evaluate", "--keep", str(tmp_path / "runs" / "b")]) == 0
     assert "b: KL/ML " in capsys.readouterr().out
     found = open_run(tmp_path / "runs" / "b").evaluation
     assert found is not None
     assert main(["runs", str(tmp_path / "runs")]) == 0
-    _, header_line, a, b, *_ = capsys.readouterr().out.splitlines()
+    _, _, header_line, a, b, *_ = capsys.readouterr().out.splitlines()
     assert header_line.split()[-3:] == ["held-out", "KL/ML", "±"]
     ratio = found.kl_over_ml
     assert b.split()[-2:] == [f"{ratio.mean:.3f}", f"{2 * ratio.error:.3f}"]

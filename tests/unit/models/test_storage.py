@@ -107,7 +107,9 @@ def test_a_renamed_weight_or_missing_file_is_refused(folder: Path) -> None:
         ValueError, match=r"there is no file .*config\.json; a model's folder holds"
     ):
         sih.load(folder)
-    with pytest.raises(ValueError, match=r"there is no model .*: no such folder"):
+    with pytest.raises(
+        ValueError, match=r"there is no model .*: it is neither a folder nor a shipped model"
+    ):
         sih.load(folder / "nothing")
 
 
@@ -138,7 +140,10 @@ def test_a_pickle_is_refused(folder: Path) -> None:
     [
         ("{", "is not a JSON file"),
         ("[1]", r"^[^ ]*config\.json must hold a JSON object; got list"),
-        ("{}", "model must be one of standard, disentangled, relative; got None"),
+        (
+            "{}",
+            "model must be one of standard, disentangled, relative, relative-disentangled; got None",
+        ),
         ('{"model": "mamba"}', "got 'mamba'"),
         (
             '{"model": "disentangled", "num_states": 3}',

@@ -58,7 +58,7 @@ def test_models_trained_as_in_the_paper_stand_above_the_construction() -> None:
     assert [len(row.maps[0]) for row in data.rows] == [31, 48, 48]
     labels = [attention_maps_figure.label(row).split("\n") for row in data.rows]
     assert labels[0] == ["standard", "as the paper trains", "[1,1,1], length 32"]
-    assert labels[2] == ["standard", "our recipe", "[1,1,1], length 128"]
+    assert labels[2] == ["standard", "preset auto", "[1,1,1], length 128"]
 
 
 def test_of_several_heads_the_constructions_first_is_shown() -> None:

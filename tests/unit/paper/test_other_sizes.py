@@ -21,7 +21,7 @@ def data() -> OtherSizes:
 def test_every_size_has_a_panel_and_a_model(data: OtherSizes) -> None:
     assert [panel.states for panel in data.panels] == [3, 5, 10]
     for panel in data.panels:
-        assert {"BMA", "ML", "construction", "trained, our recipe"} <= panel.kl.keys()
+        assert {"BMA", "ML", "construction", "trained by preset auto"} <= panel.kl.keys()
         for name, one in panel.models.items():
             run = sih.open_run(name)
             assert run.config.task.states == one.model.states == panel.states
@@ -40,7 +40,7 @@ def test_a_curve_is_the_kl_of_the_predictions(data: OtherSizes) -> None:
         law = run.model.predict(batch.tokens)
     kl = averaged_kl(law.double(), batch.tokens, run.task)
     panel = data.panels[2]
-    found = panel.kl["trained, our recipe"]
+    found = panel.kl["trained by preset auto"]
     assert found.mean.tolist() == pytest.approx(kl.mean(dim=0)[:-1].tolist(), rel=1e-5)
 
 

@@ -32,7 +32,7 @@ def _kl(model: TrainedModel, mean: float, **windows: float) -> ModelKL:
 
 
 def _data(*each: ModelKL) -> trained.TrainedCurves:
-    panel = TrainedPanel((1, 2, 3), {}, {}, 128, {one.model.name: one for one in each})
+    panel = TrainedPanel((1, 2, 3), {}, {}, 128, "matrix 0", {one.model.name: one for one in each})
     return trained.TrainedCurves(trained.TrainedConfig(), (panel,), ())
 
 
@@ -159,7 +159,7 @@ def test_no_shipped_model_with_a_fellow_is_left_out_of_what_is_said_of_heads_and
     plain = scaled.MORE_HEADS.judge(data)
     assert len(plain.each) == 2 + 3  # two seeds of {1,2,3}; five lags: 1 to 2, 2 to 3, 3 to 5
     assert (
-        scaled.MORE_HEADS_RECIPE.judge(data).count == "10 of 10"
+        scaled.MORE_HEADS_RECIPE.judge(data).count == "11 of 11"
     )  # 1 + 3 seeds; 1 + 1 + 1; 1 + 1 + 1
 
 

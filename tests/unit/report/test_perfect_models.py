@@ -72,6 +72,7 @@ FEWER: dict[str, tuple[str, str, str]] = {
 SIZES = {"other-sizes": (HOLDS, HOLDS, HOLDS, HOLDS)}
 """The same of those about other numbers of states, in the order of `PERFECT`."""
 SAYS = (
+    "the circuit `looking`",
     "a circuit that looks",
     "It is about the construction's KL",
     "It is about what training finds",

@@ -97,7 +97,9 @@ def test_a_task_is_what_it_was_given() -> None:
     assert task.parents(4).tolist() == [[-1, 0, 1, 1], [-1, -1, 0, 2]]
     assert task.prior.tolist() == [0.25, 0.75]
     assert sih.ParentsTask(**task.to_dict()).to_dict() == task.to_dict()
-    with pytest.raises(FieldError, match="the parents of 3 tokens; got 4 tokens"):
+    with pytest.raises(
+        FieldError, match="tokens must be at most 3 long, the length of the task; got 4"
+    ):
         sih.bma(torch.zeros(1, 4, dtype=torch.int64), task)
     with pytest.raises(AttributeError):
         task.length = 2  # type: ignore[misc]  # frozen

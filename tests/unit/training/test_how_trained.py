@@ -41,6 +41,7 @@ def test_the_shipped_models_are_of_so_many_ways() -> None:
     assert counts == {
         "Adam only standard": 14,
         "Adam only disentangled": 2,
+        "Adam only relative": 6,
         "Adam, fresh P standard": 1,
         "SOAP, roles standard": 25,
         "Adam, frozen standard": 3,

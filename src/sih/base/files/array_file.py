@@ -20,7 +20,7 @@ def write_arrays(path: str | Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """Read the arrays of a `.npz` file by name, or raise a ValueError that names the file."""
+    """Return the arrays of a `.npz` file by name, or raise a ValueError."""
     with reading(path, "holds no arrays"), Path(path).open("rb") as file:
         arrays = np.load(file, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
@@ -29,7 +29,10 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def write_rows(path: str | Path, rows: Iterable[Sequence[Any]], comment: str = "") -> None:
-    """Write a table as a `.csv` file with one line for each row, after the comment, whole or not at all."""
+    """Write a table as a `.csv` file, whole or not at all.
+
+    The comment comes first, then one line for each row.
+    """
     with atomic_write(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         text.write(comment)
@@ -38,10 +41,10 @@ def write_rows(path: str | Path, rows: Iterable[Sequence[Any]], comment: str = "
 
 
 def read_table(path: str | Path, dtype: type = np.float64, *, skip: int = 0) -> np.ndarray:
-    """Read a table of numbers from a `.npy` file, or from a `.csv` file after the first `skip` lines."""
+    """Return the table in a `.npy` file, or in a `.csv` file without `skip` lines."""
     with reading(path, "holds no table of numbers"):
         if Path(path).suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False))
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # that there is no data
+            warnings.simplefilter("error")  # NumPy's warning that there is no data
             return np.loadtxt(path, delimiter=",", dtype=dtype, ndmin=2, skiprows=skip)

@@ -1,7 +1,8 @@
-"""Writing files and folders so that a reader never sees half of one, and nothing is left behind.
+"""Atomic writing of files and folders: a reader never sees half of one.
 
-What is being written has a name like `.config.json.1f3a09bc.part` and is locked by its writer. The system frees the
-lock of a process that was killed: the next to write beside such a leftover removes it.
+A file in progress has a name like `.config.json.1f3a09bc.part` and is locked by its
+writer. The system releases the lock of a process that was killed. The next writer in
+the folder then removes this leftover.
 """
 
 import ctypes
@@ -21,10 +22,10 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears at `path` all at once, when the block ends well, and not at all otherwise.
+    """Open a file that appears at `path` at once, if the block succeeds.
 
-    The bytes go to a neighbour in the same folder, are flushed to the disk, and take the name in one step. What goes
-    wrong on the way, a full disk say, is a ValueError.
+    The bytes go to a neighbour in the same folder, are flushed to the disk, and take
+    the name in one step. An error of the system, such as a full disk, is a ValueError.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "numbers.txt"
@@ -53,10 +54,11 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: str | Path, replaced: Sequence[str]) -> Iterator[Path]:
-    """Give a new folder whose content appears at `path` all at once when the block ends well, and not at all otherwise.
+    """Yield a new folder that appears at `path` at once if the block succeeds.
 
-    Of a folder already there the files `replaced` go, whether there are new ones or not. What else it holds stays. Two
-    folders change places in one step where the system can do that; elsewhere files are replaced one after the other.
+    In a folder already there, the files `replaced` are removed, with or without new
+    ones. Its other files stay. Two folders are swapped in one step where the system
+    allows it. Elsewhere files are replaced one after the other.
     """
     path = Path(path).resolve()
     with explained(path):
@@ -91,10 +93,10 @@ def atomic_folder(path: str | Path, replaced: Sequence[str]) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed left half written in the folder."""
+    """Remove unfinished files and folders of processes that were killed."""
     for path in folder.iterdir():
         if is_part(path):
-            with suppress(OSError):  # gone meanwhile, or locked: somebody is writing it
+            with suppress(OSError):  # already removed, or locked by its writer
                 descriptor = os.open(path, os.O_RDONLY)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,12 +106,15 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def is_part(path: Path) -> bool:
-    """Tell whether this is a name of something half written."""
+    """Return whether a path is the name of an unfinished file."""
     return PART.fullmatch(path.name) is not None
 
 
 def check_place(path: str | Path) -> None:
-    """Raise a ValueError if nothing can be written at `path`, whose folders need not be there yet."""
+    """Raise a ValueError if nothing can be written at `path`.
+
+    Its parent folders need not exist.
+    """
     place = Path(path).absolute()
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -124,13 +129,16 @@ def _new_part(path: Path) -> tuple[Path, IO[bytes]]:
         part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
         file = part.open("xb")
         fcntl.flock(file, fcntl.LOCK_EX)
-        if os.fstat(file.fileno()).st_nlink:  # else taken for a leftover before it was locked
+        if os.fstat(file.fileno()).st_nlink:  # 0 if removed as a leftover before the lock
             return part, file
         file.close()
 
 
 def _exchange(new: Path, path: Path, replaced: Sequence[str]) -> bool:
-    """Let two folders change places, the new one with what else the old one holds. False if that cannot be."""
+    """Swap two folders, after the other files of the old one were added to the new one.
+
+    Returns False if the system cannot.
+    """
     try:
         ignored = {*replaced, *os.listdir(new)}
         left_out = lambda at, names: ignored & {*names} if Path(at) == path else set()  # noqa: E731
@@ -147,7 +155,7 @@ def _exchange(new: Path, path: Path, replaced: Sequence[str]) -> bool:
 
 @contextmanager
 def explained(path: Path, besides: str = "") -> Iterator[None]:
-    """Turn what the system says of a full disk, say, into a ValueError of one line that names the path."""
+    """Turn a system error, such as a full disk, into a one-line ValueError."""
     try:
         yield
     except OSError as error:

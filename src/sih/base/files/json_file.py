@@ -18,6 +18,6 @@ def write_json(
 
 
 def read_json(path: str | Path) -> Any:
-    """Read the value in a JSON file, or raise a ValueError that names the file."""
+    """Return the value in a JSON file, or raise a ValueError that names the file."""
     with reading(path, "is not a JSON file"):
         return json.loads(Path(path).read_bytes())

@@ -1,4 +1,4 @@
-"""Reading files so that whatever goes wrong is one line that names the file."""
+"""Reading of files, with any error as one line that names the file."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class FileError(ValueError):
-    """Says which file holds something else than it should, and why."""
+    """A file with an invalid content: its path, and the reason."""
 
     def __init__(self, text: str, reason: str = "") -> None:
         super().__init__(text)
@@ -15,15 +15,16 @@ class FileError(ValueError):
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """Says which file is not there."""
+    """A file that does not exist."""
 
 
 @contextmanager
 def reading(path: str | Path, otherwise: str, *, missing: str | None = None) -> Iterator[None]:
-    """Turn an error within the block into a ValueError of one line: "`path` `otherwise`: why", or `missing`.
+    """Turn an error within the block into a one-line ValueError.
 
-    Whatever a library raises over a damaged file is such an error. Blocks may nest: the outer one says in its own words
-    what the file should have held.
+    The message is "`path` `otherwise`: reason", or `missing`. Any exception that a
+    library raises over a damaged file counts. Blocks may nest: the message is then the
+    outer one's.
 
     >>> with reading("a.json", "is no run"):
     ...     raise KeyError("steps")
@@ -47,7 +48,9 @@ def reading(path: str | Path, otherwise: str, *, missing: str | None = None) -> 
 def check_entries(
     value: Any, kinds: Mapping[str, type | tuple[type, ...]], needed: tuple[str, ...] = ()
 ) -> None:
-    """Raise a ValueError unless the value is an object whose entries, where it has them, are of these kinds.
+    """Raise a ValueError unless the value is an object with entries of these kinds.
+
+    Entries may be missing, except for those in `needed`.
 
     >>> check_entries({"step": "one"}, {"step": int})
     Traceback (most recent call last):

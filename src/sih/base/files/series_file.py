@@ -1,4 +1,4 @@
-"""Real categorical series: read from text, CSV or FASTA, as numbers."""
+"""Categorical series read from text, CSV or FASTA files, as numbers."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -18,15 +18,20 @@ SUFFIXES = {
     ".faa": "fasta",
 }
 MISSING = ("", "?", "NA", "NaN", "nan", "null")
-"""Words that say that a symbol is missing. In FASTA also N, X, - and the like, which stand for "any" or a gap."""
+"""Words for a missing symbol. In FASTA also N, X, - and the like, for "any" or a
+gap."""
 FASTA_MISSING = ("N", "X", "-", ".", "*")
 MOST = 256
-"""Symbols found in a file, beyond which it is taken for something else: numbers, or prose by its words."""
+"""Largest number of different symbols in a file. A file with more has numbers, or
+prose."""
 
 
 @dataclass(frozen=True)
 class SeriesFile:
-    """Holds the series of a file as numbers of symbols, -1 for a missing one. `parts` may differ in length."""
+    """The series of a file as numbers of symbols, -1 if missing.
+
+    `parts` may differ in length.
+    """
 
     symbols: tuple[str, ...]
     parts: list[list[int]]
@@ -39,17 +44,22 @@ def read_series(
     symbols: Sequence[str] | None = None,
     column: str | None = None,
 ) -> SeriesFile:
-    """Read a file of symbols.
+    """Return the series of symbols in a file.
 
-    Text has a series in each line, of words if the line has spaces and else of characters. CSV has a series in each
-    column, of which `column` chooses one, or the only one; the first row names them. FASTA has a series in each record,
-    in capitals.
+    A text file has one series per line, of words if the line has spaces and otherwise
+    of characters. A CSV file has one series per column, with names in the first row. A
+    FASTA file has one series per record, in capitals.
 
     Args:
         path: the file.
-        format: "text", "csv" or "fasta", by the suffix of the name unless given.
-        symbols: those to look for, in this order. Others count as missing. All that are found unless given.
-        column: of a CSV file, by its name, or by its number counted from 1.
+        format: "text", "csv" or "fasta". Default: by the suffix of the name.
+        symbols: the symbols, in this order; others count as missing. Default: all that
+            occur.
+        column: the column of a CSV file, by its name or its number from 1. Default: the
+            only one.
+
+    Returns:
+        The series, and the symbols that their numbers stand for.
     """
     path = Path(path)
     format = SUFFIXES.get(path.suffix.lower(), "text") if format is None else format

@@ -1,7 +1,7 @@
-"""Tensors by name in safetensors files, with a note: what `weights.safetensors` and checkpoints are.
+"""Tensors by name, with a note, in safetensors files: weights and checkpoints.
 
-Beside weights stands their checksum, in a file that `sha256sum -c` reads; a checkpoint has its own in its note. Files
-without one, from before there were any, are read all the same.
+The checksum of a weights file is in a file beside it, which `sha256sum -c` reads. A
+checkpoint has its own in its note. Older files without a checksum can be read, too.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ DAMAGED = "is damaged or no safetensors file"
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor], note: dict[str, str]) -> bytes:
-    """Make the content of a safetensors file.
+    """Return tensors and a note as the bytes of a safetensors file.
 
-    Equal tensors and notes give equal bytes if the note has one entry: several are written in an order that changes
-    from process to process.
+    Equal tensors and notes give equal bytes if the note has one entry. Several entries
+    are written in an order that changes from process to process.
     """
     from safetensors.torch import save
 
@@ -40,12 +40,12 @@ def write_summed(path: str | Path, content: bytes) -> None:
 
 
 def sum_file(path: str | Path) -> Path:
-    """Name the file with the checksum of another."""
+    """Return the file name for a file's checksum."""
     return Path(path).with_suffix(".sha256")
 
 
 def check_sum(path: str | Path) -> None:
-    """Raise a ValueError if the file is not the one whose checksum stands beside it, if one does."""
+    """Raise a ValueError if a file does not match its checksum, if there is one."""
     with reading(path, DAMAGED):
         content = Path(path).read_bytes()
         if sum_file(path).exists() and sum_file(path).read_text().split()[:1] != [
@@ -55,7 +55,7 @@ def check_sum(path: str | Path) -> None:
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read a safetensors file's tensors and its note, or raise a ValueError that names the file."""
+    """Return a safetensors file's tensors and note, or raise a ValueError."""
     from safetensors import safe_open
 
     check_sum(path)
@@ -64,7 +64,10 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def read_header(path: str | Path) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
-    """Read a safetensors file's note and its tensors' shapes alone, or raise a ValueError that names the file."""
+    """Return a safetensors file's note and its tensors' shapes.
+
+    Raises a ValueError that names the file if it is invalid.
+    """
     from safetensors import safe_open
 
     with reading(path, DAMAGED), safe_open(path, framework="pt") as file:
@@ -73,7 +76,7 @@ def read_header(path: str | Path) -> tuple[dict[str, str], dict[str, tuple[int, 
 
 
 def digest_of_tensors(tensors: Mapping[str, Tensor], note: Any) -> str:
-    """Digest tensors by name together with what is noted of them."""
+    """Return a digest of tensors by name and of their note."""
     whole = hashlib.sha256(repr(note).encode())
     for name, tensor in sorted(tensors.items()):
         whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -43,7 +43,7 @@ COMPARED = 16
 
 @dataclass(frozen=True)
 class Diagnosis(Drawn):
-    """Holds what `diagnose` found. It prints as a table, and `plot()` draws it.
+    """The findings of `diagnose`. They print as a table, and `plot()` draws them.
 
     >>> import sih
     >>> task = sih.Task([[0.9, 0.1], [0.2, 0.8]], lags=(1, 2), length=32)

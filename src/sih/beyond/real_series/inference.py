@@ -73,7 +73,7 @@ class PermutationTest(Shown):
 
 @dataclass(frozen=True, eq=False)
 class Inference(Drawn):
-    r"""Holds what a series says of its lag, its transition matrix, and of other models.
+    r"""The evidence of a series about its lag, its transition matrix and other models.
 
     >>> import sih
     >>> found = sih.infer([0, 1] * 20, lags=(1, 2))  # both lags predict it

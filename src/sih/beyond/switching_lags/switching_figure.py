@@ -21,12 +21,12 @@ def caption(config: SwitchingConfig) -> str:
     """Say what is shown of the task that was asked for."""
     return (
         f"Where the lag switches (lags {braces(config.lags)}, {config.num_states} states, T = {config.length}). Left: "
-        "KL divergence from the true next-token law along sequences whose lag switches once, at token "
+        "KL divergence from the true next-token distribution along sequences whose lag switches once, at token "
         f"{config.switch_at}, to one of the others. Right: mean KL past the largest lag against the chance that the "
         "lag switches at each token, on one matrix, with one standard error over sequences. The filter is the exact "
         "Bayes predictor at the true rate (left: at 1/64). All others assume one lag: BMA, the paper's circuit, the "
-        "Bayes-optimal circuit, and shipped models, trained with our recipes (layers restricted to their roles or "
-        "frozen at first) on this matrix with lags that stay."
+        "Bayes-optimal circuit, and shipped models, trained by preset auto or harmonic (layers restricted to "
+        "their roles or frozen at first) on this matrix with lags that stay."
     )
 
 

@@ -1,1 +1,1 @@
-"""Holds the disentangled transformer: its equations, its fast path, and the path from written blocks."""
+"""The disentangled transformer: its equations and its two faster backends."""

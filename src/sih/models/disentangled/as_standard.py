@@ -1,7 +1,8 @@
-r"""Turns a disentangled transformer into a standard one (Nichani et al., 2024, cited in the paper's Sec. 3).
+r"""Conversion of a disentangled transformer to a standard one.
 
-Give the standard stream the final width d_L and let every layer's outputs have their own, still empty,
-coordinates: then adding is concatenating. With J_m the first m coordinates of d_L,
+Reference: Nichani et al., 2024, cited in the paper's Sec. 3. The standard stream has
+the final width d_L, and every layer's outputs have coordinates of their own, still
+empty. Then adding is concatenating. With J_m the first m coordinates of d_L,
 
     E[s] = e_s, F[i] = e_{S+i};   Q^(l,h) = J A^(l,h), K^(l,h) = J, so that Q K^T = A^(l,h) on h^(l-1), 0
     elsewhere; V^(l,h) moves coordinates 0 .. d_{l-1} - 1 to where hhat^(l,h) belongs;   W_O is the same.
@@ -18,7 +19,15 @@ from sih.models.standard.transformer import Transformer, TransformerConfig
 
 @torch.no_grad()
 def to_standard(model: DisentangledTransformer) -> Transformer:
-    """Make an attention-only standard transformer with the same output, of width d_L and d_QK = d_{L-1}.
+    """Return an attention-only standard transformer with the same output.
+
+    Its width is d_L, with d_QK = d_{L-1}.
+
+    Args:
+        model: a disentangled transformer.
+
+    Returns:
+        The standard transformer, with the same number of layers and heads.
 
     >>> import sih
     >>> model = sih.construct(sih.Task([[0.9, 0.1], [0.5, 0.5]], lags=(1, 2), length=16))

@@ -1,12 +1,14 @@
-r"""Computes the attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, and its gradient.
+r"""Attention of a packed stream, $\mathrm{Softmax}(\mathcal M(h W h^\top))$, and its
+gradient.
 
-The rows of h are packed as in `sih.models.disentangled.structured`, in the order of `CoordinateOrder`: z for the
-coordinates that rows hold, and the one-hot position e_i, which they do not. With W cut accordingly, row i's score of
-key j is
+The rows of h are packed as in `sih.models.disentangled.structured`, in the order of
+`CoordinateOrder`. A row stores the coordinates z, but not the one-hot position e_i.
+With W split accordingly, row i's score of key j is
 
     (z_i W_zz + W_ez[i]) . z_j + (z_i W_ze)[j] + W_ee[i, j].
 
-Torch's own gradients of the slices would fill and add whole matrices of zeros; here each goes straight to its corner.
+Torch's own gradients of the slices would fill and add whole matrices of zeros. Here
+each gradient goes straight to its corner.
 """
 
 from functools import lru_cache
@@ -21,10 +23,12 @@ from sih.models.fast.second_order import double_backward
 
 
 class CoordinateOrder:
-    """Orders the coordinates of a stream of `routes` through heads, for `time` tokens in `count` blocks of rows.
+    """The order of a packed stream's coordinates.
 
-    First come the token blocks of all routes. Then, row block by row block, come the position blocks of all routes but
-    the empty one. Last comes the position block of the embedding, which rows never hold.
+    It is for `time` tokens in `count` blocks of rows. The stream has `routes` through
+    heads. First come the token blocks of all routes. Then, for each block of rows, come
+    the position blocks of all routes except the empty one. Last comes the position
+    block of the embedding, which rows never store.
     """
 
     def __init__(self, num_states: int, length: int, routes: int, time: int, count: int) -> None:
@@ -36,12 +40,14 @@ class CoordinateOrder:
         pieces = [(starts + torch.arange(num_states)).flatten()]
         pieces += [position[1:, start:end].flatten() for start, end in self.row_blocks]
         self.index = torch.cat([*pieces, position[0]])
-        """Where each coordinate is in the paper's order."""
+        """The index of each coordinate in the paper's order."""
         self.widths = [self.tokens + (routes - 1) * end for _, end in self.row_blocks]
-        """How many coordinates the rows of each block hold."""
+        """The number of coordinates that the rows of each block store."""
 
     def pieces(self, block: int) -> list[int]:
-        """Give the widths of the tokens and of each row block's positions, in the rows of a block."""
+        """Return the widths of the tokens and of each row block's positions, in a
+        block's rows.
+        """
         return [
             self.tokens,
             *((self.routes - 1) * (end - start) for start, end in self.row_blocks[: block + 1]),
@@ -49,13 +55,13 @@ class CoordinateOrder:
 
 
 coordinate_order = lru_cache(maxsize=64)(CoordinateOrder)
-"""Gives the same order for the same sizes. It is never changed."""
+"""Returns the same object for the same sizes. It is never changed."""
 
 
 def attend(
     W: Float[Tensor, "dim dim"], h: list[Float[Tensor, "batch _ _"]], order: CoordinateOrder
 ) -> list[Float[Tensor, "batch _ _"]]:
-    """Compute the attention of each block of rows to all keys up to the block's end."""
+    """Return the attention of each block of rows to all keys up to the block's end."""
     return list(_Attend.apply(order, W, *h))  # type: ignore[no-untyped-call]
 
 
@@ -64,14 +70,14 @@ def reordered(
     rows: Int[Tensor, " row"] | None,
     columns: Int[Tensor, " column"],
 ) -> Float[Tensor, "head row column"]:
-    """Take some rows and columns of every matrix, none twice, in another order."""
+    """Return some rows and columns of every matrix in another order, none twice."""
     rows = torch.arange(weights.shape[1], device=weights.device) if rows is None else rows
     result: Tensor = _Reordered.apply(weights, rows, columns)  # type: ignore[no-untyped-call]
     return result
 
 
 def _attention(order: CoordinateOrder, W: Tensor, *h: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """Compute each block's queries and attention."""
+    """Return each block's queries and attention."""
     held = order.widths[-1]
     queries, attention = [], []
     for rows, (start, end), width in zip(h, order.row_blocks, order.widths, strict=True):
@@ -133,7 +139,11 @@ class _Attend(torch.autograd.Function):
 
 
 class _Reordered(torch.autograd.Function):
-    """Indexes with a gradient that copies. Torch's own adds entry by entry, in case one occurs twice; none does."""
+    """Indexing with a gradient that copies.
+
+    Torch's own gradient adds entry by entry, in case an entry occurs twice. Here none
+    does.
+    """
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

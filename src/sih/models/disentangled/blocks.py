@@ -1,10 +1,13 @@
-"""Names the parts of a residual stream, so that nothing is ever addressed by its offset.
+"""Names of the parts of a residual stream, so that nothing is addressed by its offset.
 
-The disentangled stream starts as two blocks, `token` (one-hot state, width S) and `position` (one-hot position, width
-T). A head copies the whole stream it reads: head h of layer l puts `l.h/` in front of the names of all blocks before
-it. After layer 1 of a model with heads (1, 3, 1) the stream is token, position, 1.1/token, 1.1/position, and
-`2.3/1.1/position` is what head 3 of layer 2 gathered of the positions that layer 1 had gathered. Read from the right, a
-name is the route by which the information came. Layers and heads are counted from 1, as in the paper.
+The disentangled stream starts as two blocks, `token` (one-hot state, width S) and
+`position` (one-hot position, width T). A head copies the whole stream it reads: head h
+of layer l adds the prefix `l.h/` to the names of all blocks before it.
+
+After layer 1 of a model with heads (1, 3, 1) the stream is token, position, 1.1/token,
+1.1/position. The block `2.3/1.1/position` is the output of head 3 in layer 2 for the
+positions that layer 1 had gathered. Read from the right, a name is the route of the
+information. Layers and heads are counted from 1, as in the paper.
 """
 
 from collections.abc import Sequence
@@ -12,7 +15,7 @@ from functools import lru_cache
 
 
 class ResidualStream:
-    r"""Names the blocks of the residual stream after all of `heads`.
+    r"""The names and columns of the blocks in the residual stream after all of `heads`.
 
     $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots, \hat h^{(l,H_l)}]$
 
@@ -31,7 +34,8 @@ class ResidualStream:
             ]
         widths = {"token": num_states, "position": length}
         self.routes = tuple(routes)
-        """The routes through heads: every block's name without its last word. A head's routes lie side by side."""
+        """The routes through heads: every block's name without its last word. A head's
+        routes are neighbours."""
         self.names = tuple(route + kind for route in routes for kind in widths)
         self.dim = len(routes) * (num_states + length)
         self._slices: dict[str, slice] = {}
@@ -42,7 +46,7 @@ class ResidualStream:
             start += width
 
     def __getitem__(self, name: str) -> slice:
-        """Give the columns of a block."""
+        """Return the columns of a block."""
         if name not in self._slices:
             raise ValueError(
                 f"there is no block {name!r} here; the blocks are {listed(self.names)}"
@@ -52,12 +56,15 @@ class ResidualStream:
 
 @lru_cache(maxsize=64)
 def stream_after(num_states: int, length: int, heads: tuple[int, ...]) -> ResidualStream:
-    """Give the same stream for the same sizes. It is never changed. (torch.compile follows functions, not classes.)"""
+    """Return the stream of these sizes, always the same unchanged object.
+
+    (torch.compile follows functions, not classes.)
+    """
     return ResidualStream(num_states, length, heads)
 
 
 def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
-    """Turn `"2.1"`, the paper's layer 2 and head 1, into the indices (1, 0).
+    """Return the indices (1, 0) of `"2.1"`, the paper's layer 2 and head 1.
 
     >>> parse_head("2.1", heads=(1, 3, 1))
     (1, 0)
@@ -71,7 +78,7 @@ def parse_head(name: str, heads: Sequence[int]) -> tuple[int, int]:
 
 
 def head_names(heads: Sequence[int]) -> dict[str, tuple[int, int]]:
-    """Give the indices of each head by its name."""
+    """Return the indices of each head by its name."""
     return {
         f"{layer + 1}.{head + 1}": (layer, head)
         for layer, count in enumerate(heads)

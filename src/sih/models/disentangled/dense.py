@@ -1,18 +1,20 @@
-r"""Defines the disentangled transformer (paper, Sec. 3), which adds nothing up, so that every part keeps its meaning.
+r"""The disentangled transformer (paper, Sec. 3), which concatenates instead of adding.
 
     h^(0)_i   = [e_{s_i}, e_i]                                 one-hot token, one-hot position
     hhat^(l,h) = Softmax(M(h A^(l,h) h^T); alpha) h             h = h^(l-1), a row for each position
     h^(l)      = [h^(l-1), hhat^(l,1), ..., hhat^(l,H_l)]
     output     = h^(L) W_O^T
 
-with M the causal mask and alpha the temperature. `A^(l,h)[r, c]` weighs coordinate r of the query against
-coordinate c of the key. Weights are read and written by the names of the blocks (see `sih.models.disentangled.blocks`):
+with M the causal mask and alpha the temperature. `A^(l,h)[r, c]` weighs coordinate r of
+the query against coordinate c of the key. Weights are read and written by the names of
+the blocks (see `sih.models.disentangled.blocks`):
 
     model.block("1.1", "token", "token").copy_(log_P.T)         a part of A^(1,1), query block then key block
-    model.readout_block("3.1/token").copy_(P.T)                 a part of W_O, one row a state
+    model.readout_block("3.1/token").copy_(P.T)                 a part of W_O, one row per state
 
-Weights must be finite: 0 times infinity is no number, and the dense equations multiply by many zeros. For log
-0 write a finite number so negative that its exponential is 0 (-1e4 is, in float32 and in float64).
+Weights must be finite. (0 times infinity is no number, and the dense equations multiply
+by many zeros.) For log 0 write a finite number with an exponential of 0: -1e4 is low
+enough in float32 and in float64.
 """
 
 from __future__ import annotations
@@ -49,12 +51,13 @@ class DisentangledShape(ModelShape):
     heads: Heads = (1, 3, 1)
     """Number of heads of each layer."""
     qk_dim: Size = 32
-    """Its square root is the temperature of the attention, as if queries and keys had this width."""
+    """Its square root is the temperature of the attention, as if queries and keys had
+    this width."""
 
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Make a model of this shape: what it asks of `qk_dim` becomes the temperature."""
+        """Return a model of this shape. `qk_dim` sets the temperature."""
         alpha = math.sqrt(self.qk_dim)
         return DisentangledTransformer(
             num_states, length, self.heads, temperature=alpha, init=init, rng=rng
@@ -70,23 +73,28 @@ class DisentangledConfig(BoundedConfig):
 
 
 class DisentangledTransformer(Model):
-    r"""Predicts the next token as the paper's disentangled transformer, with any number of layers and heads.
+    r"""The paper's disentangled transformer, with any number of layers and heads.
 
     $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots]$ with
-    $\hat h^{(l,h)} = \mathrm{Softmax}(\mathcal M(h A^{(l,h)} h^\top); \alpha)\, h$: nothing is added up, and weights
-    are read and written by the names of blocks. The `paths`: "dense" is the equations as they stand; "structured" the
-    same numbers with far less work; "written" the same without gradients from the blocks that are not zero, which are
-    few where weights were written by hand. A trace of the latter two keeps the attention and makes the rest when asked.
+    $\hat h^{(l,h)} = \mathrm{Softmax}(\mathcal M(h A^{(l,h)} h^\top); \alpha)\, h$.
+    Nothing is added up, and weights are read and written by the names of blocks.
+
+    The backends (`paths`): "dense" evaluates the equations. "structured" computes the
+    same numbers with far less work. "written" computes them without gradients from the
+    non-zero blocks alone, which are few in constructed weights. A trace of the latter
+    two stores the attention and computes other activations on demand.
 
     Args:
         num_states: tokens are 0 to num_states - 1.
         length: the longest sequence.
         heads: number of heads of each layer.
-        temperature: α, what scores are divided by: sqrt(32) as in the paper's training; hand-made weights use 1.
-        readout: what the output is: "logit", or "probability".
+        temperature: α, the divisor of scores: sqrt(32) in the paper's training, 1 in
+            constructed weights.
+        readout: the kind of output, "logit" or "probability".
         dtype: torch.float32 or torch.float64.
-        init: "uniform", all weights in ±1/sqrt(columns), or "zeros", to be filled in by name.
-        rng: a generator or a seed, 0 unless given.
+        init: "uniform", all weights in ±1/sqrt(columns), or "zeros", to be filled in by
+            name.
+        rng: a generator or a seed. Default: 0.
 
     >>> import sih
     >>> model = sih.DisentangledTransformer(num_states=2, length=16, heads=(1, 2, 1), init="zeros")
@@ -172,7 +180,9 @@ class DisentangledTransformer(Model):
         return site("output", h @ self.readout.T)
 
     def stream(self, layer: int) -> ResidualStream:
-        """Name the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads.
+        """Return the blocks after this number of layers.
+
+        0 is the input of layer 1, and `len(heads)` the input of the readout.
 
         >>> DisentangledTransformer(num_states=2, length=8, heads=(1,)).stream(1).names
         ('token', 'position', '1.1/token', '1.1/position')
@@ -180,7 +190,10 @@ class DisentangledTransformer(Model):
         return stream_after(self.config.num_states, self.config.length, self.config.heads[:layer])
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
-        """Give the part of head `"layer.head"`'s matrix A between two blocks of its stream. Write in it to set it.
+        """Return the part of a head's matrix A between two blocks of its stream.
+
+        It is a view of the weights: write into it to set them. `head` is
+        `"layer.head"`.
 
         >>> model = DisentangledTransformer(num_states=5, length=10, heads=(1, 3, 1), init="zeros")
         >>> model.block("2.3", "position", "1.1/token").shape
@@ -200,7 +213,8 @@ class DisentangledTransformer(Model):
         return self.stream(layers).names
 
     def columns(self, name: str, layers: int) -> slice:
-        """Return the columns of a block, of all blocks that a head writes, or of `0/stream`.
+        """Return the columns of a block, of all blocks that a head writes, or of
+        `0/stream`.
 
         >>> DisentangledTransformer(num_states=2, length=8, heads=(1,)).columns("1.1/token", 1)
         slice(10, 12, None)
@@ -221,7 +235,7 @@ class DisentangledTransformer(Model):
         key: Float[Tensor, "key dim"],
         offset: int,
     ) -> Float[Tensor, "query key"]:
-        """Return h^T A h of queries and keys, however far they are apart.
+        """Return h^T A h of queries and keys, at any distance.
 
         >>> model = DisentangledTransformer(num_states=2, length=8, heads=(1,), rng=0)
         >>> h = torch.eye(10)
@@ -236,11 +250,14 @@ class DisentangledTransformer(Model):
         return {name: self.block(head, name, name) for name in ("token", "position")}
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
-        """Give the part of W_O that reads one block of the last stream. Write in it to set it."""
+        """Return the part of W_O that reads one block of the last stream.
+
+        It is a view of the weights: write into it to set them.
+        """
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
     def written_blocks(self) -> WrittenBlocks:
-        """Collect the blocks that are not zero."""
+        """Return the non-zero blocks."""
         config = self.config
         found = WrittenBlocks(
             config.num_states, config.length, config.heads, config.temperature, self.readout.dtype
@@ -277,7 +294,10 @@ class DisentangledTransformer(Model):
 
     def _written(self, tokens: Int[Tensor, "batch time"]) -> Trace:
         if torch.is_grad_enabled() and any(weight.requires_grad for weight in self.parameters()):
-            raise ValueError("the path 'written' has no gradients; use it within torch.no_grad()")
+            raise ValueError(
+                "path 'written' does not support gradients; call it inside torch.no_grad(), "
+                "or use path 'structured'"
+            )
         return written.run(self.written_blocks(), tokens)
 
     def _structured(

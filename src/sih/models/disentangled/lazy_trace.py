@@ -1,4 +1,7 @@
-"""Makes a disentangled model's trace from its attention alone: all else is a product, made when asked for."""
+"""The trace of a disentangled model, from its attention alone.
+
+All other activations are products, computed on demand.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,9 +17,10 @@ READS = ("query", "key", "value")
 
 
 class LazyValues(Mapping[str, Tensor]):
-    """Holds the values of a pass under the names of `sih.models.sites`, each made when it is first asked for.
+    """The activations of a pass, by name (`sih.models.sites`), made on demand.
 
-    `known` has every head's attention and the output. Scores that are not in it are made from the matrices `A`.
+    `known` has every head's attention and the output. Scores that are not in it are
+    computed from the matrices `A`.
     """
 
     def __init__(

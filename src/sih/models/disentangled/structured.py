@@ -1,17 +1,21 @@
-r"""Computes the dense equations of the disentangled transformer with a third of their work.
+r"""The equations of the disentangled transformer with a third of the work.
 
-Every part of the stream is a product of attention matrices applied to one-hot vectors: the part that came by the route
-c through heads is C_c [e_s, e_i], where C_c, a product of lower triangular matrices, is lower triangular. Hence:
+Every part of the stream is a product of attention matrices applied to one-hot vectors.
+The part with route c through heads is C_c [e_s, e_i]. Here C_c, a product of lower
+triangular matrices, is lower triangular. Hence:
 
-- The position block of the embedding, C = I, is never built: a product with it is a row or a column of the weights. The
-  position block of a head's first copy *is* its attention.
-- Row i of a position block ends at column i. Rows are cut into blocks. The rows of block r hold the columns of row
-  blocks 0 .. r and nothing else, so that what they multiply is the top left corner of the weights, once the weights'
-  coordinates are put in the same order (`CoordinateOrder`).
-- The readout is linear: the last layer's values are multiplied by it first, and are S wide instead of d.
+- The position block of the embedding, C = I, is never built: a product with it is a row
+  or a column of the weights. The position block of a head's first copy *is* its
+  attention.
+- Row i of a position block ends at column i. Rows are cut into blocks. The rows of
+  block r store the columns of row blocks 0 .. r and nothing else. They multiply the top
+  left corner of the weights, in the same order of coordinates (`CoordinateOrder`).
+- The readout is linear: the last layer's values are multiplied by it first, and are S
+  wide instead of d.
 
-The token block of the embedding stays one-hot: a product with its S columns is a look-up whose gradient is a product as
-well, where the gradient of a gather would be a scatter.
+The token block of the embedding stays one-hot. A product with its S columns is a
+look-up, and its gradient is a product, too. The gradient of a gather would be a
+scatter.
 """
 
 from collections.abc import Sequence
@@ -24,11 +28,13 @@ from sih.base.types import Law, TokenTensor
 from sih.models.disentangled.bilinear import CoordinateOrder, attend, coordinate_order, reordered
 
 BLOCK_ROWS, FEWEST_ROWS = 32, 16
-"""Rows in a block, about: smaller blocks skip more of the empty triangle, larger ones multiply faster. Two blocks are
-better than one as soon as each has the fewest."""
+"""Approximate and least number of rows in a block. Smaller blocks skip more of the
+empty triangle, larger ones multiply faster. Two blocks are better than one if each has
+the least number."""
 
 HeadAttention = list[Float[Tensor, "batch _ _"]]
-"""One head's attention, one tensor for each block of rows, with the keys up to the block's end."""
+"""One head's attention: one tensor per block of rows, with the keys up to the block's
+end."""
 
 
 def forward(
@@ -38,7 +44,7 @@ def forward(
     length: int,
     temperature: float,
 ) -> tuple[Law, list[list[HeadAttention]]]:
-    """Compute the model's output, and the attention of each layer and head."""
+    """Return the model's output, and the attention of each layer and head."""
     num_states, time = readout.shape[0], tokens.shape[1]
     count = max(-(-time // BLOCK_ROWS), min(2, time // FEWEST_ROWS))
     order = coordinate_order(num_states, length, 1, time, count)
@@ -55,7 +61,7 @@ def forward(
             order = coordinate_order(
                 num_states, length, order.routes * (1 + len(heads)), time, count
             )
-    # W_O [h, attention_1 h, ..., attention_H h]: the H + 1 parts of W_O meet h first.
+    # W_O [h, attention_1 h, ..., attention_H h]: multiply h by the H + 1 parts of W_O first.
     parts = readout.view(num_states, 1 + len(heads), -1).transpose(0, 1).flatten(0, 1)
     W_O = reordered(parts[None], None, index)[0].T
     values = []
@@ -72,7 +78,7 @@ def forward(
 
 
 def whole(blocks: HeadAttention) -> Float[Tensor, "batch time time"]:
-    """Put one head's attention into one matrix."""
+    """Return one head's attention as one matrix."""
     time = blocks[-1].shape[-1]
     return torch.cat(
         [torch.nn.functional.pad(rows, (0, time - rows.shape[-1])) for rows in blocks], dim=1
@@ -82,9 +88,12 @@ def whole(blocks: HeadAttention) -> Float[Tensor, "batch time time"]:
 def _concatenated(
     h: list[Float[Tensor, "batch _ _"]], heads: list[HeadAttention], order: CoordinateOrder
 ) -> list[Float[Tensor, "batch _ _"]]:
-    """Make [h, attention_1 h, ..., attention_H h], each block of rows in the order of the stream one layer on."""
+    """Return [h, attention_1 h, ..., attention_H h] by blocks of rows.
+
+    The order of coordinates is that of the next layer's stream.
+    """
     pieces = [torch.split(rows, order.pieces(block), dim=-1) for block, rows in enumerate(h)]
-    # Piece 0 is the tokens, piece 1 + q the positions of row block q, which rows before it do not have.
+    # Piece 0 is the tokens. Piece 1 + q is the positions of row block q, absent in earlier rows.
     columns = [torch.cat([piece[0] for piece in pieces], dim=1)]
     columns += [
         torch.cat([piece[1 + q] for piece in pieces[q:]], dim=1)

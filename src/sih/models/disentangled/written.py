@@ -1,12 +1,14 @@
-r"""Runs a disentangled transformer from those of its blocks that are not zero: for weights written by hand.
+r"""A disentangled transformer computed from its non-zero blocks.
 
-A hand-made matrix A is zero but for a few blocks, and every block of the stream is a product of attention matrices with
-the embedding (`sih.models.disentangled.structured`). So the scores of a head are a sum over its written blocks,
+A constructed matrix A is zero except for a few blocks. Every block of the stream is a
+product of attention matrices with the embedding (`sih.models.disentangled.structured`).
+So the scores of a head are a sum over its written blocks,
 
 $$ S = \sum_{(q,c)} h_q\, A_{q,c}\, h_c^\top, \qquad h_{position} = I, \quad h_{l.h/x} = \mathcal{A}^{(l,h)} h_x, $$
 
-and a circuit of 16 heads at length 256, whose third layer alone would have 80 million weights, is a few matrices of
-256 x 256. Blocks that are zero take no part, so they would get no gradient: this path has none at all.
+and a circuit of 16 heads at length 256 is a few matrices of 256 x 256. (Its third layer
+alone would have 80 million weights.) Zero blocks take no part, so they would get no
+gradient. This backend therefore has no gradients at all.
 """
 
 from collections.abc import Sequence
@@ -23,9 +25,10 @@ from sih.models.sites import Trace
 
 
 class WrittenBlocks:
-    """Holds the blocks of a disentangled transformer that were written. All others are zero and take no room.
+    """The written blocks of a disentangled transformer.
 
-    A block is made when first asked for, to be written in: `blocks.block("1.1", "token", "token").copy_(log_P.T)`.
+    All others are zero and use no memory. A block is made at its first use:
+    `blocks.block("1.1", "token", "token").copy_(log_P.T)`.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class WrittenBlocks:
         self.A: dict[str, dict[tuple[str, str], Tensor]] = {
             name: {} for name in head_names(self.heads)
         }
-        """By head, "1.1" first, then by block of the query and of the key."""
+        """Blocks by head ("1.1" first), then by block of the query and of the key."""
         self.readout: dict[str, Tensor] = {}
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
@@ -61,14 +64,16 @@ class WrittenBlocks:
 
 
 def run(blocks: WrittenBlocks, tokens: TokenTensor) -> Trace:
-    """Run the model that has these blocks and no others, and give everything it computed, by name."""
+    """Return all activations, by name, of the model with only these blocks."""
     batch, time = tokens.shape
     token = torch.eye(blocks.num_states, dtype=blocks.dtype, device=tokens.device)[tokens]
     known: dict[str, Tensor] = {}
     contents = {"token": token}
 
     def content(name: str) -> Tensor:
-        """Make a block of the stream, other than `position` (the identity), without its columns after `time`."""
+        """Return a block of the stream other than `position` (the identity), cut at
+        `time` columns.
+        """
         if name not in contents:
             head, _, rest = name.partition("/")
             attention = known[f"{head}/attention"]

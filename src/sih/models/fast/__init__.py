@@ -1,1 +1,1 @@
-"""Computes causal attention fast, with its derivatives, for any kind of model."""
+"""Fast causal attention, with its derivatives, for any kind of model."""

@@ -1,24 +1,25 @@
-r"""Computes causal attention that knows how far away a key is, and its gradient.
+r"""Causal attention with a term for the distance to the key, and its gradient.
 
     s_ij = q_i . k_j + r_i[b]            b = min(i - j, reach): offsets of `reach` and more share a bucket
     p_i  = Softmax over j <= i
     output_i = sum_j p_ij v_j,  u_i[b] = sum of p_ij over the keys of bucket b
 
-It serves every kind of relative position. Shaw's vectors are r = q a_K^T and the output + u a_V.
-A disentangled stream has r = h A and keeps u as a block of its own.
+It serves every kind of relative position. With Shaw's vectors r = q a_K^T, and u a_V is
+added to the output. A disentangled stream has r = h A and keeps u as a block.
 
-**No gather.** Row i of a (rows, keys) matrix, read from column i - n + 1 to i, holds the offsets
-n - 1 .. 0. In memory it begins keys + 1 numbers after that of row i - 1. So the band of the offsets
-below n is a matrix with this row stride. Where a row of it begins before column 0, it reads the end
-of the row before. Those keys are later than that row's query: their scores are -inf and their
-attention is 0. The first row has room for as many numbers before it.
+**No gather.** Row i of a (rows, keys) matrix, read from column i - n + 1 to i, has the
+offsets n - 1 .. 0. In memory it begins keys + 1 numbers after that of row i - 1. So the
+band of the offsets below n is a matrix with this row stride. Where a row of it begins
+before column 0, it reads the end of the row before. Those keys are later than that
+row's query: their scores are -inf and their attention is 0. Before the first row there
+is memory for as many numbers.
 
-**No far bucket.** A constant added to a row changes no softmax. So r_i[reach] is taken off the row,
-and only the band is left to add. Rows of p sum to 1, and rows of the scores' gradient to 0. That
-gives the far bucket of u and of r's gradient.
+**No far bucket.** A constant added to a row changes no softmax. So r_i[reach] is
+subtracted from the row, and only the band is left to add. Rows of p sum to 1, and rows
+of the scores' gradient to 0. That gives the far bucket of u and of r's gradient.
 
-So that a band is read from one end to the other, r and u hold each head's buckets by *falling*
-offset, reach .. 0.
+In r and u each head's buckets are in *falling* order of offset, reach .. 0, so that a
+band is read from one end to the other.
 """
 
 from collections.abc import Iterator
@@ -46,15 +47,17 @@ def attention_by_offset(
 
     Args:
         qkv: queries, keys and values, [q_1 .. q_H, k_1 .., v_1 ..].
-        r: added to the scores, a head's reach + 1 buckets by falling offset, one head after the other.
+        r: the terms added to the scores, one head after the other, each with reach + 1
+            buckets by falling offset.
         heads: H.
         qk_dim: width of queries and keys.
-        compiled: by attention.c, for float32 on a CPU; else by torch's operations.
-        blocks: of rows, as many as are fast unless given.
+        compiled: whether to use attention.c, for float32 on a CPU, or torch's
+            operations.
+        blocks: number of blocks of rows. Default: a fast number.
     """
     time, width = qkv.shape[1], r.shape[2] // heads
     blocks = blocks or -(-time // BLOCK_ROWS)
-    if width > time:  # buckets that no key of so short a sequence is in
+    if width > time:  # buckets without a key in so short a sequence
         near = r.unflatten(-1, (heads, width))[..., width - time :].flatten(-2)
         output, u = attention_by_offset(qkv, near, heads, qk_dim, compiled=compiled, blocks=blocks)
         return output, nn.functional.pad(u.unflatten(-1, (heads, time)), (width - time, 0)).flatten(
@@ -71,9 +74,10 @@ def scores_of_buckets(
     *,
     compiled: bool = False,
 ) -> Float[Tensor, "batch time buckets"]:
-    """Return r of every head: the products of its n columns of x with its table, whose rows are by falling offset.
+    """Return r of every head, the product of its n columns of x with its table.
 
-    There are at most as many buckets as rows. Buckets in which a row has no key may hold anything finite.
+    The table's rows are by falling offset. There are at most as many buckets as rows.
+    Buckets in which a row has no key may have any finite number.
     """
     if compiled:
         r: Tensor = _Scores.apply(x, table)  # type: ignore[no-untyped-call]
@@ -91,7 +95,10 @@ def values_of_buckets(
     *,
     compiled: bool = False,
 ) -> Float[Tensor, "batch time n"]:
-    """Return the sum over heads of u times the head's table, whose rows are by falling offset."""
+    """Return the sum over heads of u times the head's table.
+
+    The rows of a table are by falling offset.
+    """
     if compiled:
         output: Tensor = _Values.apply(u, table)  # type: ignore[no-untyped-call]
         return output
@@ -99,7 +106,7 @@ def values_of_buckets(
 
 
 def buckets(time: int, reach: int) -> Int[Tensor, "query key"]:
-    """Return the bucket of each query and key, that of offset 0 where the key is later.
+    """Return the bucket of each query and key, or offset 0's where the key is later.
 
     >>> buckets(4, 2)
     tensor([[0, 0, 0, 0],
@@ -112,7 +119,7 @@ def buckets(time: int, reach: int) -> Int[Tensor, "query key"]:
 
 
 def score_by_bucket(r: Float[Tensor, "batch time bucket"]) -> Float[Tensor, "batch time time"]:
-    """Return what r, by rising offset, adds to the score of each query and key."""
+    """Return the terms that r, by rising offset, adds to the scores."""
     batch, time, width = r.shape
     return r.gather(2, buckets(time, width - 1).to(r.device).expand(batch, -1, -1))
 
@@ -120,7 +127,8 @@ def score_by_bucket(r: Float[Tensor, "batch time bucket"]) -> Float[Tensor, "bat
 def sum_by_bucket(
     attention: Float[Tensor, "batch time time"], reach: int
 ) -> Float[Tensor, "batch time bucket"]:
-    """Return the attention by bucket, by rising offset. Attention to later keys is zero.
+    """Return the attention by bucket, by rising offset. Attention to later keys is
+    zero.
 
     >>> sum_by_bucket(torch.tensor([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]]), reach=1)
     tensor([[[1.0000, 0.0000],
@@ -133,7 +141,7 @@ def sum_by_bucket(
 
 
 def plain(qkv: Tensor, r: Tensor, heads: int, qk_dim: int) -> tuple[Tensor, Tensor]:
-    """Compute the same as `attention_by_offset` as the equations stand."""
+    """Return the result of `attention_by_offset`, computed by the equations."""
     outputs, sums = [], []
     for q, k, v, bias in zip(*head_parts(qkv, heads, qk_dim), _by_head(r, heads), strict=True):
         scores = q @ k.mT + score_by_bucket(bias.flip(-1)) + later_keys(0, qkv.shape[1], qkv)
@@ -148,7 +156,9 @@ def _by_head(x: Tensor, heads: int) -> tuple[Tensor, ...]:
 
 
 class _Block(NamedTuple):
-    """Rows `start` to `end` - 1. They see the keys before `end`; offsets below `near` have a bucket each."""
+    """Rows `start` to `end` - 1, with the keys before `end`. Offsets below `near` have
+    a bucket each.
+    """
 
     start: int
     end: int
@@ -165,7 +175,10 @@ def _row_blocks(time: int, reach: int, blocks: int) -> Iterator[_Block]:
 
 
 def _room(block: _Block, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return memory for a (batch, rows, keys) matrix with `rows` numbers before each sequence's, and the matrix."""
+    """Return memory for a (batch, rows, keys) matrix, and the matrix.
+
+    The memory has `rows` more numbers before each sequence's.
+    """
     whole = like.new_empty(len(like), block.rows * (block.end + 1))
     return whole, _matrix(whole, block)
 
@@ -184,16 +197,16 @@ def _band(whole: Tensor, block: _Block) -> Tensor:
 
 
 def _add_buckets(whole: Tensor, block: _Block, bias: Tensor) -> Tensor:
-    """Add to the matrix what each bucket has, less what the far one has, and return the band."""
+    """Add each bucket's term, less the far one's, and return the band."""
     near, rows = _band(whole, block), bias[:, block.start : block.end]
     if block.near:
         near += rows[..., rows.shape[-1] - block.near :] - rows[..., :1]
-    whole[:, : block.rows] = 0  # where the bands of the first rows begin
+    whole[:, : block.rows] = 0  # start of the first rows' bands
     return near
 
 
 def _put(to: Tensor, near: Tensor, far: Tensor) -> None:
-    """Fill rows of buckets: the far one, those that no key is in, those near."""
+    """Fill rows of buckets: the far one, those without a key, and the near ones."""
     first = to.shape[-1] - near.shape[-1]
     to[..., 0] = far
     to[..., 1:first] = 0
@@ -243,7 +256,7 @@ class _ByOffset(torch.autograd.Function):
         each_block = list(_row_blocks(qkv.shape[1], reach, blocks))
         for n, block in reversed(
             list(enumerate(each_block))
-        ):  # the last sees all keys: it writes, the others add
+        ):  # the last block sees all keys: it writes, the others add
             rows, keys = slice(block.start, block.end), slice(block.end)
             for h in range(heads):
                 p = _matrix(kept[n * heads + h], block)
@@ -266,7 +279,7 @@ class _ByOffset(torch.autograd.Function):
 
 
 class _Compiled(torch.autograd.Function):
-    """Runs attention.c on shares of the batch, as many as torch may use threads."""
+    """attention.c, run on shares of the batch, at most one per thread of torch."""
 
     @staticmethod
     def forward(
@@ -293,7 +306,7 @@ class _Compiled(torch.autograd.Function):
 
 
 class _Scores(torch.autograd.Function):
-    """`scores_of_buckets` in C, which leaves out the buckets in which a row has no key."""
+    """`scores_of_buckets` in C, without the buckets in which a row has no key."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, table: Tensor) -> Tensor:
@@ -319,7 +332,7 @@ class _Scores(torch.autograd.Function):
 
 
 class _Values(torch.autograd.Function):
-    """`values_of_buckets` in C, which leaves out the buckets in which a row has no key."""
+    """`values_of_buckets` in C, without the buckets in which a row has no key."""
 
     @staticmethod
     def forward(ctx: Any, u: Tensor, table: Tensor) -> Tensor:

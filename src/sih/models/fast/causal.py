@@ -1,11 +1,11 @@
-"""Computes causal attention summed over heads, and its gradient.
+"""Causal attention summed over heads, and its gradient.
 
-`compiled` is attention.c (`sih.models.fast.compiled`), for float32 on a CPU. Otherwise attention is made of torch's
-operations. Rows are taken in blocks: a block sees only the keys up to its end, so that most of what the mask would
-remove is never computed. Everything is a batched product of views: no head is copied out of the packed queries, keys,
-values.
+`compiled` is attention.c (`sih.models.fast.compiled`), for float32 on a CPU. Otherwise
+attention is made of torch's operations. Rows are cut into blocks. A block uses only the
+keys up to its end, so most of the masked scores are never computed. Everything is a
+batched product of views: no head is copied out of the packed queries, keys, values.
 
-A gradient that is to be differentiated again (`create_graph=True`) is torch's own, of the same operations.
+A gradient of a gradient (`create_graph=True`) is torch's own, of the same operations.
 """
 
 import math
@@ -21,7 +21,8 @@ from sih.models.fast.second_order import double_backward
 from sih.models.fast.threads import map_in_threads
 
 BLOCK_ROWS = 64
-"""Rows in a block, about: smaller blocks compute less that the mask removes, larger ones multiply faster."""
+"""Approximate number of rows in a block. Smaller blocks compute fewer masked scores,
+larger ones multiply faster."""
 
 
 def causal_attention(
@@ -32,7 +33,10 @@ def causal_attention(
     compiled: bool = False,
     blocks: int | None = None,
 ) -> Float[Tensor, "batch time values"]:
-    r"""Compute $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$, `qkv` being [q_1 .. q_H, k_1 .., v_1 ..]."""
+    r"""Return $\sum_h \mathrm{Softmax}(\mathcal M(q_h k_h^\top))\, v_h$.
+
+    `qkv` is [q_1 .. q_H, k_1 .., v_1 ..].
+    """
     blocks = blocks or -(-qkv.shape[1] // BLOCK_ROWS)
     function = _Compiled if compiled else _CausalAttention
     output: Tensor = function.apply(qkv, heads, qk_dim, blocks)  # type: ignore[no-untyped-call]
@@ -40,7 +44,7 @@ def causal_attention(
 
 
 def row_blocks(time: int, blocks: int) -> list[tuple[int, int]]:
-    """Cut `time` rows into at most `blocks` blocks of nearly equal length, as (start, end).
+    """Return at most `blocks` blocks (start, end) of nearly equal length.
 
     >>> row_blocks(10, 4)
     [(0, 3), (3, 6), (6, 8), (8, 10)]
@@ -52,12 +56,15 @@ def row_blocks(time: int, blocks: int) -> list[tuple[int, int]]:
 
 
 def mask_later(scores: Float[Tensor, "*batch query key"]) -> Float[Tensor, "*batch query key"]:
-    """Put -inf where a key is later than its query."""
+    """Return the scores with -inf where a key is later than its query."""
     return scores.masked_fill(later_keys(0, scores.shape[-1], scores) < 0, -math.inf)
 
 
 def later_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
-    """Make the causal mask of rows `start` to `end - 1`: -inf where a key is later than the row, else 0."""
+    """Return the causal mask of rows `start` to `end - 1`.
+
+    It is -inf where a key is later than the row, and 0 elsewhere.
+    """
     return torch.full((end - start, end), -math.inf, dtype=like.dtype, device=like.device).triu(
         start + 1
     )
@@ -66,7 +73,7 @@ def later_keys(start: int, end: int, like: Tensor) -> Float[Tensor, "row key"]:
 def _attend(
     qkv: Float[Tensor, "batch time columns"], heads: int, qk_dim: int, blocks: int
 ) -> tuple[Float[Tensor, "batch time values"], list[Tensor]]:
-    """Compute the output with torch's operations, and the attention by block of rows and head."""
+    """Return the output by torch's operations, and the attention by block."""
     q, k, v = head_parts(qkv, heads, qk_dim)
     outputs, attention = [], []
     for start, end in row_blocks(qkv.shape[1], blocks):
@@ -83,7 +90,7 @@ def _attend(
 
 
 def head_parts(qkv: Tensor, heads: int, qk_dim: int) -> tuple[tuple[Tensor, ...], ...]:
-    """Give the queries, keys and values of each head as views."""
+    """Return the queries, keys and values of each head as views."""
     values = qkv.shape[-1] // heads - 2 * qk_dim
     parts = torch.split(qkv, [qk_dim] * (2 * heads) + [values] * heads, dim=-1)
     return parts[:heads], parts[heads : 2 * heads], parts[2 * heads :]
@@ -137,7 +144,7 @@ class _CausalAttention(torch.autograd.Function):
 
 
 class _Compiled(torch.autograd.Function):
-    """Runs attention.c on shares of the batch, as many as torch may use threads."""
+    """attention.c, run on shares of the batch, at most one per thread of torch."""
 
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, heads: int, qk_dim: int, blocks: int) -> Tensor:
@@ -165,7 +172,7 @@ class _Compiled(torch.autograd.Function):
 
 
 def shared(work: Callable[..., tuple[Tensor | None, ...]], *arrays: Tensor) -> tuple[Any, ...]:
-    """Do the work on shares of the batch, side by side, and return its results, each for the whole batch."""
+    """Return the results for the whole batch, computed on shares in parallel."""
     threads = max(1, min(torch.get_num_threads(), len(arrays[0])))
     if threads == 1:
         return work(*arrays)

@@ -1,8 +1,9 @@
-"""Which way of computing attention is the fastest on this machine, measured once and kept in the user's cache.
+"""The faster implementation of attention on this machine, measured once and cached.
 
-The two ways, torch's operations and attention.c, give the same numbers up to rounding. Which is faster depends on the
-processor, on the libraries below torch and on the compiler. So neither is taken on faith: a layer of the paper's size
-is run forward and backward by both, a few times in turn, and the quicker one is this machine's.
+Torch's operations and attention.c give the same numbers up to rounding. The faster one
+depends on the processor, on the libraries below torch and on the compiler. So a layer
+of the paper's size is run forward and backward by both, a few times in turn. The
+quicker one is this machine's choice.
 """
 
 import hashlib
@@ -24,7 +25,10 @@ BATCH, TIME, HEADS, QK_DIM, VALUES = 32, 128, 3, 32, 64
 
 @dataclass(frozen=True)
 class Choice:
-    """Holds the faster way, and the seconds that each way took. `why` says why one was not there to measure."""
+    """The faster implementation, and the seconds of each.
+
+    `why` is the reason why one could not be measured.
+    """
 
     compiled: bool
     seconds: dict[str, float]
@@ -33,7 +37,7 @@ class Choice:
 
 @lru_cache(maxsize=1)
 def fastest() -> Choice:
-    """Give this machine's choice, from the cache if it was measured before."""
+    """Return this machine's choice, from the cache if it was measured before."""
     if compiled.library() is None:
         return Choice(False, {}, compiled.missing())
     kept = compiled.cache_folder() / f"attention-{_machine()}.json"
@@ -44,9 +48,7 @@ def fastest() -> Choice:
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         choice = measure()
-    with suppress(
-        ValueError, OSError
-    ):  # a cache that cannot be written to costs a measurement in each process
+    with suppress(ValueError, OSError):  # without a writable cache, every process measures again
         write_json(kept, asdict(choice))
     return choice
 
@@ -55,9 +57,10 @@ def fastest() -> Choice:
 @torch.inference_mode(False)
 @torch.enable_grad()
 def measure() -> Choice:
-    """Time both ways in turn, on one thread. The least time of each counts: what else runs can only add to it.
+    """Return the choice by times of both, in turn, on one thread.
 
-    Whoever asks first may have turned gradients off.
+    The least time of each counts, because other processes can only add to it. Gradients
+    are enabled here, even if the caller disabled them.
     """
     qkv = torch.randn(
         BATCH, TIME, HEADS * (2 * QK_DIM + VALUES), generator=torch.Generator().manual_seed(0)
@@ -75,7 +78,10 @@ def measure() -> Choice:
 
 
 def _machine() -> str:
-    """Digest what the choice depends on: source, torch, processor, and what torch was told of it."""
+    """Return a digest of everything that the choice depends on.
+
+    This is the source, torch and its settings, and the processor.
+    """
     told = [
         torch.__version__,
         torch.backends.cpu.get_cpu_capability(),

@@ -1,11 +1,12 @@
-"""Compiles attention.c by whatever C compiler the machine has, the first time it is wanted.
+"""Compilation of attention.c by the machine's C compiler, at its first use.
 
-The library is kept in the user's cache folder under a name made of source, flags, compiler and processor, so that a
-changed source or another machine gets its own. Without a compiler, or with SIH_COMPILED=0, there is none: attention is
-then made of torch's operations, with the same result up to rounding.
+The library is kept in the user's cache folder, under a name made of source, flags,
+compiler and processor. A changed source or another machine thus gets its own. Without a
+compiler, or with SIH_COMPILED=0, there is no library. Attention is then made of torch's
+operations, with the same result up to rounding.
 
-The logger "sih" reports both, the compiling and the lack of a compiler, in one line each, once for a cache folder. A
-program that has not set up logging prints them on standard error.
+The logger "sih" reports the compilation, or the lack of a compiler, in one line each,
+once for a cache folder. A program without logging prints them on standard error.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ from sih.base.errors import FieldError
 LOG = logging.getLogger("sih")
 SOURCE = Path(__file__).with_name("attention.c")
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC")
-"""What the compiler is told, followed by the CFLAGS of the environment."""
+"""Flags of the compiler, followed by the CFLAGS of the environment."""
 
 
 def forward(
@@ -39,7 +40,7 @@ def forward(
     heads: int,
     qk_dim: int,
 ) -> tuple[Float[Tensor, "batch time values"], Float[Tensor, "batch time buckets"] | None]:
-    """Compute the heads' summed output and, given `r`, each head's attention by bucket."""
+    """Return the heads' summed output and, given `r`, attention by bucket."""
     batch, time, columns = qkv.shape
     output = qkv.new_empty(batch, time, columns // heads - 2 * qk_dim)
     u = None if r is None else torch.empty_like(r)
@@ -59,7 +60,10 @@ def backward(
     heads: int,
     qk_dim: int,
 ) -> tuple[Float[Tensor, "batch time columns"], Float[Tensor, "batch time buckets"] | None]:
-    """Compute the gradients by `qkv` and `r`, given those by the output and the attention by bucket."""
+    """Return the gradients of `qkv` and `r`.
+
+    Given are those of the output and of the attention by bucket.
+    """
     grad, grad_r = torch.empty_like(qkv), None if r is None else torch.empty_like(r)
     sizes = (*qkv.shape[:2], heads, qk_dim, above.shape[-1], _reach(r, heads))
     _call("attention_backward", (qkv, r, above, above_u, grad, grad_r), sizes)
@@ -69,9 +73,10 @@ def backward(
 def bucket_scores(
     x: Float[Tensor, "batch time columns"], table: Float[Tensor, "head bucket n"]
 ) -> Float[Tensor, "batch time buckets"]:
-    """Compute the product of each row with each bucket's entry in the table, where the row has keys in the bucket.
+    """Return the product of each row with each bucket's entry in the table.
 
-    `x` has columns for each head, or one head's, which all share.
+    Buckets in which a row has no key are left out. `x` has columns for each head, or
+    one head's, which all share.
     """
     heads, buckets, _ = table.shape
     r = x.new_empty(*x.shape[:2], heads * buckets)
@@ -82,7 +87,10 @@ def bucket_scores(
 def bucket_values(
     u: Float[Tensor, "batch time buckets"], table: Float[Tensor, "head bucket n"], shared: bool
 ) -> Float[Tensor, "batch time columns"]:
-    """Compute the sum of each bucket's entry in the table, weighed by `u`: of all heads (`shared`), or of each."""
+    """Return the sum of the table's entries of all buckets, weighted by `u`.
+
+    It is the sum of all heads (`shared`), or of each.
+    """
     heads, _, n = table.shape
     x = u.new_empty(*u.shape[:2], n if shared else heads * n)
     _call("bucket_values", (u, table, x), _bucket_sizes(x, table))
@@ -94,7 +102,9 @@ def bucket_gradient(
     x: Float[Tensor, "batch time columns"],
     table: Float[Tensor, "head bucket n"],
 ) -> Float[Tensor, "head bucket n"]:
-    """Compute the gradient by the table of the sum of u times `bucket_scores(x, table)`."""
+    """Return the gradient of the table in the sum of u times
+    `bucket_scores(x, table)`.
+    """
     grad = torch.empty_like(table)
     _call("bucket_gradient", (u, x, grad), _bucket_sizes(x, table))
     return grad
@@ -122,12 +132,15 @@ def _call(name: str, arrays: tuple[Tensor | None, ...], sizes: tuple[int, ...]) 
 
 
 def fits(weights: Tensor) -> bool:
-    """Tell whether the compiled source computes with such weights: in float32, on a CPU, where a compiler was found."""
+    """Return whether the library can be used with such weights.
+
+    They must be float32 on a CPU, and a compiler must have been found.
+    """
     return weights.dtype == torch.float32 and weights.device.type == "cpu" and library() is not None
 
 
 def check_fits(weights: Tensor) -> None:
-    """Raise a FieldError about the path unless the compiled source computes with such weights."""
+    """Raise a FieldError unless the library can be used with such weights."""
     if not fits(weights):
         why = missing() or f"these weights are {weights.dtype} on {weights.device.type}"
         raise FieldError(
@@ -136,12 +149,12 @@ def check_fits(weights: Tensor) -> None:
 
 
 def library() -> ctypes.CDLL | None:
-    """Give the compiled source, or None where there is none (`missing` says why)."""
+    """Return the compiled library, or None without one (`missing` gives the reason)."""
     return _loaded()[0]
 
 
 def missing() -> str:
-    """Say why there is no compiled source, in one line, or nothing if there is one."""
+    """Return in one line why there is no compiled library, or an empty text."""
     return _loaded()[1]
 
 
@@ -160,7 +173,9 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
 
 
 def _report(line: str) -> None:
-    """Log a line that no process has logged before, unless the cache folder cannot be written to."""
+    """Log a line that no process has logged before, unless the cache folder cannot be
+    written to.
+    """
     marker = cache_folder() / f"attention-{hashlib.sha256(line.encode()).hexdigest()[:16]}.said"
     try:
         marker.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +189,7 @@ def _report(line: str) -> None:
 
 
 def built_name() -> str:
-    """Name the library after all it is made of: source, flags, compiler and processor."""
+    """Return the library's name, made of source, flags, compiler and processor."""
     version = subprocess.run(
         [_compiler(), "--version"], capture_output=True, check=True, timeout=60
     ).stdout
@@ -229,7 +244,7 @@ def _compiler() -> str:
 
 
 def processor() -> str:
-    """Describe what -march=native depends on."""
+    """Return a description of the processor, as far as -march=native depends on it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -239,7 +254,7 @@ def processor() -> str:
 
 
 def cache_folder() -> Path:
-    """Give the folder where what is measured or compiled for this machine is kept."""
+    """Return the folder for measurements and libraries of this machine."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "sih"
 

@@ -1,4 +1,4 @@
-"""Gradients that can be differentiated again, for functions whose own gradient is written out by hand."""
+"""Second derivatives of functions with hand-written gradients."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,14 +11,17 @@ def double_backward(
     inputs: Sequence[Tensor],
     above: Sequence[Tensor],
 ) -> tuple[Tensor | None, ...]:
-    r"""Compute $(\partial f / \partial x)^\top g$ for each input x of f = `plain`, as a function of x and g = `above`.
+    r"""Return $(\partial f / \partial x)^\top g$ for each input x, as a function of x
+    and g.
 
-    A hand-written backward pass works on numbers, of which a second derivative would be silently wrong. Where one may
-    be asked for (`torch.is_grad_enabled()` within it, that is `create_graph=True`), it goes through here: f is run
-    again with torch's own operations, and torch differentiates them. None stands for an input that needs no gradient.
+    Here f is `plain` and g is `above`. A hand-written backward pass works on numbers,
+    so a second derivative through it would be silently wrong. Where one may follow
+    (`torch.is_grad_enabled()` within it, that is `create_graph=True`), it calls this
+    function: f is run again with torch's own operations, and torch differentiates them.
+    None stands for an input that needs no gradient.
 
-    f is run on views of the inputs. One input may have been made from another, and what f owes to the first through the
-    second is not for this gradient to count.
+    f is run on views of the inputs. One input may have been made from another, and the
+    dependence of one on the other is not part of this gradient.
     """
     with torch.enable_grad():
         views = [x.view_as(x) for x in inputs]

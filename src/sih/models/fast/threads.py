@@ -1,4 +1,4 @@
-"""Says how many threads torch works with, and works on parts side by side."""
+"""Number of torch's threads, and work on parts in parallel."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,10 @@ Result = TypeVar("Result")
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Let torch work with this number of threads within the block (or function that it decorates), then as before."""
+    """Set torch's number of threads within the block, then restore it.
+
+    It is also a decorator.
+    """
     allowed = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -26,7 +29,10 @@ def limited_threads(threads: int) -> Iterator[None]:
 def map_in_threads(
     work: Callable[[Part], Result], parts: Sequence[Part], threads: int
 ) -> Iterator[Result]:
-    """Yield the work on each part, in order, done by this number of threads that work alone."""
+    """Yield the result of the work on each part, in order, from this number of threads.
+
+    Each thread works alone.
+    """
     threads = min(threads, len(parts))
     if threads <= 1:
         yield from map(work, parts)

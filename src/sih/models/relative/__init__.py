@@ -1,1 +1,1 @@
-"""Holds the transformer with relative positions: its equations and its fast paths."""
+"""The transformer with relative positions: its equations and its fast backends."""

@@ -1,4 +1,6 @@
-r"""Defines the disentangled transformer with relative positions: nothing is added up, no weight knows the length.
+r"""The disentangled transformer with relative positions.
+
+Nothing is added up, and no weight depends on the length of a sequence.
 
     h^(0)_i    = e_{s_i}                                     one-hot token of S + 1 states, no position
     s_ij       = h_i^T A [h_j ; rho(i-j)]                    rho(o) = one-hot of min(o, R)
@@ -6,11 +8,12 @@ r"""Defines the disentangled transformer with relative positions: nothing is add
     h^(l)      = [h^(l-1), hhat^(l,1), ..., hhat^(l,H_l)]
     output     = h^(L) W_O^T
 
-with h = h^(l-1) on the right and A = A^(l,h). A start token, state S, stands before every sequence. Its row gives no
-prediction. Weights are read and written by the names of blocks (`offset_blocks.py`); a key block may be "offset":
+with h = h^(l-1) on the right and A = A^(l,h). A start token, state S, comes before
+every sequence. Its row gives no prediction. Weights are read and written by the names
+of blocks (`offset_blocks.py`). A key block may be "offset":
 
     model.block("1.1", "token", "offset")[:, 2] = -100.0     head 1.1 hardly attends to offset 2
-    model.readout_block("3.1/token")[:, :5] = P.T            a part of W_O, one row a state
+    model.readout_block("3.1/token")[:, :5] = P.T            a part of W_O, one row per state
 """
 
 from __future__ import annotations
@@ -41,21 +44,23 @@ from sih.models.sites import Site, layer_of
 
 @dataclass(frozen=True)
 class DisentangledRelativeShape(ModelShape):
-    """The sizes of a disentangled transformer with relative positions that is to be trained."""
+    """The sizes of a disentangled transformer with relative positions to be trained."""
 
     kind: ClassVar[str] = "relative-disentangled"
 
     heads: Heads = (1, 1, 1)
-    """number of heads of each layer."""
+    """Number of heads of each layer."""
     qk_dim: Size = 32
-    """its root is the temperature of the attention, as if queries and keys had this width."""
+    """Its square root is the temperature of the attention, as if queries and keys had
+    this width."""
     reach: Size | None = None
-    """the first offset that shares its bucket with all larger ones (the largest offset unless said)."""
+    """The first offset that shares its bucket with all larger ones. Default: the
+    largest offset."""
 
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Make a model of this shape: what it asks of `qk_dim` becomes the temperature."""
+        """Return a model of this shape. `qk_dim` sets the temperature."""
         reach = length if self.reach is None else self.reach
         alpha = math.sqrt(self.qk_dim)
         return DisentangledRelativeTransformer(
@@ -65,7 +70,7 @@ class DisentangledRelativeShape(ModelShape):
 
 @dataclass(frozen=True, kw_only=True)
 class DisentangledRelativeConfig(ModelConfig):
-    """Everything that shapes a disentangled transformer with relative positions, but its weights."""
+    """The shape of a disentangled transformer with relative positions."""
 
     length: int | None = field(init=False, default=None)
     heads: Heads
@@ -75,23 +80,28 @@ class DisentangledRelativeConfig(ModelConfig):
 
 
 class DisentangledRelativeTransformer(Model):
-    r"""Predicts the next token as a disentangled transformer whose heads know offsets, at any length.
+    r"""A disentangled transformer with relative positions, for sequences of any length.
 
-    A head scores $h_i^\top \tilde A\, [h_j ; \rho(i-j)]$ and writes $\sum_j a_{ij} [h_j ; \rho(i-j)]$ beside what was
-    there, with $\rho(o)$ the one-hot of $\min(o, R)$. The last part, `l.h/offset`, is its attention by offset. A start
-    token stands before every sequence, so that named values have a row for it, the first. The `paths`: "plain" is the
-    equations as they stand, "fused" the same numbers with less work, "compiled" that with attention in C, for float32
-    on a CPU with a C compiler.
+    A head has the scores $h_i^\top \tilde A\, [h_j ; \rho(i-j)]$. It appends
+    $\sum_j a_{ij} [h_j ; \rho(i-j)]$ to the stream, with $\rho(o)$ the one-hot of
+    $\min(o, R)$. The last part, `l.h/offset`, is its attention by offset. A start token
+    comes before every sequence, and activations have a row for it, the first.
+
+    The backends (`paths`): "plain" evaluates the equations. "fused" computes the same
+    numbers with less work. "compiled" does so with attention in C, and needs float32, a
+    CPU and a C compiler.
 
     Args:
         num_states: tokens are 0 to num_states - 1; the start token is state num_states.
         reach: R, the first offset that shares its bucket with all larger ones.
         heads: number of heads of each layer.
-        temperature: α, what scores are divided by: sqrt(32) as in the paper's training; hand-made weights use 1.
-        readout: what the output is: "logit", or "probability".
+        temperature: α, the divisor of scores: sqrt(32) in the paper's training, 1 in
+            constructed weights.
+        readout: the kind of output, "logit" or "probability".
         dtype: torch.float32 or torch.float64.
-        init: "uniform", all weights in ±1/sqrt(columns), or "zeros", to be filled in by name.
-        rng: a generator or a seed, 0 unless given.
+        init: "uniform", all weights in ±1/sqrt(columns), or "zeros", to be filled in by
+            name.
+        rng: a generator or a seed. Default: 0.
 
     >>> import sih
     >>> model = sih.DisentangledRelativeTransformer(num_states=5, reach=4, init="zeros")
@@ -173,7 +183,10 @@ class DisentangledRelativeTransformer(Model):
     def fast(
         self, tokens: Int[Tensor, "batch time"], path: str
     ) -> Float[Tensor, "batch time state"]:
-        """Compute the output by the kernel that attends by offset, the last layer's values read out first."""
+        """Return the output by attention with offsets.
+
+        The readout is applied to the last layer's values first.
+        """
         in_c = path == "compiled"
         if in_c:
             compiled.check_fits(self.readout)
@@ -193,7 +206,7 @@ class DisentangledRelativeTransformer(Model):
     def _attend(
         self, h: Float[Tensor, "batch row dim"], A: Tensor, v: Tensor, in_c: bool
     ) -> tuple[Float[Tensor, "batch row _"], Float[Tensor, "batch row bucket"]]:
-        """Return what a head gathers of the values v, and its attention by offset."""
+        """Return a head's weighted sum of the values v, and its attention by offset."""
         dim, temperature = h.shape[-1], self.config.temperature
         q, r = (h @ (A / temperature)).split([dim, self.config.reach + 1], dim=-1)
         qkv = torch.cat([q, h, v], dim=-1)
@@ -204,7 +217,9 @@ class DisentangledRelativeTransformer(Model):
         return "compiled" if compiled.fits(self.readout) and fastest().compiled else "fused"
 
     def stream(self, layer: int) -> RelativeStream:
-        """Return the blocks after this number of layers: 0 is what layer 1 reads, `len(heads)` what the readout reads.
+        """Return the blocks after this number of layers.
+
+        0 is the input of layer 1, and `len(heads)` the input of the readout.
 
         >>> DisentangledRelativeTransformer(num_states=2, reach=3, heads=(1,)).stream(1).names
         ('token', '1.1/token', '1.1/offset')
@@ -213,7 +228,10 @@ class DisentangledRelativeTransformer(Model):
         return relative_stream(config.num_states, config.reach, config.heads[:layer])
 
     def block(self, head: str, query: str, key: str) -> Float[Tensor, "query_block key_block"]:
-        """Return the part of a head's matrix between a block of its stream and another, or "offset", to write in.
+        """Return the part of a head's matrix between two blocks of its stream.
+
+        The key block may also be "offset". It is a view of the weights: write into it
+        to set them.
 
         >>> model = DisentangledRelativeTransformer(num_states=5, reach=4, init="zeros")
         >>> model.block("2.1", "1.1/offset", "token").shape
@@ -225,7 +243,9 @@ class DisentangledRelativeTransformer(Model):
         return A[stream[query], slice(stream.dim, None) if key == OFFSET else stream[key]]
 
     def readout_block(self, name: str) -> Float[Tensor, "state block"]:
-        """Return the part of W_O that reads one block of the last stream, to write in.
+        """Return the part of W_O that reads one block of the last stream.
+
+        It is a view of the weights: write into it to set them.
 
         >>> model = DisentangledRelativeTransformer(num_states=5, reach=4, init="zeros")
         >>> model.readout_block("3.1/token").shape
@@ -234,7 +254,7 @@ class DisentangledRelativeTransformer(Model):
         return self.readout.detach()[:, self.stream(len(self.config.heads))[name]]
 
     def written_blocks(self) -> OffsetBlocks:
-        """Return the blocks that are not zero.
+        """Return the non-zero blocks.
 
         >>> model = DisentangledRelativeTransformer(num_states=5, reach=4, init="zeros")
         >>> _ = model.block("1.1", "token", "offset").fill_(1.0)
@@ -263,7 +283,8 @@ class DisentangledRelativeTransformer(Model):
         return self.stream(layers).names
 
     def columns(self, name: str, layers: int) -> slice:
-        """Return the columns of a block, of all blocks that a head writes, or of `0/stream`.
+        """Return the columns of a block, of all blocks that a head writes, or of
+        `0/stream`.
 
         >>> DisentangledRelativeTransformer(num_states=2, reach=3, heads=(1,)).columns("1.1/output", 1)
         slice(3, 10, None)
@@ -284,7 +305,8 @@ class DisentangledRelativeTransformer(Model):
         key: Float[Tensor, "key dim"],
         offset: int,
     ) -> Float[Tensor, "query key"]:
-        """Return a head's scores, before the temperature, of keys `offset` positions before queries.
+        """Return a head's scores, before the temperature, of keys `offset` positions
+        before queries.
 
         >>> model = DisentangledRelativeTransformer(num_states=2, reach=3, heads=(1,), rng=0)
         >>> h = torch.eye(3)
@@ -298,7 +320,8 @@ class DisentangledRelativeTransformer(Model):
         return read[:, :dim] @ key.mT + read[:, dim + min(offset, self.config.reach), None]
 
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "_ _"]]:
-        """Return a head's scores between two tokens, and between a token and an offset, 0 to reach.
+        """Return a head's scores between two tokens, and between a token and an offset,
+        0 to reach.
 
         The start token is the last row and column.
 
@@ -309,7 +332,7 @@ class DisentangledRelativeTransformer(Model):
         return {name: self.block(head, "token", name) for name in ("token", OFFSET)}
 
     def _embedded(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, "batch row dim"]:
-        """Return the one-hot tokens, the start token before them."""
+        """Return the one-hot tokens, after the start token."""
         batch, rows = len(tokens), tokens.shape[1] + 1
         if not torch.compiler.is_compiling():
             numbers = batch * rows * rows * sum(self.config.heads)
@@ -320,13 +343,15 @@ class DisentangledRelativeTransformer(Model):
         return torch.eye(states + 1, dtype=self.readout.dtype, device=tokens.device)[started]
 
     def _parts(self, layer: int, head: str) -> dict[str, slice]:
-        """Return where in its output a head puts each block that it writes."""
+        """Return the columns of a head's output for each block that it writes."""
         stream = self.stream(layer - 1)
         copies = {f"{head}/{name}": stream[name] for name in stream.names}
         return {**copies, f"{head}/{OFFSET}": slice(stream.dim, None)}
 
     def _last_read(self, head: int, dim: int) -> tuple[Tensor, Tensor]:
-        """Return W_O's columns for what a head of the last layer copies, and for its attention by offset."""
+        """Return W_O's columns for the copies of a last-layer head, and for its
+        attention by offset.
+        """
         wide = dim + self.config.reach + 1
         own = self.readout[:, dim + head * wide : dim + (head + 1) * wide]
         return own[:, :dim], own[:, dim:]

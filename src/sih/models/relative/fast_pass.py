@@ -1,10 +1,13 @@
-"""Computes the equations of the transformer with relative positions with less work.
+"""The equations of the transformer with relative positions, with less work.
 
-- One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
-- The first layer reads E[s]. Scores between two tokens, and between a token and an offset, are tables of S rows, which
-  one-hot tokens look up. Its values are the one-hots, and its output is multiplied by E V afterwards.
-- The readout is linear: the last layer's values are multiplied by it first, and are S wide, not d.
-- Attention knows the offset without a gather (`sih.models.fast.by_offset`).
+- One product per layer makes the queries, keys and values of all heads. The temperature
+  goes into Q's weights.
+- The first layer reads E[s]. Scores between two tokens, and between a token and an
+  offset, are tables of S rows, which one-hot tokens look up. Its values are the
+  one-hots, and its output is multiplied by E V afterwards.
+- The readout is linear: the last layer's values are multiplied by it first, and are S
+  wide, not d.
+- Attention uses the offset without a gather (`sih.models.fast.by_offset`).
 """
 
 from collections.abc import Sequence
@@ -50,12 +53,15 @@ def forward(
 
 
 def _falling(table: Tensor | None, time: int) -> Tensor | None:
-    """Return the vectors that a sequence of this length meets, by falling offset."""
+    """Return the vectors for a sequence of this length, by falling offset."""
     return None if table is None else table[:, :time].flip(1)
 
 
 def _tables_pay(layer: RelativeLayer, states: int) -> bool:
-    """Tell whether scores and values by token are narrower than those by stream. Rotated ones are no tables."""
+    """Return whether scores and values by token are narrower than those by stream.
+
+    Rotated queries and keys have no tables.
+    """
     heads, dim, qk_dim = layer.Q.shape
     return not layer.rotary and states <= qk_dim and heads * states <= dim
 
@@ -70,7 +76,7 @@ def _attend(
     rotary: bool,
     compiled: bool,
 ) -> Stream:
-    """Compute what the heads of a layer write, given what they read."""
+    """Return the outputs of a layer's heads, given their inputs."""
     heads, _, qk_dim = Q.shape
     qkv = x @ _side_by_side(Q, K, V)
     if rotary:
@@ -94,9 +100,10 @@ def _look_up(
     aV: Weights | None,
     compiled: bool,
 ) -> Stream:
-    """Compute what the heads of the first layer write, from tables by token and offset.
+    """Return the outputs of the first layer's heads, from tables by token and offset.
 
-    Each head's values are the one-hot tokens in columns of its own, so that the heads' sum keeps them apart.
+    Each head's values are the one-hot tokens in columns of its own, so that the heads'
+    sum keeps them apart.
     """
     heads, states = len(Q), len(E)
     query = E @ Q

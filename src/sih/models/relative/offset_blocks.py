@@ -1,8 +1,10 @@
-"""Names the parts of a disentangled stream with relative positions, so that nothing is addressed by its offset.
+"""Names of the parts of a disentangled stream with relative positions.
 
-The stream begins as one block, `token` (S + 1 numbers, the last for the start token). A head copies every block that it
-reads, under its own name: `2.1/1.1/token` is what head 1 of layer 2 gathered of what head 1 of layer 1 had gathered of
-the tokens. Behind the copies it writes `l.h/offset` (R + 1 numbers), its attention by offset.
+With them nothing is addressed by its offset. The stream begins as one block, `token`
+(S + 1 numbers, the last for the start token). A head copies every block that it reads,
+under its own name. For example, `2.1/1.1/token` is the output of head 1 in layer 2 for
+the tokens that head 1 of layer 1 had gathered. After the copies it writes `l.h/offset`
+(R + 1 numbers), its attention by offset.
 """
 
 from collections.abc import Sequence
@@ -14,13 +16,14 @@ from sih.models.disentangled.blocks import listed
 from sih.models.disentangled.written import WrittenBlocks
 
 OFFSET = "offset"
-"""The key block that is no part of the stream: one-hot min(i - j, R)."""
+"""The key block that is not a part of the stream: one-hot min(i - j, R)."""
 
 
 class RelativeStream:
-    r"""Names the blocks of the stream after all of `heads`.
+    r"""The names and columns of the blocks in the stream after all of `heads`.
 
-    $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots]$ with $\hat h^{(l,h)} = \sum_j a_{ij} [h_j ; \rho(i-j)]$
+    $h^{(l)} = [h^{(l-1)}, \hat h^{(l,1)}, \dots]$ with
+    $\hat h^{(l,h)} = \sum_j a_{ij} [h_j ; \rho(i-j)]$
 
     >>> stream = RelativeStream(num_states=5, reach=4, heads=(1, 1))
     >>> stream.names
@@ -54,7 +57,9 @@ class RelativeStream:
 
 
 class OffsetBlocks(WrittenBlocks):
-    """Holds the written blocks of a disentangled transformer with relative positions. Others are zero.
+    """The written blocks of a disentangled transformer with relative positions.
+
+    All others are zero.
 
     >>> blocks = OffsetBlocks(num_states=5, reach=4, heads=(1, 1, 1))
     >>> blocks.block("2.1", "1.1/offset", "offset").shape
@@ -81,5 +86,5 @@ class OffsetBlocks(WrittenBlocks):
 
 @lru_cache(maxsize=64)
 def relative_stream(num_states: int, reach: int, heads: tuple[int, ...]) -> RelativeStream:
-    """Return the same stream for the same sizes. It is never changed."""
+    """Return the stream of these sizes, always the same unchanged object."""
     return RelativeStream(num_states, reach, heads)

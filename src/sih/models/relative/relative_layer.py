@@ -1,4 +1,4 @@
-"""Holds the weights of one layer with relative positions, and the words for what its heads know of an offset."""
+"""The weights of one layer with relative positions, and the settings of `offsets`."""
 
 import torch
 from torch import nn
@@ -6,14 +6,16 @@ from torch import nn
 from sih.base.errors import FieldError
 
 KEYS = ("both", "keys")
-"""Words for heads whose scores read a vector for each offset."""
+"""Settings in which scores read a vector for each offset."""
 VALUES = ("both",)
-"""Words for heads whose outputs carry a vector for each offset."""
+"""Settings in which outputs include a vector for each offset."""
 OFFSETS = ("both", "keys", "none", "rotary")
 
 
 class RelativeLayer(nn.Module):
-    """Holds the weights of one layer. What the layer's word for `offsets` does not use is absent."""
+    """The weights of one layer. Weights that its setting of `offsets` does not use are
+    absent.
+    """
 
     def __init__(
         self, heads: int, dim: int, qk_dim: int, reach: int, offsets: str, dtype: torch.dtype
@@ -37,7 +39,7 @@ class RelativeLayer(nn.Module):
 
 
 def offsets_by_layer(words: tuple[str, ...], layers: int) -> tuple[str, ...]:
-    """Return the word of each layer, given one for all of them or one for each.
+    """Return the setting of each layer, given one for all or one for each.
 
     >>> offsets_by_layer(("both",), 3)
     ('both', 'both', 'both')

@@ -1,4 +1,6 @@
-r"""Defines the transformer with relative positions (Shaw et al. 2018): no position in the stream, no MLP, no norms.
+r"""The transformer with relative positions (Shaw et al. 2018).
+
+There is no position in the stream, no MLP and no normalisation.
 
     h^(0)_i  = E[s_i]                                     the token alone
     s_ij     = q_i . (k_j + a_K[b]) / sqrt(qk_dim)        b = min(i - j, reach)
@@ -7,13 +9,13 @@ r"""Defines the transformer with relative positions (Shaw et al. 2018): no posit
 
 with h = h^(l-1) on the right, and q = h Q, k = h K, v = h V for each head.
 
-Each head has reach + 1 vectors a_K and as many a_V: offsets of `reach` and more share the last one.
-`offsets` says for each layer whether it has "both", only "keys" (no a_V), "none", or "rotary"
-queries and keys instead (no vectors).
+Each head has reach + 1 vectors a_K and as many a_V: offsets of `reach` and more share
+the last one. `offsets` is one setting per layer: "both", only "keys" (no a_V), "none",
+or "rotary" queries and keys instead (no vectors).
 
-Weights do not depend on the length of a sequence, and tokens of any length are taken. With `start`
-the model puts a token of its own before the sequence, state S of S + 1. Its row gives no
-prediction.
+Weights do not depend on the length of a sequence, and sequences of any length are
+accepted. With `start` the model puts a start token before the sequence, state S of
+S + 1. Its row gives no prediction.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from sih.models.sites import Site, Trace
 
 @dataclass(frozen=True)
 class RelativeShape(ModelShape):
-    """The sizes of a transformer with relative positions that is to be trained."""
+    """The sizes of a transformer with relative positions to be trained."""
 
     kind: ClassVar[str] = "relative"
 
@@ -54,11 +56,14 @@ class RelativeShape(ModelShape):
     dim: Size = 64
     """Width of the residual stream."""
     qk_dim: Size = 32
-    """Width of queries and keys; its square root is the temperature of the attention."""
+    """Width of queries and keys; its square root is the temperature of the
+    attention."""
     reach: Size | None = None
-    """The first offset that shares its vectors with all larger ones. Default: the largest offset."""
+    """The first offset that shares its vectors with all larger ones. Default: the
+    largest offset."""
     offsets: Annotated[tuple[Annotated[str, Among(OFFSETS)], ...], OneOrMore()] = ("both",)
-    """Vectors that depend on the offset: both, keys, none or rotary; one word, or one per layer."""
+    """Vectors that depend on the offset: both, keys, none or rotary; one word, or one
+    per layer."""
     start: bool = False
     """Put a start token before each sequence."""
 
@@ -73,9 +78,9 @@ class RelativeShape(ModelShape):
     def build(
         self, num_states: int, length: int, *, init: str = "zeros", rng: Seed | None = None
     ) -> Model:
-        """Make a model of this shape.
+        """Return a model of this shape.
 
-        Without a `reach` it tells all offsets of a sequence of this length apart.
+        By default `reach` separates all offsets of a sequence of this length.
         """
         largest = length - 1 + int(self.start)
         sizes = {**asdict(self), "reach": largest if self.reach is None else self.reach}
@@ -84,7 +89,9 @@ class RelativeShape(ModelShape):
 
 @dataclass(frozen=True, kw_only=True)
 class RelativeConfig(RelativeShape, ModelConfig):
-    """Everything that shapes a transformer with relative positions, but its weights."""
+    """Everything that shapes a transformer with relative positions, except its
+    weights.
+    """
 
     length: int | None = field(init=False, default=None)
     reach: Size
@@ -97,29 +104,35 @@ class RelativeConfig(RelativeShape, ModelConfig):
 
 
 class RelativeTransformer(Model):
-    r"""Predicts the next token as a transformer with relative positions, at any length.
+    r"""A transformer with relative positions, for sequences of any length.
 
     Heads add a vector for the offset to each key and to each value:
-    $s_{ij} = q_i \cdot (k_j + a^K_b) / \sqrt{d_{QK}}$ and $\sum_j p_{ij} (v_j + a^V_b)$ with $b = \min(i - j, R)$.
-    There are no positions in the stream, no MLP and no norms. The `paths`: "plain" is the equations as they stand,
-    "fused" the same numbers with less work, "compiled" that with attention in C, for float32 on a CPU with a C
-    compiler.
+    $s_{ij} = q_i \cdot (k_j + a^K_b) / \sqrt{d_{QK}}$ and $\sum_j p_{ij} (v_j + a^V_b)$
+    with $b = \min(i - j, R)$. There are no positions in the stream, no MLP and no
+    normalisation.
+
+    The backends (`paths`): "plain" evaluates the equations, "fused" computes the same
+    numbers with less work, and "compiled" does so with attention in C. The last needs
+    float32, a CPU and a C compiler.
 
     Args:
         num_states: tokens are 0 to num_states - 1.
-        reach: R, the first offset that shares its vectors with all larger ones, so that a head has R + 1 of each.
+        reach: R, the first offset that shares its vectors with all larger ones, so that
+            a head has R + 1 of each.
         dim: width of the residual stream.
         qk_dim: width of queries and keys.
         heads: number of heads of each layer.
-        offsets: "both" for relative keys and values, "keys" for keys alone, "none", or "rotary" for rotated queries and
-            keys; one word, or one for each layer.
-        start: put a start token before each sequence. Named values then have a row for it, the first.
-        temperature: what scores are divided by, sqrt(qk_dim) unless given.
-        readout: what the output is: "logit", or "probability".
+        offsets: "both" for relative keys and values, "keys" for keys alone, "none", or
+            "rotary" for rotated queries and keys; one word, or one for each layer.
+        start: put a start token before each sequence. Activations then have a row for
+            it, the first.
+        temperature: the divisor of scores. Default: sqrt(qk_dim).
+        readout: the kind of output, "logit" or "probability".
         dtype: torch.float32 or torch.float64.
-        init: "uniform" draws embeddings and relative vectors from N(0, 1) and every other weight from ±1/sqrt(its
-            inputs); "normal" is N(0, 1/dim) for everything; "zeros".
-        rng: a generator or a seed, 0 unless given.
+        init: "uniform" draws embeddings and relative vectors from N(0, 1) and every
+            other weight from ±1/sqrt(its inputs); "normal" is N(0, 1/dim) for
+            everything; "zeros".
+        rng: a generator or a seed. Default: 0.
 
     >>> import sih
     >>> model = sih.RelativeTransformer(num_states=5, reach=16)
@@ -182,7 +195,10 @@ class RelativeTransformer(Model):
         return total
 
     def draw(self, init: str, rng: torch.Generator) -> None:
-        """Draw token, readout, then every layer's Q, every layer's K, and so on: runs rest on this order."""
+        """Draw token, readout, then every layer's Q, every layer's K, and so on.
+
+        Runs on disk depend on this order.
+        """
         bound = 1 / math.sqrt(self.config.dim)
         named = dict(self.named_parameters())
         uses = ["token", "readout", "Q", "K", "V", "aK", "aV"]
@@ -216,7 +232,7 @@ class RelativeTransformer(Model):
         site: Callable[[str, Tensor], Tensor],
         h: Float[Tensor, "batch row dim"],
     ) -> Float[Tensor, "batch row dim"]:
-        """Compute what one head writes."""
+        """Return the output of one head."""
         query, key, value = (site(use, h) for use in ("query", "key", "value"))
         q, k, v = query @ layer.Q[head], key @ layer.K[head], value @ layer.V[head]
         if layer.rotary:
@@ -251,10 +267,11 @@ class RelativeTransformer(Model):
         return "compiled" if compiled.fits(self.readout) and fastest().compiled else "fused"
 
     def direct_scores(self, head: str) -> dict[str, Float[Tensor, "_ _"]]:
-        """Return a head's scores between two tokens, and between a token and an offset, 0 to reach.
+        """Return a head's scores between two tokens, and between a token and an offset,
+        0 to reach.
 
-        With a start token, that is the last row and column. Rotary scores depend on token and
-        offset at once, and are not in either table.
+        With a start token, that is the last row and column. Rotary scores depend on
+        token and offset at once, and are not in either table.
 
         >>> import sih
         >>> model = sih.RelativeTransformer(num_states=5, reach=16)
@@ -278,7 +295,7 @@ class RelativeTransformer(Model):
         }
 
     def each_layer(self) -> list[RelativeLayer]:
-        """List the layers, each with its weights Q, K, V, aK, aV by head.
+        """Return the layers, each with its weights Q, K, V, aK, aV by head.
 
         >>> import sih
         >>> sih.RelativeTransformer(num_states=2, reach=4, dim=16, qk_dim=8).each_layer()[1].aK.shape
@@ -287,14 +304,17 @@ class RelativeTransformer(Model):
         return [layer for layer in self.layers if isinstance(layer, RelativeLayer)]
 
     def _started(self, tokens: Int[Tensor, "batch time"]) -> Int[Tensor, "batch row"]:
-        """Return the sequences with the start token, state S, before them if the model has one."""
+        """Return the sequences, after the start token (state S) if the model has
+        one.
+        """
         return nn.functional.pad(tokens, (self.first, 0), value=self.config.num_states)
 
     def _check_maps(self, tokens: Int[Tensor, "batch row"], kept: bool = True) -> None:
-        """Raise a ValueError where attention takes more memory than there is: no length is refused before.
+        """Raise a ValueError if attention needs more memory than there is.
 
-        A pass keeps a map of rows and keys for each head or, in C, two tables of rows and offsets. A gradient in C
-        makes two maps of one head of one sequence in each thread.
+        No length is refused before. A pass keeps a map of rows and keys for each head
+        or, in C, two tables of rows and offsets. A gradient in C makes two maps of one
+        head of one sequence in each thread.
         """
         batch, rows = tokens.shape
         width = rows if kept else 2 * min(self.config.reach + 1, rows)

@@ -1,6 +1,7 @@
-r"""Rotates queries and keys by their positions (Su et al. 2021), so that a score depends on the offset alone.
+r"""Rotation of queries and keys by their positions (Su et al. 2021).
 
-Coordinates n and n + d/2 of a vector at position i are turned by the angle $i \cdot 10000^{-2n/d}$.
+With it a score depends on the offset alone. Coordinates n and n + d/2 of a vector at
+position i are turned by the angle $i \cdot 10000^{-2n/d}$.
 """
 
 import torch
@@ -11,7 +12,8 @@ BASE = 10_000.0
 
 
 def rotate(x: Float[Tensor, "*batch time dim"]) -> Float[Tensor, "*batch time dim"]:
-    """Return the vectors of each position turned by that position's angles. The dimension is even.
+    """Return the vectors, turned by the angles of their positions. The dimension is
+    even.
 
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]])).round(decimals=2)  # by 0 and by 1 radian
     tensor([[1.0000, 0.0000],

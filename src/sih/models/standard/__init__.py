@@ -1,1 +1,1 @@
-"""Holds the standard transformer: its equations and its fast path."""
+"""The standard transformer: its equations and its fast backend."""

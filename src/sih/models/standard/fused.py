@@ -1,9 +1,13 @@
-"""Computes the equations of the standard transformer with less work.
+"""The equations of the standard transformer, with less work.
 
-- One product a layer makes the queries, keys and values of all heads; the temperature goes into Q's weights.
-- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of the T rows of F, looked up.
-- The readout is linear: without an MLP the last layer's values are multiplied by it first, and are S wide, not d.
-- Attention is causal: rows go in blocks that never see later blocks' keys (`sih.models.fast.causal`).
+- One product per layer makes the queries, keys and values of all heads. The temperature
+  goes into Q's weights.
+- The first layer reads E[s] + F[i]: its products are those of the S rows of E and of
+  the T rows of F, looked up.
+- The readout is linear: without an MLP the last layer's values are multiplied by it
+  first, and are S wide, not d.
+- Attention is causal: rows are cut into blocks that never use later blocks' keys
+  (`sih.models.fast.causal`).
 """
 
 from collections.abc import Sequence
@@ -38,7 +42,7 @@ def forward(
         W = torch.cat(
             [part.transpose(0, 1).flatten(1) for part in parts], dim=1
         )  # [Q_1 .. Q_H | K_1 .. | V_1 ..]
-        # A product with the one-hot tokens is a look-up whose gradient is a product as well, not a scatter.
+        # A product with one-hot tokens is a look-up. Its gradient is a product, too, not a scatter.
         qkv = token @ (E @ W) + F @ W if number == 1 else h @ W
         output = causal_attention(qkv, heads, qk_dim, compiled=compiled)
         if last:

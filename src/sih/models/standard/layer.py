@@ -1,4 +1,4 @@
-"""Holds the weights of one layer of the standard transformer."""
+"""The weights of one layer of the standard transformer."""
 
 import torch
 from jaxtyping import Float
@@ -8,7 +8,10 @@ ACTIVATIONS = {"relu": torch.relu, "gelu": nn.functional.gelu}
 
 
 class Layer(nn.Module):
-    """Holds the weights of one layer. W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP."""
+    """The weights of one layer.
+
+    W_1 and W_2 are d x d_FF, as in the paper, and absent without an MLP.
+    """
 
     def __init__(
         self, heads: int, dim: int, qk_dim: int, mlp_dim: int | None, dtype: torch.dtype
@@ -23,7 +26,7 @@ class Layer(nn.Module):
     def mlp(
         self, h: Float[Tensor, "batch time dim"], activation: str
     ) -> Float[Tensor, "batch time dim"]:
-        """Compute sigma(h W_1) W_2^T."""
+        """Return sigma(h W_1) W_2^T."""
         assert self.W1 is not None
         assert self.W2 is not None
         return ACTIVATIONS[activation](h @ self.W1) @ self.W2.mT

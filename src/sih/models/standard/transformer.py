@@ -1,7 +1,9 @@
-r"""Defines the standard transformer (paper, Sec. 3): attention, a residual sum, an MLP or none, no biases, no norms.
+r"""The standard transformer (paper, Sec. 3), with optional MLPs.
+
+It has attention and a residual sum, but no biases and no normalisation.
 
     h^(0)_i  = E[s_i] + F[i]                                                     learned token and position
-    htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)    h = h^(l-1), a row a position
+    htilde   = h + sum_h Softmax(M(h Q^(l,h) K^(l,h)^T h^T); alpha) h V^(l,h)    h = h^(l-1), one row per position
     h^(l)    = htilde + sigma(htilde W_1^(l)) W_2^(l)^T                          only with MLPs; else htilde
     output   = h^(L) W_O^T
 
@@ -34,7 +36,7 @@ from sih.models.standard.layer import ACTIVATIONS, Layer
 
 @dataclass(frozen=True)
 class TransformerShape(ModelShape):
-    """The sizes of a standard transformer to be trained. The defaults are the paper's."""
+    """The sizes of a standard transformer to be trained, by default the paper's."""
 
     kind: ClassVar[str] = "standard"
 
@@ -43,7 +45,8 @@ class TransformerShape(ModelShape):
     dim: Size = 64
     """Width of the residual stream."""
     qk_dim: Size = 32
-    """Width of queries and keys; its square root is the temperature of the attention."""
+    """Width of queries and keys; its square root is the temperature of the
+    attention."""
     mlp_dim: Size | None = None
     """Width of an MLP after every attention layer. By default there is none."""
 
@@ -58,16 +61,19 @@ class TransformerConfig(TransformerShape, BoundedConfig):
     """Everything that shapes a standard transformer, apart from its weights."""
 
     activation: Annotated[str, Among(ACTIVATIONS)] = "relu"
-    """Of the MLP."""
+    """Activation function of the MLP."""
 
 
 class Transformer(Model):
-    r"""Predicts the next token as the paper's standard transformer. Heads per layer may differ.
+    r"""The paper's standard transformer, with any number of heads in each layer.
 
-    $h^{(l)} = h^{(l-1)} + \sum_h \mathrm{Softmax}(\mathcal M(h Q K^\top h^\top); \alpha)\, h V$, then an MLP if there
-    is one, and $\hat p = \mathrm{Softmax}(h^{(L)} W_O^\top)$. The `paths`: "plain" is the equations as they stand,
-    "fused" the same numbers with less work, "compiled" that with attention in C, for float32 on a CPU with a C
-    compiler.
+    It is
+    $h^{(l)} = h^{(l-1)} + \sum_h \mathrm{Softmax}(\mathcal M(h Q K^\top h^\top); \alpha)\, h V$,
+    then an MLP if there is one, and $\hat p = \mathrm{Softmax}(h^{(L)} W_O^\top)$.
+
+    The backends (`paths`): "plain" evaluates the equations. "fused" computes the same
+    numbers with less work. "compiled" does so with attention in C, and needs float32, a
+    CPU and a C compiler.
 
     Args:
         num_states: tokens are 0 to num_states - 1.
@@ -75,14 +81,15 @@ class Transformer(Model):
         dim: width of the residual stream.
         qk_dim: width of queries and keys.
         heads: number of heads of each layer.
-        mlp_dim: width of an MLP after every attention layer, none unless given.
+        mlp_dim: width of an MLP after every attention layer. By default there is none.
         activation: of the MLP.
-        temperature: α, what scores are divided by, sqrt(qk_dim) unless given.
-        readout: what the output is: "logit", or "probability".
+        temperature: α, the divisor of scores. Default: sqrt(qk_dim).
+        readout: the kind of output, "logit" or "probability".
         dtype: torch.float32 or torch.float64.
-        init: "uniform" draws embeddings from N(0, 1) and every other weight from ±1/sqrt(its inputs); "normal" is
-            N(0, 1/its inputs) for everything, dim for the embeddings; "zeros".
-        rng: a generator or a seed, 0 unless given.
+        init: "uniform" draws embeddings from N(0, 1) and every other weight from
+            ±1/sqrt(its inputs); "normal" is N(0, 1/its inputs) for everything, dim for
+            the embeddings; "zeros".
+        rng: a generator or a seed. Default: 0.
 
     >>> import sih
     >>> model = sih.Transformer(num_states=5, length=128, dim=64, qk_dim=32, heads=(1, 3, 1))
@@ -203,7 +210,7 @@ class Transformer(Model):
         return {name: trace[name] @ self.readout.T for name in ("token", "position", *written)}
 
     def each_layer(self) -> list[Layer]:
-        """List the layers, each with its weights Q, K, V by head.
+        """Return the layers, each with its weights Q, K, V by head.
 
         >>> import sih
         >>> sih.Transformer(num_states=2, length=8, dim=16, qk_dim=4).each_layer()[1].Q.shape

@@ -1,4 +1,4 @@
-"""Recipes: how to train. A file of this folder with a subclass of `Recipe` is all that a new one takes."""
+"""Recipes: methods of training, each a subclass of `Recipe` in its own file here."""
 
 import importlib
 import pkgutil
@@ -8,7 +8,7 @@ from sih.training.recipes.recipe import Recipe as Recipe
 
 
 def all_recipes() -> list[type[Recipe]]:
-    """List the recipes that the files of this folder define."""
+    """Return the recipes that the files of this folder define."""
     modules = [
         importlib.import_module(f"{__name__}.{found.name}")
         for found in pkgutil.iter_modules(__path__)
@@ -21,7 +21,7 @@ def all_recipes() -> list[type[Recipe]]:
 
 
 def recipe_named(name: str, kind: str) -> type[Recipe]:
-    """Find the recipe of this name for a kind of model."""
+    """Return the recipe of this name for a kind of model."""
     recipes = all_recipes()
     fitting = {
         recipe.name: recipe for recipe in recipes if not recipe.kinds or kind in recipe.kinds

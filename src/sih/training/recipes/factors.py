@@ -2,15 +2,16 @@ r"""Training of a disentangled transformer by factors: A = Q K^T, instead of A i
 
     A^(l,h) = Q^(l,h) K^(l,h)^T     Q and K are d_l x d_QK
 
-Here d_l is the width of the stream that layer l reads, and d_QK is the model's `qk_dim`, 32 unless
-given. Q and K start as normal numbers of standard deviation 1/sqrt(d_l). Entries of A then have
-standard deviation sqrt(d_QK) / d_l: 0.082 in layer 1 and 0.020 in layer 3 of a model with 5 states,
-length 64, heads [1,1,1] and d_QK = 32. W_O starts uniform, up to one over the root of its columns, as
-in the recipe `uniform`.
+Here d_l is the width of the stream that layer l reads, and d_QK is the model's
+`qk_dim`, by default 32. Q and K start as normal numbers of standard deviation
+1/sqrt(d_l). Entries of A then have standard deviation sqrt(d_QK) / d_l. This is 0.082
+in layer 1 and 0.020 in layer 3 of a model with 5 states, length 64, heads [1,1,1] and
+d_QK = 32. W_O starts uniform, up to one over the root of its columns, as in the recipe
+`uniform`.
 
-With dA the gradient of the loss in A, the gradients are dQ = dA K and dK = dA^T Q. Model and loss are
-unchanged, and a step takes the time of one that moves A. A trained model holds A alone; a checkpoint
-also holds Q and K.
+With dA the gradient of the loss in A, the gradients are dQ = dA K and dK = dA^T Q.
+Model and loss are unchanged. A step takes as long as one that updates A. A trained
+model stores A alone. A checkpoint also stores Q and K.
 """
 
 import math
@@ -28,7 +29,7 @@ from sih.training.recipes.recipe import Parametrisation, Recipe
 
 @dataclass(frozen=True)
 class Factors(Recipe):
-    """Moves factors Q and K of each A = Q K^T, of width `qk_dim`."""
+    """The recipe that trains factors Q and K of each A = Q K^T, of width `qk_dim`."""
 
     name = "factors"
     kinds = ("disentangled",)
@@ -45,9 +46,10 @@ class Factors(Recipe):
 
 
 class FactorParametrisation(Parametrisation):
-    """Holds a model together with the factors that its matrices A are made from.
+    """A model, with the factors that its matrices A are made from.
 
-    `moves["2/Q"]` has those of layer 2, (head, coordinate, width); `moves["readout"]` is the model's own W_O.
+    The factors of layer 2 are `moves["2/Q"]`, (head, coordinate, width).
+    `moves["readout"]` is the model's own W_O.
     """
 
     model: DisentangledTransformer
@@ -61,7 +63,7 @@ class FactorParametrisation(Parametrisation):
         super().__init__(model, moves)
 
     def draw(self, rng: torch.Generator) -> None:
-        """Fill Q, K and W_O, and write A."""
+        """Draw Q, K and W_O, and write A."""
         for name, weight in self.parameters.items():
             if name == "readout":
                 draw_uniform(weight, 1 / math.sqrt(weight.shape[-1]), rng)

@@ -1,10 +1,10 @@
-r"""Training from small weights: GPT-2's start, in which every weight is normal with the same standard deviation.
+r"""Training from small weights as in GPT-2: normal, with one standard deviation.
 
     every weight            standard deviation 0.02
     V, and W_2 of MLPs      0.02 / sqrt(2 L) in a model of L layers
 
-V and W_2 are what a layer adds to the residual stream; Radford et al. (2019, Sec. 2.3) scale them
-likewise. All weights move from the first step.
+V and W_2 produce a layer's addition to the residual stream. Radford et al. (2019, Sec.
+2.3) scale them likewise. All weights are trained from the first step.
 """
 
 import math
@@ -25,7 +25,9 @@ EMBEDDINGS = ("token", "position")
 
 @dataclass(frozen=True)
 class Gpt2(Recipe):
-    """Draws every weight with a standard deviation of 0.02, and less where a layer writes."""
+    """The recipe with a standard deviation of 0.02, and less in weights that write to
+    the stream.
+    """
 
     name = "gpt2"
     kinds = ("standard",)
@@ -42,7 +44,7 @@ class Gpt2(Recipe):
         return Parametrisation(model.to(device))
 
     def deviation(self, name: str, layers: int) -> float:
-        """Return the standard deviation that the weight of this name starts with."""
+        """Return the initial standard deviation of the weight of this name."""
         if name in EMBEDDINGS:
             return self.embedding_deviation
         if name.endswith((".V", ".W2")):

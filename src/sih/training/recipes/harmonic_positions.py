@@ -1,6 +1,7 @@
-"""Training of a standard transformer in which positions, output and tokens start with coordinates of their own.
+"""Training of a standard transformer with separate positions, output and tokens.
 
-The residual stream's coordinates go to three parts, `parts(dim, N)`, as the blocks of the disentangled transformer do:
+The coordinates of the residual stream start in three parts, `parts(dim, N)`, like the
+blocks of the disentangled transformer:
 
     positions   F_i = sqrt(2) cos(2 pi m/n i), sqrt(2) sin(2 pi m/n i) for the fractions m/n <= 1/2 with n <= N
     output      a quarter of them; all that W_O reads
@@ -9,18 +10,22 @@ The residual stream's coordinates go to three parts, `parts(dim, N)`, as the blo
     between     Q, K, V read positions, if the recipe has `parts_steps`
     the rest    uniform, as otherwise
 
-Where this says nothing weights are zero, and may be learned. The residue of a distance i - j modulo any n <= N is a
-bilinear form of F_i and F_j: what a tiling of the past is made of. The first layer starts as the one kind of head that
-can come to weigh the lags by P: one that compares tokens and reports where it found them; left to itself it becomes a
-copy of the previous token instead. And what the last layer does not copy, the current token included, does not count
-as output, so that the last layer has to select.
+All other weights start at zero, and may be learned. The residue of a distance i - j
+modulo any n <= N is a bilinear form of F_i and F_j. A tiling of the past consists of
+such residues. The first layer starts as the one kind of head that can learn to weigh
+the lags by P: it compares tokens and reports their positions. Without this start it
+becomes a copy of the previous token instead. Tokens that the last layer does not copy
+do not reach the output, and neither does the current token. So the last layer has to
+select.
 
-The layers between either stand still while the first and the last find their parts (`frozen_steps`), or read what the
-first one reports of positions, and no tokens (`parts_steps`): then none can copy a token for the last layer to compare,
-which works at once, if poorly, and keeps the first from being found.
+The layers between have two options. They are frozen while the first and the last layer
+find their roles (`frozen_steps`). Or they read the positions that the first layer
+reports, and no tokens (`parts_steps`). Then no layer can copy a token for the last
+layer to compare. That shortcut works at once, if poorly, and prevents the first layer
+from being found.
 
-While sequences are shorter than the model's length, positions stay as drawn, so that those not seen yet fit what is
-learned on the others.
+While sequences are shorter than the model's length, positions keep their initial
+values. So positions not seen yet fit the weights learned on the others.
 """
 
 import dataclasses
@@ -47,7 +52,7 @@ Place = tuple[EllipsisType | slice, ...]
 
 @dataclass(frozen=True)
 class HarmonicPositions(StagedRecipe):
-    """Starts positions as harmonics, and lets layers keep to their parts at first."""
+    """The recipe with harmonic positions and restricted roles at first."""
 
     name = "harmonic"
     kinds = ("standard",)
@@ -63,7 +68,8 @@ class HarmonicPositions(StagedRecipe):
     most_frozen = 400
 
     parts_steps: Count | None = 0
-    """Steps during which every layer but the last is restricted to its role, none frozen. None: three in ten."""
+    """Steps during which every layer but the last is restricted to its role, none
+    frozen. None: three in ten."""
 
     def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().resolve(shape, task, steps)
@@ -84,10 +90,11 @@ class HarmonicPositions(StagedRecipe):
 
 
 class HarmonicParametrisation(Parametrisation):
-    """Holds a standard model, and freezes what does not move at first.
+    """A standard model with weights that are frozen or restricted at first.
 
-    Tokens, readout and layers keep to the parts they start with. During `frozen_steps` the layers between the first and
-    the last stand still: their moments are 0 too, so that Adam leaves them alone.
+    Tokens, readout and layers are restricted to their initial roles. During
+    `frozen_steps` the layers between the first and the last are frozen. Their moments
+    are 0, too, so that Adam does not change them.
     """
 
     model: Transformer
@@ -111,7 +118,9 @@ class HarmonicParametrisation(Parametrisation):
 
 
 def harmonics(length: int, max_period: int) -> Float[Tensor, "time harmonic"]:
-    """Return the positions' coordinates, with mean square 1 (n = 2 has the cosine alone, which is +-1)."""
+    """Return the positions' coordinates, with mean square 1 (n = 2 has the cosine
+    alone, which is +-1).
+    """
     times = torch.arange(length, dtype=torch.float64)
     columns = []
     for n in range(2, max_period + 1):
@@ -136,7 +145,10 @@ def parts(dim: int, max_period: int) -> tuple[slice, slice, slice]:
 
 @torch.no_grad()
 def set_parts(model: Transformer, recipe: HarmonicPositions) -> None:
-    """Turn freshly drawn weights into those above. Rows of F and E have length sqrt(d), as if they were normal."""
+    """Change freshly drawn weights to those above.
+
+    Rows of F and E have length sqrt(d), as if they were normal.
+    """
     dim, max_period = model.config.dim, recipe.max_period
     positions, output, tokens = parts(dim, max_period)
     F = harmonics(model.config.length, max_period)
@@ -149,7 +161,7 @@ def set_parts(model: Transformer, recipe: HarmonicPositions) -> None:
 
 
 def left_out(model: Transformer, recipe: HarmonicPositions) -> list[tuple[Tensor, Place]]:
-    """List the weights that have a part to keep to, each with the places that start as zero."""
+    """Return the weights with a restricted role, and their entries that start at 0."""
     positions, output, tokens = parts(model.config.dim, recipe.max_period)
     every = slice(None)
     on_positions: Place = (..., positions, every)

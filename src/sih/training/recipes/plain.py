@@ -1,7 +1,7 @@
-"""Training as in the paper: weights drawn at random, all of them moved from the first step.
+"""Training as in the paper: random weights, all trained from the first step.
 
-Embeddings are standard normal, other weights uniform up to one over the root of their inputs; or all normal, with
-variance one over their inputs.
+Embeddings are standard normal, and other weights uniform up to one over the root of
+their inputs. Or all weights are normal, with variance one over their inputs.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sih.training.recipes.recipe import Parametrisation, Recipe
 
 @dataclass(frozen=True)
 class Plain(Recipe):
-    """Draws weights uniformly."""
+    """The recipe with uniform weights."""
 
     name = "uniform"
 
@@ -29,7 +29,7 @@ class Plain(Recipe):
 
 @dataclass(frozen=True)
 class Normal(Plain):
-    """Draws weights from normal distributions."""
+    """The recipe with normal weights."""
 
     name = "normal"
     kinds = ("standard", "relative")

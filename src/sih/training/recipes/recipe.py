@@ -1,4 +1,4 @@
-"""What a recipe is: how a model's weights start, what the optimiser moves, and what stands still at first."""
+"""The base of recipes: initial weights, trained parameters, weights frozen at first."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Schedule = tuple[tuple[Count, Size], ...]
 
 
 class Parametrisation:
-    """A model and the parameters that the optimiser changes, all the trainer sees of a recipe.
+    """A model and the parameters that the optimiser changes.
 
-    `parameters` are the model's weights by name, or tables that the weights are made from.
+    The trainer uses nothing else. `parameters` are the model's weights by name, or
+    tables that the weights are made from.
     """
 
     def __init__(self, model: Model, parameters: dict[str, nn.Parameter] | None = None) -> None:
@@ -35,7 +36,9 @@ class Parametrisation:
         self.parameters = dict(model.named_parameters()) if parameters is None else parameters
 
     def collect_gradients(self, step: int) -> None:
-        """Compute the gradients of `parameters` from those of the weights, after `step` updates."""
+        """Compute the gradients of `parameters` from those of the weights, after `step`
+        updates.
+        """
 
     def update_weights(self) -> None:
         """Compute the weights from `parameters`."""
@@ -43,24 +46,28 @@ class Parametrisation:
 
 @dataclass(frozen=True)
 class Recipe(ABC):
-    """Says how to train: a subclass in a file of this folder can be chosen by its name.
+    """A method of training, chosen by its name.
 
-    Fields that may be None are then filled in from the number of steps and the length of a sequence.
+    A recipe is a subclass in a file of this folder. Fields that may be None are then
+    filled in from the number of steps and the length of a sequence.
     """
 
     name: ClassVar[str]
-    """The word for it, in flags and in configurations on disk."""
+    """Its name in flags and in configurations on disk."""
     kinds: ClassVar[tuple[str, ...]] = ()
-    """The kinds of model that it fits, () for any."""
+    """The kinds of model that it supports, () for any."""
     settings: ClassVar[Fields] = {}
-    """Fields of a configuration that go well with it, by flat name: what the preset of its name sets."""
+    """Further fields of a configuration, by flat name, that the preset of its name
+    sets."""
     with_soap: ClassVar[Fields] = {"betas": (0.95, 0.95)}
-    """What goes better where SOAP moves the weights: the preset `auto` sets these too."""
+    """Fields that the preset `auto` also sets, because they are better with SOAP."""
     stages: ClassVar[tuple[tuple[int, int, int], ...]] = ((1, 6, 32), (5, 12, 64))
-    """The lengths that None stands for: (a, b, length) is that length until a/b of the steps are done."""
+    """The default lengths: (a, b, length) is that length until a/b of the steps are
+    done."""
 
     length_schedule: Schedule | None = ()
-    """Pairs of a step and a length: shorter sequences until that step. None: 32, then 64 tokens."""
+    """Pairs of a step and a length: shorter sequences until that step. None: 32, then
+    64 tokens."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -69,10 +76,10 @@ class Recipe(ABC):
     def start(
         self, shape: ModelShape, task: CausalTask, rng: torch.Generator, device: torch.device
     ) -> Parametrisation:
-        """Make the model before its first step, drawn from `rng`."""
+        """Return the model before its first step, drawn from `rng`."""
 
     def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
-        """Return the recipe with nothing left None, if it fits the rest."""
+        """Return the recipe with every None filled in, or raise a FieldError."""
         if self.kinds and shape.kind not in self.kinds:
             says = f"the recipe {self.name} is for {', '.join(self.kinds)}"
             raise FieldError("init", f"{says}; got {shape.kind}")
@@ -83,7 +90,7 @@ class Recipe(ABC):
         return dataclasses.replace(self, length_schedule=schedule)
 
     def _stages(self, task: TaskPart, steps: int) -> Schedule:
-        """Return the schedule that None stands for."""
+        """Return the default schedule."""
         if not task.shortens:
             return ()
         stages = [(a * steps // b, length) for a, b, length in self.stages]
@@ -106,13 +113,15 @@ class Recipe(ABC):
             raise FieldError("length_schedule", message)
 
     def length_at(self, step: int, length: int) -> int:
-        """Return the number of tokens in the sequences of the update that follows `step` others."""
+        """Return the number of tokens in the sequences of the update that follows
+        `step` others.
+        """
         return next((short for until, short in self.length_schedule or () if step < until), length)
 
 
 @dataclass(frozen=True)
 class StagedRecipe(Recipe):
-    """Says how to train where layers have parts to keep to for a while, and positions have periods in common."""
+    """A recipe with restricted roles of layers at first, and periodic positions."""
 
     settings: ClassVar[Fields] = {
         "batch": 64,
@@ -123,13 +132,14 @@ class StagedRecipe(Recipe):
         "length_schedule": None,
     }
     most_frozen: ClassVar[int]
-    """The most steps that `frozen_steps=None` stands for; it is a quarter of all if that is less."""
+    """Largest number of steps for `frozen_steps=None`, which is otherwise a quarter of
+    all."""
 
     max_period: Size = 8
     """The largest period of the positions."""
     frozen_steps: Count | None = 0
-    """Steps during which layer 1 and the readout are restricted to their roles, and the layers between frozen. None:
-    some hundred, or a quarter of all."""
+    """Steps during which layer 1 and the readout are restricted to their roles, and the
+    layers between frozen. None: some hundred, or a quarter of all."""
 
     def resolve(self, shape: ModelShape, task: TaskPart, steps: int) -> Recipe:
         fitted = super().resolve(shape, task, steps)

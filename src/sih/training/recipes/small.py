@@ -1,7 +1,7 @@
-"""Training of a disentangled transformer from normal weights of standard deviation 1e-4.
+"""Training of a disentangled transformer from very small normal weights.
 
-At first every score is close to 0, so that each head attends to its past uniformly. All weights
-move from the first step.
+Their standard deviation is 1e-4. At first every score is close to 0, so that each head
+attends to its past uniformly. All weights are trained from the first step.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ STANDARD_DEVIATION = 1e-4
 
 @dataclass(frozen=True)
 class Small(Recipe):
-    """Draws every weight with a standard deviation of 1e-4."""
+    """The recipe with a standard deviation of 1e-4 for every weight."""
 
     name = "small"
     kinds = ("disentangled",)

@@ -1,17 +1,20 @@
-r"""Training of a disentangled transformer in which positions share their weights, by tables that tie them.
+r"""Training of a disentangled transformer with weights tied across positions.
 
-Positions are one-hot, so that each A[i, j] is a weight of its own: what is learned of one says nothing of A[i+1, j+1].
-Here a block of weights is a sum of tables C, looked up by what places have in common (i, j positions, s a token, N the
-largest period; in every block of every A^(l,h), and of W_O likewise):
+Positions are one-hot, so each A[i, j] is a weight of its own: training one changes
+nothing in A[i+1, j+1]. Here a block of weights is a sum of tables C, looked up by
+common properties of positions. Below, i and j are positions, s a token and N the
+largest period. It holds in every block of every A^(l,h), and of W_O likewise:
 
     A[i, j] = f(min(max(i - j, -N), N)) + sum_{n=2}^N g_n((i - j) mod n)      near distances, and residues of all
     A[i, s] = sum_{n=1}^N g_n(i mod n, s)                                     A[s, j] likewise
     A[s, t] = g(s, t)
 
-A table of residues modulo n spans the harmonics of period n that the standard model's positions start from
-(`sih.training.recipes.harmonic_positions`), so that a tiling of the past can be written, whatever its length: what
-is learned on short sequences holds on long ones. A is linear in C. The gradient in C is the transpose of that map
-applied to the gradient in A, and training moves C. Model and loss are unchanged, and A is all that remains in the end.
+A table of residues modulo n spans the harmonics of period n with which the standard
+model's positions start (`sih.training.recipes.harmonic_positions`). So a tiling of the
+past can be expressed, whatever its length, and weights learned on short sequences also
+serve long ones. A is linear in C. The gradient in C is the transpose of that map
+applied to the gradient in A, and training changes C. Model and loss are unchanged, and
+only A remains in the end.
 """
 
 from collections.abc import Iterable
@@ -28,12 +31,12 @@ from sih.task import CausalTask
 from sih.training.recipes.recipe import Fields, Parametrisation, StagedRecipe
 
 SCALE = 0.05
-"""The standard deviation of the tables' first entries."""
+"""Standard deviation of the tables' initial entries."""
 
 
 @dataclass(frozen=True)
 class TiedTables(StagedRecipe):
-    """Moves tables that positions share instead of the weights, and only some of the tables at first."""
+    """The recipe that trains tables shared by positions, some of them at first."""
 
     name = "harmonic"
     kinds = ("disentangled",)
@@ -58,10 +61,11 @@ class TiedTables(StagedRecipe):
 
 
 class TiedParametrisation(Parametrisation):
-    """Holds a model together with the tables that its weights are made from.
+    """A model with the tables that its weights are made from.
 
-    `moves["3/position/token"]` has those of the blocks of layer 3 between the query's positions and the key's tokens,
-    (head, path, entry, path, state); `"3/position/position"` is (head, path, path, entry), `"readout/position"`
+    `moves["3/position/token"]` has those of the blocks of layer 3 between the query's
+    positions and the key's tokens, (head, path, entry, path, state).
+    `"3/position/position"` is (head, path, path, entry), and `"readout/position"` is
     (state, path, entry). Paths are those of `sih.models.disentangled.blocks`.
     """
 
@@ -85,7 +89,9 @@ class TiedParametrisation(Parametrisation):
 
     @torch.no_grad()
     def draw(self, rng: torch.Generator) -> None:
-        """Fill tables with small random numbers where `moves_at_first`, and in the layers between, 0 elsewhere."""
+        """Draw small random tables where `moves_at_first`, and in the layers between,
+        with 0 elsewhere.
+        """
         for name, table in self.parameters.items():
             noise = (
                 torch.empty(table.shape, dtype=table.dtype).normal_(generator=rng).to(table.device)
@@ -94,15 +100,16 @@ class TiedParametrisation(Parametrisation):
         self.update_weights()
 
     def between(self, name: str) -> bool:
-        """Tell whether a table is of a layer between the first and the last."""
+        """Return whether a table belongs to a layer between the first and the last."""
         layer = name.partition("/")[0]
         return layer != "readout" and 1 < int(layer) < self.last
 
     def moves_at_first(self, name: str) -> Float[Tensor, "..."]:
-        """Return a table of 1 where the table of this name starts and moves at first, and of 0 elsewhere.
+        """Return the mask of a table's entries that are trained at first.
 
-        Layer 1 compares tokens, and what it reports is where it found them, not which: no table reads a token that
-        came by way of it. The readout reads what the last layer copied. The layers between stand still.
+        Layer 1 compares tokens and reports their positions, not the tokens: no table
+        reads a token through layer 1. The readout reads the last layer's copies. The
+        layers between are frozen.
         """
         table = self.parameters[name]
         result = torch.zeros_like(table)
@@ -133,7 +140,7 @@ class TiedParametrisation(Parametrisation):
             self.freeze_gradients()
 
     def freeze_gradients(self) -> None:
-        """Take the gradient from what does not move at first."""
+        """Set the gradient of frozen entries to zero."""
         for name, table in self.parameters.items():
             assert table.grad is not None
             table.grad *= self.moves_at_first(name)
@@ -158,7 +165,7 @@ class TiedParametrisation(Parametrisation):
 
     @torch.no_grad()
     def table_gradients(self) -> None:
-        """Make the gradient of the tables from that of the model's weights."""
+        """Compute the gradient of the tables from that of the model's weights."""
         weights = (self.model.readout, *self.model.A)
         readout, *A = (weight.grad for weight in weights if weight.grad is not None)
         for name, grad in self._collected(A, readout).items():
@@ -167,7 +174,9 @@ class TiedParametrisation(Parametrisation):
     def _collected(
         self, A: Iterable[Float[Tensor, "_ _ _"]], readout: Float[Tensor, "state dim"]
     ) -> dict[str, Tensor]:
-        """Apply the transpose of `write` to A and W_O, or to their gradients."""
+        """Return the transpose of `write` applied to A and W_O, or to their
+        gradients.
+        """
         found = {}
         for layer, weights in enumerate(A, 1):
             tt, tp, pt, pp = self._blocks(weights)
@@ -187,7 +196,9 @@ class TiedParametrisation(Parametrisation):
     def _blocks(
         self, A: Float[Tensor, "head dim dim"]
     ) -> list[Float[Tensor, "head path _ path _"]]:
-        """Split A by kind of query and key coordinate: token/token, token/position, ..."""
+        """Return A split by kind of query and key coordinate: token/token,
+        token/position, ...
+        """
         width = sum(self.sizes)
         split = A.detach().view(A.shape[0], A.shape[1] // width, width, -1, width)
         return [block for rows in split.split(self.sizes, 2) for block in rows.split(self.sizes, 4)]
@@ -200,7 +211,7 @@ class TiedParametrisation(Parametrisation):
 
 
 def residues(numbers: Int[Tensor, " number"], periods: range) -> Float[Tensor, "number entry"]:
-    """Mark with 1 the residue of each number, for each period."""
+    """Return the one-hot residue of each number, for each period."""
     columns = [numbers % n == r for n in periods for r in range(n)]
     return (
         torch.stack(columns, dim=1).to(torch.float64)
@@ -210,7 +221,10 @@ def residues(numbers: Int[Tensor, " number"], periods: range) -> Float[Tensor, "
 
 
 def toeplitz(values: Float[Tensor, "*blocks distance"]) -> Float[Tensor, "*blocks time time"]:
-    """Make matrices whose entry i, j is the value at distance i - j, the values being those of 1 - T .. T - 1."""
+    """Return matrices with the value of distance i - j at i, j.
+
+    The values are those of distances 1 - T .. T - 1.
+    """
     time = (values.shape[-1] + 1) // 2
     return (
         values.flip(-1).unfold(-1, time, 1).flip(-2)
@@ -220,14 +234,16 @@ def toeplitz(values: Float[Tensor, "*blocks distance"]) -> Float[Tensor, "*block
 def diagonal_sums(
     matrices: Float[Tensor, "*blocks time time"],
 ) -> Float[Tensor, "*blocks distance"]:
-    """Sum a matrix over i - j = 1 - T .. T - 1: the transpose of `toeplitz`."""
+    """Return a matrix's sums over i - j = 1 - T .. T - 1, the transpose of
+    `toeplitz`.
+    """
     time = matrices.shape[-1]
-    # With rows reversed and T zeros behind each, a row of 2T - 1 of the same numbers starts one further to the right.
+    # Rows are reversed, with T zeros after each. Read in rows of 2T - 1, each starts one further right.
     padded = nn.functional.pad(matrices.flip(-1), (0, time)).flatten(-2)
     sums: Tensor = padded[..., : time * (2 * time - 1)].unflatten(-1, (time, 2 * time - 1)).sum(-2)
     return sums
 
 
 def _readable(path: str, kind: str) -> bool:
-    """Tell whether a block may be read at first: any but a token that came by way of layer 1."""
+    """Return whether a block may be read at first: no token through layer 1."""
     return kind == "position" or not any(step.startswith("1.") for step in path.split("/"))

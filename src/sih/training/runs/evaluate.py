@@ -1,8 +1,10 @@
-r"""Measure a trained model on fresh sequences, as many as it takes to know its KL/ML well.
+r"""Evaluation of a trained model on fresh sequences, with a small error of KL/ML.
 
-Every model of a task is measured on the same sequences, which are no run's batches or held-out sequences. At each
-position the KL is averaged over the lag given the tokens so far (`averaged_kl.py`): the same mean with a smaller
-error. The number of sequences is doubled until two standard errors of KL/ML are at most 0.02, or 2 % if that is larger.
+Every model of a task is measured on the same sequences, which are no run's batches or
+held-out sequences. At each position the KL is averaged over the lag given the tokens so
+far (`averaged_kl.py`). This gives the same mean with a smaller error. The number of
+sequences is doubled until two standard errors of KL/ML are at most 0.02, or 2 % if that
+is larger.
 """
 
 import math
@@ -27,31 +29,36 @@ from sih.training.runs.run import Run
 from sih.training.runs.run_store import open_run
 
 STREAM = b"sih.evaluate"
-"""The random numbers of the sequences are derived from this."""
+"""Source of the random numbers of the sequences."""
 LEAST, MOST = 2**13, 2**16
-"""The number of sequences to begin with, and the most."""
+"""Least and largest number of sequences."""
 ABSOLUTE, RELATIVE = 0.02, 0.02
-"""How well KL/ML is to be known, with two standard errors: the larger of the two."""
+"""Wanted accuracy of KL/ML, as two standard errors: the larger of the two."""
 DRAWN = 2**10
 """Sequences drawn at a time."""
 ENTRIES = 2**20
-"""Pairs of positions that one head compares at a time: this bounds the memory."""
+"""Pairs of positions that one head compares at a time, which bounds the memory."""
 Column = Float[Tensor, " batch"]
 WINDOWS = ((4, 8), (9, 16), (17, 32), (33, 64), (65, 127))
-"""Numbers of tokens seen, first and last."""
+"""Windows of positions, by the first and last number of tokens seen."""
 
 
 def evaluate(run: Run | str | Path) -> RunEvaluation:
-    """Return how good a run's model is on fresh sequences: mean KL, beside maximum likelihood and BMA, with errors.
+    """Return the mean KL of a run's model on fresh sequences, with those of ML and BMA.
 
-    `kl`, `ml`, `bma`, `alike`, `kl_over_ml` and `way` each have `.mean` and `.error`, one standard error. They are
-    means over the positions past the first max_lag that have a next token; `windows` has the same by number of tokens
-    seen. `found` says whether the model has found the circuit by its predictions: `way` is at least 0.9 in every window
-    from 17 tokens on. The evaluation of a shipped model is read from its folder. Others are computed: 5 to 60 s at
-    length 128 on one core.
+    `kl`, `ml`, `bma`, `alike`, `kl_over_ml` and `way` each have `.mean` and `.error`,
+    one standard error. They are means over the positions from max_lag on that have a
+    next token. `windows` has the same by number of tokens seen.
+
+    `found` is whether the predictions show the circuit: `way` is at least 0.9 in every
+    window from 17 tokens on. The evaluation of a shipped model is read from its folder.
+    Others are computed, in 5 to 60 s at length 128 on one core.
 
     Args:
         run: a `Run`, its folder, or the name of a shipped model.
+
+    Returns:
+        The evaluation: means over all positions, and by window.
 
     >>> import sih
     >>> found = sih.evaluate("paper-1.2.3-length32")
@@ -67,7 +74,7 @@ def evaluate(run: Run | str | Path) -> RunEvaluation:
 
 
 def as_run(run: Run | str | Path) -> Run:
-    """Return the run, or open the one of this name or folder."""
+    """Return the run, or open the run of this name or folder."""
     check_kind(
         "run",
         run,
@@ -80,7 +87,7 @@ def as_run(run: Run | str | Path) -> Run:
 @limited_threads(1)
 @torch.no_grad()
 def measure(model: Model, task: LagTask, least: int = LEAST, most: int = MOST) -> RunEvaluation:
-    """Measure a model on fresh sequences of a task, at least so many and at most so many."""
+    """Return a model's evaluation on `least` to `most` fresh sequences."""
     spans = _spans(task)
     batches = fresh_sequences(task)
     sums: list[Float[Tensor, "batch span predictor"]] = []
@@ -97,15 +104,16 @@ def measure(model: Model, task: LagTask, least: int = LEAST, most: int = MOST) -
 @limited_threads(1)
 @torch.no_grad()
 def measure_on(tokens: Int[Tensor, "batch time"], model: Model, task: LagTask) -> RunEvaluation:
-    """Measure a model on these sequences of a task, as `measure` does on those that it draws."""
+    """Return the evaluation of a model on these sequences of a task."""
     spans = _spans(task)
     return _evaluation(_means(model, task, tokens, spans), spans)
 
 
 def fresh_batches(task: LagTask) -> Iterator[Batch]:
-    """Draw the batches that every model of a task is measured on, without end.
+    """Yield the batches on which every model of a task is measured, without end.
 
-    The seed is far from those that people choose. torch's generator on the CPU uses 32 bits of it.
+    The seed is far from those that people choose. torch's generator on the CPU uses 32
+    bits of it.
     """
     seed = np.random.SeedSequence(list(STREAM)).generate_state(1, np.uint64)
     rng = torch.Generator().manual_seed(int(seed[0]))
@@ -114,13 +122,16 @@ def fresh_batches(task: LagTask) -> Iterator[Batch]:
 
 
 def fresh_sequences(task: LagTask) -> Iterator[Int[Tensor, "batch time"]]:
-    """Draw the tokens of `fresh_batches`."""
+    """Yield the tokens of `fresh_batches`."""
     for batch in fresh_batches(task):
         yield batch.tokens
 
 
 def _spans(task: LagTask) -> list[tuple[int, int]]:
-    """List the first and last number of tokens seen: over all positions that count, then in each window."""
+    """Return the first and last number of tokens seen, for each span.
+
+    The first span is all positions, and the others are the windows.
+    """
     first, last = task.max_lag + 1, task.length - 1
     if last < first:
         message = f"length {task.length} has no position past the first {task.max_lag} that has a next token"
@@ -132,7 +143,10 @@ def _spans(task: LagTask) -> list[tuple[int, int]]:
 def _means(
     model: Model, task: LagTask, tokens: Int[Tensor, "batch time"], spans: list[tuple[int, int]]
 ) -> Float[Tensor, "batch span predictor"]:
-    """Return each sequence's mean KL in each span: of the model, of ML, of BMA, of the candidates weighed alike."""
+    """Return each sequence's mean KL in each span.
+
+    The predictors are the model, ML, BMA, and equal weights of the candidates.
+    """
     at_once = max(1, min(64, ENTRIES // task.length**2))
     found = []
     for part in torch.split(tokens, at_once):
@@ -151,7 +165,7 @@ def _means(
 def candidates_alike(
     tokens: Int[Tensor, "batch time"], task: LagTask
 ) -> Float[Tensor, "batch time state"]:
-    """Return the prediction that gives the token of every lag the same weight, whatever the tokens before say."""
+    """Return the prediction with equal weights for the candidate tokens of all lags."""
     count = len(task.hypotheses)
     alike = torch.full((*tokens.shape, count), 1 / count, dtype=torch.float64, device=tokens.device)
     return mixture(alike, tokens, task)
@@ -160,7 +174,7 @@ def candidates_alike(
 def _evaluation(
     rows: Float[Tensor, "batch span predictor"], spans: list[tuple[int, int]]
 ) -> RunEvaluation:
-    """Summarise means by sequence, in the first span and in the windows."""
+    """Return the means over sequences, for the first span and for the windows."""
     windows = [
         Window(**_columns(rows[:, i]), first=a, last=b) for i, (a, b) in enumerate(spans[1:], 1)
     ]
@@ -175,9 +189,9 @@ def _columns(rows: Float[Tensor, "batch predictor"]) -> dict[str, Estimate[float
 
 
 def _way(kl: Column, ml: Column, alike: Column) -> Estimate[Tensor]:
-    """Return how far the model has come from the candidates weighed alike to ML, nan where ML is no better than they.
+    """Return the progress from equal weights (0) to ML (1), nan if ML is no better.
 
-    There a ratio of two losses would make the worst model the best.
+    In that case a ratio of two losses would make the worst model the best.
     """
     way = ratio_of_means(alike - kl, alike - ml)
     if alike.mean() > ml.mean():
@@ -186,5 +200,5 @@ def _way(kl: Column, ml: Column, alike: Column) -> Estimate[Tensor]:
 
 
 def _known(ratio: Estimate[float]) -> bool:
-    """Tell whether a ratio is known well enough, or can't be known better with more sequences."""
+    """Return whether a ratio is known well enough, or more sequences would not help."""
     return not math.isfinite(ratio.error) or 2 * ratio.error <= max(ABSOLUTE, RELATIVE * ratio.mean)

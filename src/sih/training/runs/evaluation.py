@@ -1,6 +1,7 @@
-"""How good a model is, measured once: mean KL with standard errors, and the file beside the weights that keeps it.
+"""The evaluation of a model: mean KL with standard errors, and its file.
 
-`evaluation.json` holds the SHA-256 of its weights. Beside other weights, or of another version, it is not read.
+`evaluation.json` has the SHA-256 of its weights. Beside other weights, or in another
+version, it is not read.
 """
 
 import hashlib
@@ -20,22 +21,26 @@ VERSION = 2
 DIGITS = 6
 MEASURED = ("kl", "ml", "bma", "alike", "kl_over_ml", "way")
 FOUND, FOUND_FROM = 0.9, 17
-"""The `way` at which a model has found the circuit, and the tokens seen from which every window must have it."""
+"""Least `way` of a model that has found the circuit, in every window from this number
+of tokens."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measured(Shown):
-    """Means over some positions, each with its standard error: KL of the model, of maximum likelihood and of BMA.
+    """Means over some positions, with errors: KL of the model, of ML and of BMA.
 
     Args:
         kl: the model's mean KL to the true distribution of the next token, in nats.
         ml: that of maximum likelihood.
         bma: that of Bayesian model averaging, the smallest possible.
-        alike: that of weighing the candidates alike: the mean of the distributions that the lags give the next token.
-        kl_over_ml: the first divided by the second, with the error of a ratio of means on the same sequences.
-        way: how far the model has come from weighing the candidates alike (0) to maximum likelihood (1),
-            (alike - kl) / (alike - ml), with the error of such a ratio. It is nan where ML is no better than the
-            candidates weighed alike, as over the first tokens of some tasks, and with one lag.
+        alike: that of equal weights: the mean of the distributions of the next token
+            under all lags.
+        kl_over_ml: the first divided by the second, with the error of a ratio of means
+            on the same sequences.
+        way: the progress from equal weights (0) to maximum likelihood (1), (alike - kl)
+            / (alike - ml), with the error of such a ratio. It is nan where ML is no
+            better than equal weights, as over the first tokens of some tasks, and with
+            one lag.
     """
 
     kl: Estimate[float]
@@ -51,7 +56,7 @@ class Measured(Shown):
 
 @dataclass(frozen=True, eq=False)
 class Window(Measured):
-    """The same over the positions where between `first` and `last` tokens have been seen."""
+    """The same over the positions with `first` to `last` tokens seen."""
 
     first: int
     last: int
@@ -63,7 +68,7 @@ class Window(Measured):
 
     @property
     def late(self) -> bool:
-        """Tell whether it is a window from 17 tokens on, by which the circuit is judged."""
+        """Return whether it is a window from 17 tokens on, used for the verdict."""
         return self.first >= FOUND_FROM
 
     def _facts(self) -> Mapping[str, Any]:
@@ -73,9 +78,9 @@ class Window(Measured):
 
 @dataclass(frozen=True, eq=False)
 class RunEvaluation(Measured):
-    """The same over all positions past the first max_lag that have a next token, and by window.
+    """The same over all positions from max_lag on with a next token, and by window.
 
-    Intervals that are shown are two standard errors either way.
+    Displayed intervals are two standard errors either way.
     """
 
     windows: tuple[Window, ...]
@@ -83,12 +88,18 @@ class RunEvaluation(Measured):
 
     @property
     def ways(self) -> dict[str, Estimate[float]]:
-        """Return `way` by the window's label, from 17 tokens on. Lengths below 18 have none."""
+        """Return `way` by the window's label, from 17 tokens on.
+
+        Lengths below 18 have none.
+        """
         return {window.label: window.way for window in self.windows if window.late}
 
     @property
     def found(self) -> bool:
-        """Tell whether the circuit is found: `way` is at least 0.9 in every window from 17 tokens on."""
+        """Return whether the circuit is found.
+
+        `way` must be at least 0.9 in every window from 17 tokens on.
+        """
         return has_found(self.ways)
 
     @property
@@ -110,7 +121,7 @@ class RunEvaluation(Measured):
 
 
 def has_found(ways: Mapping[str, Estimate[float]]) -> bool:
-    """Tell whether all of these are at least 0.9, and there is one."""
+    """Return whether there is a window and all have at least 0.9."""
     return bool(ways) and all(way.mean >= FOUND for way in ways.values())
 
 
@@ -135,7 +146,7 @@ def write_evaluation(folder: Path, found: RunEvaluation, weights: str) -> None:
 
 
 def read_evaluation(folder: Path, weights: str) -> RunEvaluation | None:
-    """Return the evaluation in a run's folder if it is of the weights with this SHA-256, or None."""
+    """Return the evaluation of the weights with this SHA-256, or None."""
     path = folder / EVALUATION
     if not path.exists():
         return None
@@ -154,7 +165,7 @@ def _plain(found: Measured) -> dict[str, list[float | None]]:
 
 
 def plain_pair(found: Estimate[float]) -> list[float | None]:
-    """Return a mean and its error as files hold them, with None for nan."""
+    """Return a mean and its error in the form of files, with None for nan."""
     return [None if math.isnan(number) else rounded(number) for number in found.pair()]
 
 
@@ -164,7 +175,7 @@ def rounded(number: float) -> float:
 
 
 def read_pair(name: str, pair: Any) -> Estimate[float]:
-    """Return what `plain_pair` wrote, or raise a ValueError."""
+    """Return the estimate in the form of `plain_pair`, or raise a ValueError."""
     if (
         not isinstance(pair, list)
         or len(pair) != 2

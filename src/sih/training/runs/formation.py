@@ -1,7 +1,7 @@
-"""When a circuit appeared in training: what was measured at each kept step, and the file beside the weights.
+"""The formation of a circuit in training: measurements at kept steps, and their file.
 
-`formation.json` holds the SHA-256 of the trained weights. Beside other weights, or of another version, it is not read.
-`sih.attention.circuit_formation` measures.
+`formation.json` has the SHA-256 of the trained weights. Beside other weights, or in
+another version, it is not read. `sih.attention.circuit_formation` measures.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,19 +18,22 @@ FORMATION = "formation.json"
 VERSION = 1
 """Changes whenever the same weights would get other numbers."""
 COPYING, SELECTIVE = 0.5, 0.8
-"""The attention to one offset that makes a copying head, and the share of the posterior that makes a selective one."""
+"""Least attention to one offset in a copying head, and least share of the posterior in
+a selective head."""
 EVENTS = {"copying": "copying", "selective": "a selective head", "circuit": "the circuit"}
-"""What appears, and its words."""
+"""The events, and their names in words."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Shown):
-    """The numbers of one model along the way.
+    """The measurements of one model in training.
 
     Args:
         step: updates made.
-        copies: of each layer below the last, the largest mean attention of one head to one offset of 1 or more.
-        selected: attention of the last layer to the token that the true lag copies, over the lag's posterior.
+        copies: of each layer below the last, the largest mean attention of one head to
+            one offset of 1 or more.
+        selected: attention of the last layer to the token that the true lag copies,
+            over the lag's posterior.
         ways: `way` by number of tokens seen, from 17 on (`sih.evaluate`).
     """
 
@@ -41,25 +44,32 @@ class Checkpoint(Shown):
 
     @property
     def copying(self) -> bool:
-        """Tell whether a head below the last layer has half of its attention on one offset of 1 or more."""
+        """Return whether a head below the last layer copies: half of its attention is
+        on one offset.
+
+        The offset is 1 or more.
+        """
         return max(self.copies, default=0.0) >= COPYING
 
     @property
     def selective(self) -> bool:
-        """Tell whether a head of the last layer has 0.8 of the posterior's weight on the true lag."""
+        """Return whether a head of the last layer is selective.
+
+        It has 0.8 of the posterior's weight on the true lag.
+        """
         return self.selected >= SELECTIVE
 
     @property
     def circuit(self) -> bool:
-        """Tell whether `way` is at least 0.9 in every window from 17 tokens on."""
+        """Return whether `way` is at least 0.9 in every window from 17 tokens on."""
         return has_found(self.ways)
 
 
 @dataclass(frozen=True, eq=False)
 class Formation(Shown):
-    """The steps at which copying, a selective head and the circuit first appear, among those that were measured.
+    """The steps at which copying, a selective head and the circuit first appear.
 
-    Each is the first measured step that has it, None if no measured step has.
+    Each is the first measured step that has it, or None if no measured step has it.
     """
 
     checkpoints: tuple[Checkpoint, ...]
@@ -115,7 +125,7 @@ def write_formation(folder: Path, found: Formation, weights: str) -> None:
 
 
 def read_formation(folder: Path, weights: str) -> Formation | None:
-    """Return the formation in a run's folder if it is of the weights with this SHA-256, or None."""
+    """Return the formation of the weights with this SHA-256, or None."""
     path = folder / FORMATION
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""Runs on disk: a run is a folder, and goes on from there however it was stopped.
+"""Runs on disk: a run is a folder, and can be resumed however it was stopped.
 
     config.json               what is trained: a `TrainConfig`, every field of it (`sih.training.config_file`)
     metrics.jsonl             a line every 10 steps (mean loss since the last) and at every evaluation (KL)
@@ -9,15 +9,20 @@
     formation.json            when the circuit appeared, if it was asked for (`sih runs formation`)
     kept/step-NNNNNN...       weights along the way, in half precision, if they were asked for
 
-**Resuming is exact.** On one kind of machine, with the versions, the number of threads (which is set again) and the
-path in `environment.json`, a run that was killed at any moment, kill -9 included, and started again ends
-with the same bytes in `config.json`, `metrics.jsonl` and `weights.safetensors` as one that was never stopped. Each file
-appears whole or not at all; the metrics only grow, and the checkpoint says how long they were when it was made: what a
-killed run wrote after it is cut off and made again. `run_writer.py` does so; here runs are read, and every file
-is checked: what is wrong with one is a ValueError that names it.
+**Resuming is exact.** A run may be killed at any moment, kill -9 included, and started
+again. It then ends with the same bytes in `config.json`, `metrics.jsonl` and
+`weights.safetensors` as one that was never stopped. This holds on one kind of machine,
+with the versions, the number of threads (which is set again) and the backend in
+`environment.json`.
 
-Runs that ship are smaller copies (`research/ship.py`): weights rounded to float16, metrics of evaluations alone. Their
-`environment.json` says so, and they can't be trained on.
+Each file appears whole or not at all. The metrics only grow, and the checkpoint stores
+their length at that time. Later lines of a killed run are cut off and written again.
+`run_writer.py` does so. This module reads runs and checks every file: a fault is a
+ValueError that names it.
+
+Runs that ship are smaller copies (`research/ship.py`): weights rounded to float16,
+metrics of evaluations alone. Their `environment.json` says so, and their training
+cannot be continued.
 """
 
 import json
@@ -53,14 +58,15 @@ from sih.training.runs.formation import FORMATION, Formation, read_formation
 CONFIG, METRICS, ENVIRONMENT = "config.json", "metrics.jsonl", "environment.json"
 CHECKPOINT, WEIGHTS, KEPT = "checkpoint.safetensors", "weights.safetensors", "kept"
 LEFT_OUT = "left_out"
-"""The entry of the environment that says what a smaller copy of a run leaves out."""
+"""The entry of the environment that lists the parts missing from a smaller copy of a
+run."""
 NUMBER = (int, float)
 LINE: dict[str, type | tuple[type, ...]] = {
     "step": int,
     **dict.fromkeys(("loss", "learning_rate", "kl", "ml", "bma"), NUMBER),
     **dict.fromkeys(("kl_along", "ml_along", "bma_along"), list),
 }
-"""What a line of the metrics may hold."""
+"""Entries that a line of the metrics may have."""
 MACHINE: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("device", "torch", LEFT_OUT), str),
     **dict.fromkeys(("seconds", "core_seconds"), NUMBER),
@@ -70,7 +76,12 @@ MACHINE: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Run(Drawn):
-    """Reads a run's folder: what was trained, how it went, and the model. `run.plot()` draws its course.
+    """A run's folder: its configuration, its metrics and its model.
+
+    `run.plot()` draws its course.
+
+    Args:
+        folder: the folder of the run.
 
     >>> import sih
     >>> run = sih.open_run("standard-1.2.3")
@@ -107,21 +118,21 @@ class Run(Drawn):
                 "steps": steps,
             }
             return {**facts, **how, "finished": self.finished, **self._quality(bool(measured))}
-        except (ValueError, OSError) as error:  # a folder that cannot be read is still said
+        except (ValueError, OSError) as error:  # a folder that cannot be read still has a repr
             return {
                 "folder": str(self.folder),
                 "unreadable": str(error).replace(f"{self.folder}/", ""),
             }
 
     def _quality(self, measured: bool) -> dict[str, Any]:
-        """Return KL/ML on fresh sequences if it is kept, else that on the held-out ones if it was measured."""
+        """Return KL/ML on fresh sequences, else on held-out ones if measured."""
         if self.evaluation is not None:
             return {"kl_over_ml": Words(self.evaluation.kl_over_ml.with_error())}
         return {"held_out_kl_over_ml": self.held_out_kl_over_ml} if measured else {}
 
     @cached_property
     def config(self) -> TrainConfig:
-        """Read what was trained."""
+        """Return the configuration of the training."""
         path = self.folder / CONFIG
         with reading(
             path,
@@ -139,7 +150,10 @@ class Run(Drawn):
 
     @property
     def finished(self) -> bool:
-        """Tell whether the weights are there, whole by their header. `load_weights` also checks their content."""
+        """Return whether the weights are there, and whole by their header.
+
+        `load_weights` also checks their content.
+        """
         try:
             return bool(read_header(self.folder / WEIGHTS)[1])
         except ValueError:
@@ -147,12 +161,12 @@ class Run(Drawn):
 
     @cached_property
     def task(self) -> Any:
-        """Make the task that it is trained on, if the configuration names it."""
+        """Return the task it is trained on, if the configuration names it."""
         return self.config.task.build()
 
     @cached_property
     def model(self) -> Model:
-        """Load the trained model, or the model at the last checkpoint if the run is unfinished."""
+        """Return the trained model, or that of an unfinished run's last checkpoint."""
         path = self.folder / (WEIGHTS if (self.folder / WEIGHTS).exists() else CHECKPOINT)
         if path.name == CHECKPOINT:
             state, _ = read_checkpoint(path)
@@ -164,7 +178,7 @@ class Run(Drawn):
             raise ValueError(
                 f"{self.folder / CONFIG} asks for {heads:,} heads, {path.name} holds {held:,} numbers"
             )
-        with torch.device("meta"):  # no memory is taken before the file is known to hold as much
+        with torch.device("meta"):  # no memory is taken before the file's size is known
             asked = sum(weight.numel() for weight in empty().parameters())
         if asked > held:
             raise ValueError(
@@ -182,7 +196,7 @@ class Run(Drawn):
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """List the steps whose weights were kept along the way, for `model_at(step)`."""
+        """Return the steps at which weights were kept, for `model_at(step)`."""
         return tuple(
             sorted(
                 int(path.stem.split("-")[1])
@@ -191,7 +205,7 @@ class Run(Drawn):
         )
 
     def model_at(self, step: int) -> Model:
-        """Return the model after so many steps, one of `kept`.
+        """Return the model after this number of steps, one of `kept`.
 
         >>> import sih
         >>> run = sih.open_run("standard-1.2.3")
@@ -209,9 +223,10 @@ class Run(Drawn):
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """Read the lines of `metrics.jsonl`, but for a last one that is not whole, of a run that was killed.
+        """Return the lines of `metrics.jsonl`, without an unfinished last line.
 
-        Means are made again from what stands by position: up to version 0.2 those in the file counted the last one too.
+        Means are computed again from the numbers by position. Up to version 0.2 the
+        means in the file included the last position.
         """
         path = self.folder / METRICS
         if not path.exists():
@@ -236,7 +251,10 @@ class Run(Drawn):
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
-        """List the lines with a mean KL. The first, of step 0, also has maximum likelihood's and BMA's."""
+        """Return the lines with a mean KL.
+
+        The first, of step 0, also has those of ML and BMA.
+        """
         found = [line for line in self.metrics if "kl" in line]
         if not found and self.finished:
             raise ValueError(
@@ -246,29 +264,30 @@ class Run(Drawn):
 
     @property
     def held_out_kl_over_ml(self) -> float:
-        """Return what training watches: the last mean KL on the held-out sequences divided by maximum likelihood's.
+        """Return the last KL/ML on the held-out sequences.
 
-        There are 512 of them unless said, which leaves an error of about 0.05. `sih.evaluate(run)` has a smaller one.
+        Training reports this number. By default there are 512 sequences, with an error
+        of about 0.05. `sih.evaluate(run)` has a smaller one.
         """
         return quotient(self.evaluations[-1]["kl"], self.evaluations[0]["ml"])
 
     @cached_property
     def evaluation(self) -> RunEvaluation | None:
-        """Return the evaluation that is kept beside the weights, None if there is none of these weights."""
+        """Return the evaluation stored for these weights, or None."""
         if not (self.folder / EVALUATION).exists() or not self.finished:
             return None
         return read_evaluation(self.folder, digest_of_weights(self.folder / WEIGHTS))
 
     @cached_property
     def formation(self) -> Formation | None:
-        """Return the formation that is kept beside the weights, None if there is none of these weights."""
+        """Return the formation stored for these weights, or None."""
         if not (self.folder / FORMATION).exists() or not self.finished:
             return None
         return read_formation(self.folder, digest_of_weights(self.folder / WEIGHTS))
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Read versions, threads, device and seconds of the run."""
+        """Return versions, threads, device and seconds of the run."""
         path = self.folder / ENVIRONMENT
         if not path.exists():
             return {}
@@ -280,25 +299,25 @@ class Run(Drawn):
 
     @property
     def left_out(self) -> str:
-        """Return what a smaller copy of a run leaves out, such as those that ship; nothing of a whole run."""
+        """Return what a smaller copy of a run leaves out, or nothing for a whole run."""
         said: str = self.environment.get(LEFT_OUT, "")
         return said
 
 
 def kept_path(folder: Path, step: int) -> Path:
-    """Return the path of the weights that a run kept at a step."""
+    """Return the file of the weights that a run kept at a step."""
     return folder / KEPT / f"step-{step:06d}.safetensors"
 
 
 def list_runs(parent: str | Path) -> list[Run]:
-    """List the runs in a folder of runs, by name."""
+    """Return the runs in a folder of runs, by name."""
     if not Path(parent).is_dir():
         raise ValueError(f"there is no folder {parent}; runs are made by `sih train`")
     return [Run(path.parent) for path in sorted(Path(parent).glob(f"*/{CONFIG}"))]
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read the state of an unfinished run, and what was noted with it."""
+    """Return the state of an unfinished run, and its note."""
     missing = f"{path.parent} has no {CHECKPOINT}: its run has not begun"
     with reading(path, "is damaged (remove it to start anew)", missing=missing):
         state, text = read_tensors(path)

@@ -1,4 +1,4 @@
-"""Names of runs: what a name says is trained, and the name of a configuration."""
+"""Names of runs: the configuration for a name, and the name of a configuration."""
 
 import re
 from typing import Any
@@ -14,22 +14,26 @@ from sih.training.runs.run import CONFIG, Run
 from sih.training.runs.run_store import SHIPPED
 
 PAPER = {"paper": "standard", "paper-disentangled": "disentangled", "relative": "relative"}
-"""What names of runs that are trained as in the paper begin with, and the kind of model that they stand for."""
+"""First words of names of runs that are trained as in the paper, and the kind of model
+of each."""
 HEADS = {"relative": (1, 1, 1)}
-"""The heads of a kind's circuit, where they do not depend on the lags."""
+"""The heads of a kind's circuit, if they do not depend on the lags."""
 LAWS = {"matrix": "dirichlet", **{law: law for law in RANDOM if law != "dirichlet"}}
-"""What stands in a name before the seed of a matrix, and the law of matrices that it stands for."""
+"""Words before the seed of a matrix in a name, and the distribution of matrices for
+each."""
 
 
 def named(name: str) -> TrainConfig:
-    """Return what a name asks to train: a shipped model's own configuration, or what the parts of the name say.
+    """Return a shipped model's configuration, or one built from the name's parts.
 
-    Names are KIND-LAGS[-HEADS][-statesN][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN],
-    trained by preset `auto`. `paper` and `paper-disentangled` in place of a kind stand for the
-    paper's own setting, in which `relative` is trained too. Heads are those of each layer, the
-    circuit's unless given; states are 5. `reachN` is of a relative model. LAWN is the matrix:
-    `uniform11` of law uniform and seed 11, `matrix3` of the usual law and seed 3. INIT is a recipe,
-    `soft` the distribution of the next token as target.
+    Names are
+    KIND-LAGS[-HEADS][-statesN][-dimN][-reachN][-lengthN][-LAWN][-INIT][-soft][-seedN],
+    trained by preset `auto`. `paper` and `paper-disentangled` in place of a kind stand
+    for the paper's own setting, in which `relative` is trained, too. Heads are those of
+    each layer, by default the circuit's. There are 5 states by default. `reachN` is for
+    a relative model. LAWN is the matrix: `uniform11` is the distribution uniform with
+    seed 11, `matrix3` the default one with seed 3. INIT is a recipe. `soft` makes the
+    distribution of the next token the target.
 
     >>> config = named("standard-1.2.3.4.6-1.3.1")
     >>> config.task.lags, config.heads
@@ -62,7 +66,7 @@ def named(name: str) -> TrainConfig:
 
 
 def _pattern() -> re.Pattern[str]:
-    """Return what names look like, with the laws of matrices and the recipes that there are."""
+    """Return the pattern of names, with all matrix distributions and recipes."""
     laws = "|".join(map(re.escape, LAWS))
     recipes = "|".join(re.escape(recipe.name) for recipe in all_recipes())
     return re.compile(
@@ -75,7 +79,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _fields(found: re.Match[str]) -> dict[str, Any]:
-    """Return the fields of a configuration that the optional parts of a name say."""
+    """Return the fields of a configuration that the optional parts of a name set."""
     said: dict[str, Any] = {
         name: int(found[name])
         for name in ("states", "dim", "reach", "length", "matrix_seed", "seed")
@@ -95,7 +99,8 @@ def _numbers(dotted: str) -> tuple[int, ...]:
 
 
 def run_name(config: TrainConfig) -> str:
-    """Return a name made from the configuration's content, so that one configuration has one folder.
+    """Return a name made from the configuration's content, so that one configuration
+    has one folder.
 
     >>> run_name(TrainConfig()).rsplit("-", 1)[0]  # a digest of every field follows
     'standard-1.2.3-heads-1.3.1'

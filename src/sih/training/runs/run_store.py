@@ -1,4 +1,4 @@
-"""Trained models by name: those of a folder of runs first, then those that come with the package."""
+"""Trained models by name: those of a folder of runs, then those of the package."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,12 +17,15 @@ SHIPPED = Path(__file__).parents[2] / "shipped"
 
 @dataclass(frozen=True)
 class RunStore:
-    """Finds finished runs by name, in `folder` if there is one, else among those that ship."""
+    """Finished runs by name, in `folder` if there is one, otherwise those that ship."""
 
     folder: Path | None = None
 
     def names(self, *, papers_task: bool = False) -> list[str]:
-        """List the finished runs that can be found, in alphabetical order, or those on tasks like the paper's alone."""
+        """Return the names of the finished runs, in alphabetical order.
+
+        With `papers_task` only runs on tasks like the paper's are included.
+        """
         found = sorted(
             {path.parent.name for folder in self._folders for path in folder.glob(f"*/{WEIGHTS}")}
         )
@@ -33,18 +36,21 @@ class RunStore:
         )
 
     def find(self, name: str) -> Path | None:
-        """Find the folder of the finished run of this name, or None if there is none."""
+        """Return the folder of the finished run of this name, or None."""
         known = (folder / name for folder in self._folders if name in self.names())
         return next((path for path in known if (path / WEIGHTS).exists()), None)
 
     def run(self, name: str | Path) -> Run:
-        """Open the run in a folder, finished or not, or the finished one of that name."""
+        """Return the run in a folder, or the finished run of that name."""
         run = Run(self._folder_of(name, "run"))
         _ = run.config
         return run
 
     def finished(self, names: Iterable[str]) -> tuple[dict[str, Run], list[str]]:
-        """Open the finished runs among `names` (or folders), and list those of `names` for which there is none yet."""
+        """Return the finished runs among `names`, and the names without one.
+
+        Names may be folders.
+        """
         names, known = list(names), set(self.names())
         found = (self.run(name) for name in names if name in known or Path(name).is_dir())
         runs = {run.name: run for run in found if run.finished}
@@ -55,7 +61,9 @@ class RunStore:
         return [SHIPPED] if self.folder is None else [self.folder, SHIPPED]
 
     def _meant(self, path: Path) -> str:
-        """Return the end of a message about a name that does not exist: the nearest, and where all are listed."""
+        """Return the end of a message about an unknown name: the nearest names, and
+        where all are.
+        """
         beside = [each.parent.name for each in path.parent.glob(f"*/{CONFIG}")]
         known = [str(path.parent / each) for each in beside] if len(path.parts) > 1 else []
         question = nearest_names(str(path), [*known, *self.names()])
@@ -72,7 +80,7 @@ class RunStore:
 
 
 def nearest_names(name: str, known: Iterable[str]) -> str:
-    """Return the question after a name that does not exist, of the three nearest, or nothing.
+    """Return a question with the three nearest names, or an empty text.
 
     >>> nearest_names("standrd-1.2", ["standard-1.2", "paper-1.2.3"])
     '; did you mean standard-1.2?'
@@ -83,7 +91,15 @@ def nearest_names(name: str, known: Iterable[str]) -> str:
 
 
 def open_run(name: str | Path) -> Run:
-    """Open the run in a folder, or that of a shipped model by its name (`sih models` lists them).
+    """Return the run in a folder, or a shipped model's by its name.
+
+    `sih models` lists the names.
+
+    Args:
+        name: a folder, or the name of a shipped model.
+
+    Returns:
+        The run.
 
     >>> import sih
     >>> run = sih.open_run("standard-1.2.3")
@@ -94,10 +110,18 @@ def open_run(name: str | Path) -> Run:
 
 
 def load(path: str | Path, *, unfinished: bool = False) -> Model:
-    """Load the model in the folder `path`, saved or trained there, or the shipped model of that name, on the CPU.
+    """Return the model in a folder, or the shipped model of that name, on the CPU.
 
-    A constructed model comes back with its circuit, and `sih.verify` finds the task in its notes.
-    With `unfinished`, a run that is still being trained gives its model at the last checkpoint.
+    A constructed model has its circuit again, and `sih.verify` finds the task in its
+    notes.
+
+    Args:
+        path: the folder, saved or trained there, or the name of a shipped model.
+        unfinished: accept a run that is still being trained, and return its model at
+            the last checkpoint.
+
+    Returns:
+        The model.
 
     >>> import sih
     >>> sih.load("standard-1.2.3").config.heads

@@ -1,4 +1,7 @@
-"""Training into a folder: the files that `run.py` describes, so that a run can be stopped at any moment."""
+"""Training into a run folder. A run can be stopped at any moment and resumed.
+
+`run.py` describes the files.
+"""
 
 import fcntl
 import json
@@ -40,23 +43,29 @@ from sih.training.trainer import Step, Trainer
 
 LOG_EVERY = 10
 CHECKPOINT_SECONDS = 30.0
-"""How much work a kill -9 may cost; when checkpoints are made does not change what is trained."""
+"""Seconds of work that a kill -9 may cost. The times of checkpoints do not change the
+result."""
 CLOCKS = {"seconds": time.monotonic, "core_seconds": time.process_time}
-"""What a run takes: time by the clock, and time of all cores together, which a busy machine hardly changes."""
+"""Durations of a run: time by the clock, and time of all cores together, which a busy
+machine hardly changes."""
 
 
 class RunWriter:
-    """Trains a configuration in a folder: `for step in writer: ...`, from wherever the folder stands.
+    """Training of a configuration in a folder: `for step in writer: ...`.
 
-    `save()` between two steps makes a checkpoint at once. Making a writer already writes the configuration, so that a
-    folder that cannot be written to is noticed before any work is done. The number of threads is the run's as long as
-    its steps are gone through. A new run takes `path`, the fastest here unless said. With `keep_every` the weights at
-    every so many steps stay, in half precision, in the folder `kept`.
+    It starts from the folder's current state. `save()` between two steps makes a
+    checkpoint at once. Making a writer already writes the configuration, so an
+    unwritable folder is noticed before any work is done. The run's number of threads
+    applies as long as its steps are iterated. A new run uses the backend `path`, by
+    default the fastest here. `keep_every` is the number of steps between weights kept,
+    in half precision, in the folder `kept`.
 
-    An unfinished run goes on with another number of steps if nothing before its end depends on that number, and then
-    ends with the bytes of a run that had it from the start.
+    An unfinished run can be resumed with another number of steps if nothing so far
+    depends on that number. It then ends with the bytes of a run that had it from the
+    start.
 
-    `loss` is the loss that was written last: the mean over the steps since the one written before.
+    `loss` is the last loss written: the mean over the steps since the one written
+    before.
     """
 
     def __init__(
@@ -100,7 +109,7 @@ class RunWriter:
         with _only_one(self.folder), limited_threads(int(self.environment["threads"])):
             if self.finished:
                 if self.resumed:
-                    check_sum(self.folder / WEIGHTS)  # before the only other copy goes
+                    check_sum(self.folder / WEIGHTS)  # before the only other copy is removed
                     (self.folder / CHECKPOINT).unlink()
                 return
             if (self.folder / WEIGHTS).exists() and not self.resumed:
@@ -119,7 +128,7 @@ class RunWriter:
                 self._finish()
 
     def save(self) -> None:
-        """Make a checkpoint of the run as it stands."""
+        """Write a checkpoint of the run in its current state."""
         with self._explained():
             os.fsync(self.metrics.fileno())
             state, note = (
@@ -198,7 +207,10 @@ class RunWriter:
                 file.write(weights_file(step.model, "float16"))
 
     def _check_folder(self) -> bool:
-        """Refuse a folder that this run cannot be in, or tell whether its configuration is still to be written."""
+        """Return whether the folder still lacks its configuration.
+
+        Raises a ValueError if this run cannot be in the folder.
+        """
         if (self.folder / CONFIG).exists():
             before = Run(self.folder)
             if before.left_out and not (before.finished and before.config == self.config):
@@ -225,7 +237,9 @@ class RunWriter:
         return True
 
     def _differs_in_steps_alone(self, before: Run) -> bool:
-        """Whether the folder's run is unfinished and so far the same as one of this configuration."""
+        """Return whether the folder's run is unfinished and so far equals one of this
+        configuration.
+        """
         steps = self.config.optimiser.steps
         if (
             self.config.optimiser.schedule != "constant"
@@ -257,7 +271,10 @@ class RunWriter:
 
 
 def describe_environment(device: str = "cpu", threads: int | None = None) -> dict[str, Any]:
-    """Say what a run's bytes depend on beside its configuration and the path it takes: versions, processor, threads."""
+    """Return the environment of a run: versions, processor and threads.
+
+    A run's bytes depend on these, on its configuration and on its backend.
+    """
     if threads is not None and threads < 1:
         raise FieldError("threads", f"threads is a whole number, at least 1; got {threads}")
     return {
@@ -273,7 +290,10 @@ def describe_environment(device: str = "cpu", threads: int | None = None) -> dic
 
 
 def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
-    """Find the path of a run that began before, in the words of its time. None leaves the choice to the machine."""
+    """Return the backend of an earlier run, read from its environment.
+
+    None leaves the choice to the machine.
+    """
     path = environment.get("path") or {"torch": "fused", "compiled": "compiled"}.get(
         environment.get("attention", "")
     )
@@ -281,7 +301,7 @@ def _path_begun_with(environment: dict[str, Any], kind: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """Find the commit that last changed the package, where it is run from a repository."""
+    """Return the last commit of the package, if it is run from a repository."""
     command = ["git", "-C", str(Path(__file__).parents[2]), "log", "-1", "--format=%H", "--", "."]
     try:
         return (
@@ -296,7 +316,10 @@ def _commit() -> str | None:
 
 @contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder: two would undo each other's work. The system frees a killed one's lock."""
+    """Lock a folder against other processes, which would undo each other's work.
+
+    The system releases a killed process's lock.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -308,5 +331,5 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 
 def _rounded(curve: Tensor) -> list[float]:
-    """Keep six digits of a curve, more than its sampling error asks for."""
+    """Return a curve with six digits, more than its sampling error needs."""
     return [float(f"{value:.6g}") for value in curve.tolist()]

@@ -1,4 +1,7 @@
-"""TensorBoard events of a run, beside its other files: `tensorboard --logdir RUN` shows them. Needs the extra."""
+"""TensorBoard events of a run, which `tensorboard --logdir RUN` shows.
+
+They are beside the run's other files. They need the extra.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,10 +11,11 @@ from sih.training.trainer import Step
 
 
 class EventWriter:
-    """Writes as events what `sih train` shows: loss, learning rate, mean KL and its ratio to maximum likelihood's.
+    """A writer of TensorBoard events: loss, learning rate, mean KL and KL/ML.
 
-    A run that goes on appends a file, which makes TensorBoard forget what a killed one wrote past its checkpoint. The
-    events carry times of day, so that they are no part of the files that resuming makes again byte by byte.
+    A resumed run appends a file, and TensorBoard then drops the events of a killed run
+    after its checkpoint. Events contain times of day, so they are not among the files
+    that resuming reproduces byte by byte.
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -83,5 +83,5 @@ def test_edges_of_a_standard_model_and_of_none() -> None:
     found = {(edge.source, edge.reader) for edge in candidate_edges(standard)}
     assert {(edge.source, edge.reader) for edge in by_writer(sih.circuit_edges(model))} <= found
     assert len(found) == 3 * (2 + 3 * 3 + 6) + 7
-    with pytest.raises(ValueError, match="carries no circuit"):
+    with pytest.raises(ValueError, match="has no circuit"):
         sih.circuit_edges(sih.Transformer(3, 8, 4, 2, (1, 1)))

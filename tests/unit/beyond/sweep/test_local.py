@@ -70,7 +70,7 @@ def test_left_early_the_workers_save_and_end(tmp_path: Path) -> None:
 def test_when_the_parent_is_killed_the_workers_end(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; sys.path[:0] = sys.argv[2:]\n"
-        "from unit.sweep.test_local import LONG, job; from sih.beyond.sweep.local import run_here\n"
+        "from unit.beyond.sweep.test_local import LONG, job; from sih.beyond.sweep.local import run_here\n"
         "if __name__ == '__main__':\n"
         "    for news in run_here([job(Path(sys.argv[1]) / 'a', LONG)], 1): print(news.step, flush=True)\n"
     )

@@ -97,7 +97,7 @@ def test_it_refuses_to_be_differentiated(rng: torch.Generator) -> None:
     for call in (model, partial(model.trace, detach=False)):
         with pytest.raises(
             ValueError,
-            match=r"the path 'written' has no gradients; use it within torch\.no_grad\(\)",
+            match=r"path 'written' does not support gradients; call it inside torch\.no_grad\(\)",
         ):
             call(tokens, path="written")
     with torch.no_grad():
