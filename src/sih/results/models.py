@@ -90,11 +90,21 @@ class Models:
         return (
             self.kind in (None, model.kind)
             and self.training in (None, model.training)
-            and self._heads_fit(model)
-            and self.lags in (None, model.lags)
+            and self._shape_fits(model)
+            and self._task_fits(model)
+        )
+
+    def _shape_fits(self, model: TrainedModel) -> bool:
+        if self.layers is not None and len(model.heads) not in self.layers:
+            return False
+        if self.usual_width and model.dim:
+            return False
+        return self._heads_fit(model)
+
+    def _task_fits(self, model: TrainedModel) -> bool:
+        return (
+            self.lags in (None, model.lags)
             and self.number_of_lags in (None, len(model.lags))
-            and (self.layers is None or len(model.heads) in self.layers)
-            and not (self.usual_width and model.dim)
             and model.length > self.longer_than
             and (self.states is None or model.states in self.states)
         )
